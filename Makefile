@@ -1,0 +1,36 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`. Each makes the environment it runs in.
+export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PY ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v && break; done)
+BIN := .venv/bin
+
+.PHONY: test check wheel audit bench help
+help:                   ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+.venv/ready: pyproject.toml constraints.txt
+	@test -n "$(PY)" || { echo "Python 3.11, 3.12 or 3.13 is needed; found none on the path (or say: make PY=/path/to/python)"; exit 1; }
+	$(PY) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+test: .venv/ready       ## every test; ARGS goes to pytest
+	$(BIN)/python -m pytest -n 2 -m "not audit" $(ARGS)
+
+audit: .venv/ready      ## the same privacy tests at the long sizes, and the fuzzers
+	$(BIN)/python -m pytest -n 2 -m audit $(ARGS)
+
+check: .venv/ready      ## lint, types, import rules, the house
+	$(BIN)/python tools/link.py
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	cd build/typed && ../../$(BIN)/lint-imports --no-logo --cache-dir ../imports --config ../../pyproject.toml
+	$(BIN)/python -m pytest -q tests/test_house.py
+
+wheel: .venv/ready      ## build the wheel into dist/
+	rm -rf build/lib dist        # setuptools would put deleted modules into the wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist

@@ -1,0 +1,1 @@
+"""The command line: one file per verb, loaded only when it is asked for."""

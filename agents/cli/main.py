@@ -1,0 +1,46 @@
+"""The command line's front: a group whose verbs are imported only when they are asked for."""
+
+from importlib import import_module
+
+import click
+
+from murmurate import __version__
+from murmurate.errors import MurmurateError
+
+VERBS = {"audit": "check that what is claimed holds, exactly and by measurement"}
+
+
+class Verbs(click.Group):
+    """Finds a verb in the file of its name; an expected error is one line and exit 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every verb, in the order in which one meets them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb's command, from agents/cli/NAME.py."""
+        if cmd_name not in VERBS:
+            return None
+        command = import_module(f"murmurate.agents.cli.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"murmurate.agents.cli.{cmd_name}: `command` is no click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A line a verb, without importing any of them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="murmurate")
+def command() -> None:
+    """Live statistics from Kafka streams, private by construction."""
+
+
+def main() -> None:
+    """Run a verb. Exit: 0 fine, 1 failed, 2 config or usage, 3 broker, 4 an audit found something."""
+    try:
+        command(prog_name="murmurate")
+    except MurmurateError as error:
+        raise SystemExit(f"murmurate: {error}") from None

@@ -1,0 +1,1 @@
+"""The deployment file: one `murmurate.toml` for one promise."""

@@ -1,0 +1,27 @@
+"""What the library refuses, one class per thing a caller would handle differently. No message holds a user or a value."""
+
+from murmurate.errors import MurmurateError
+
+
+class ParameterError(MurmurateError, ValueError):
+    """A mechanism, a threshold or the terms of a ledger cannot be built from these parameters."""
+
+
+class ValueRefusedError(MurmurateError, ValueError):
+    """Values to perturb have the wrong type or shape, or lie outside the declared domain."""
+
+
+class ReportError(MurmurateError, ValueError):
+    """Reports, or counts of reports, are not what this mechanism sends."""
+
+
+class RandomnessError(MurmurateError):
+    """No key, an unusable key, or a cipher that failed: nothing was drawn and nothing may be sent."""
+
+
+class SnapshotError(MurmurateError, ValueError):
+    """Bytes that should restore a ledger are torn, corrupt or of another version."""
+
+
+class FrozenFactsError(MurmurateError):
+    """The state was written under other terms. Going on as if nothing had changed would hand users a fresh budget."""

@@ -1,0 +1,85 @@
+"""Generalized randomized response (GRR): tell the true value with probability p, each other one with q.
+
+Contract: for all x, x', y: P[y|x] <= e^epsilon P[y|x'], in exact arithmetic (`law`).  q is rounded up to a whole number out of
+2^64 and p is what remains, so p/q can only fall below e^epsilon.  Best while d < 3 e^epsilon + 2.
+Source: Wang 2021, section 2.1.  Not here: choosing between oracles (aggregators/chooser.py).
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
+from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
+from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
+
+_BITS = 64
+
+
+class GRR(PureOracle):
+    """One of d values, the true one with probability p = e^eps / (e^eps + d - 1).
+
+    A report is the value as a little-endian integer of one to three bytes. Variance grows with d: for small domains.
+    """
+
+    name = "grr"
+    max_domain = 1 << 24
+
+    def __init__(self, *, d: int, epsilon: Epsilon) -> None:
+        super().__init__(d=d, epsilon=epsilon)
+        self._low = low_level(1 / (exp_floor(self.epsilon_micro) + d - 1), _BITS)
+        self.q = Fraction(self._low, 1 << _BITS)
+        self.p = 1 - (d - 1) * self.q
+
+    @property
+    def wire_size(self) -> int:
+        """Bytes that hold d - 1."""
+        return int_bytes(self.d)
+
+    @property
+    def realised(self) -> Fraction:
+        """p / q."""
+        return self.p / self.q
+
+    def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
+        """One word u a user: the (u div low)-th of the other values while u < (d - 1) low, else the true one."""
+        values = self._values(values, draw)
+        reports = np.empty((len(values), self.wire_size), np.uint8)
+        low = np.uint64(self._low)
+        others = np.uint64(self.d - 1)
+        for rows, words in draw.open(self.digest, canonical(values)).words(1, np.uint64):
+            mine = values[rows].astype(np.uint64)
+            index = words[:, 0] // low
+            other = index + (index >= mine)
+            reports[rows] = pack_ints(np.where(index < others, other, mine), self.wire_size)
+        return reports
+
+    def perturb_one(self, value: int, draw: DrawOne) -> bytes:
+        """The same in plain Python."""
+        value = self._value(value)
+        index = draw.open(self.digest, canonical_one(value))(1, _BITS)[0] // self._low
+        if index < self.d - 1:
+            value = index + (index >= value)
+        return value.to_bytes(self.wire_size, "little")
+
+    def malformed(self, reports: Reports) -> NDArray[np.bool_]:
+        """Reports of a value past the domain."""
+        return np.asarray(unpack_ints(self._reports(reports)) >= self.d)
+
+    def support(self, reports: Reports) -> Counts:
+        """How many reports name each value."""
+        return np.bincount(unpack_ints(self._well_formed(reports)), minlength=self.d)
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        """p for the value itself, q for every other."""
+        value = self._value(value)
+        self._listable(self.d)
+        return {y.to_bytes(self.wire_size, "little"): self.p if y == value else self.q for y in range(self.d)}
+
+    def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
+        """Reports that name `one`."""
+        return np.asarray(unpack_ints(self._reports(reports)) == self._value(one))

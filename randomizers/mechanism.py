@@ -1,0 +1,191 @@
+"""The contract of every mechanism: an immutable local randomizer, both halves in one class.
+
+Contract: for all values x, x' and reports y, P[y|x] <= e^epsilon P[y|x'] in exact arithmetic (`law`), and every report that
+one value can give every other can give too.  `perturb` and `perturb_one` give the same bytes; a report's length depends on the
+mechanism only.  `support` is additive over batches and machines.  Not here: who may be asked (ledger.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError
+from murmurate.randomizers.randomness import Draw, DrawOne
+from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
+
+Reports = NDArray[np.uint8]
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Spec = Mapping[str, str | int | float]
+
+MAX_LAW = 1 << 12  # reports that `law` will list
+
+
+class Mechanism(ABC):
+    """What every local randomizer offers to a device, a server and an auditor."""
+
+    name: ClassVar[str]
+    """The word for it in a configuration, a round and a metric."""
+    max_domain: ClassVar[int]
+    """The largest `d` it takes."""
+
+    def __init__(self, *, d: int, epsilon: Epsilon) -> None:
+        if isinstance(d, bool) or not isinstance(d, int) or not 2 <= d <= self.max_domain:
+            raise ParameterError(f"{self.name}: d: found {d!r}; allowed: a whole number from 2 to {self.max_domain}")
+        self.d = d
+        self.epsilon_micro = micro_nats(epsilon)
+        self.digest = hashlib.sha256(b"murmurate/mechanism/1\n" + orjson.dumps(self.spec(), option=orjson.OPT_SORT_KEYS)).digest()
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed epsilon in nats."""
+        return self.epsilon_micro / MICRO
+
+    def spec(self) -> dict[str, str | int]:
+        """The canonical description, whole numbers and words only: its digest names this mechanism on the wire."""
+        return {"name": self.name, "d": self.d, "epsilon_micro": self.epsilon_micro}
+
+    @property
+    @abstractmethod
+    def wire_size(self) -> int:
+        """Bytes of a report, whatever the value."""
+
+    @property
+    @abstractmethod
+    def realised(self) -> Fraction:
+        """The largest ratio of probabilities that really occurs; at most e^epsilon."""
+
+    @abstractmethod
+    def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
+        """One report a value: uint8[n, wire_size]."""
+
+    @abstractmethod
+    def perturb_one(self, value: int, draw: DrawOne) -> bytes:
+        """The report of one value in plain Python: byte for byte what `perturb` gives."""
+
+    @abstractmethod
+    def malformed(self, reports: Reports) -> NDArray[np.bool_]:
+        """Which of uint8[n, wire_size] no value could have given: bool[n]."""
+
+    @abstractmethod
+    def support(self, reports: Reports) -> Counts:
+        """How many reports speak for each value: int64[d], additive over batches and machines."""
+
+    @abstractmethod
+    def estimate(self, support: Counts, n: int) -> Floats:
+        """Unbiased frequencies, raw: float64[d]. They may be negative and need not sum to 1."""
+
+    @abstractmethod
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
+        """The exact variance of an estimate from n reports of which this share holds the value."""
+
+    @abstractmethod
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        """Every report this value can give, with its exact probability (small domains only)."""
+
+    @abstractmethod
+    def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
+        """Which reports speak most for `one` against `other`: the set an attacker, and the audit, would bet on."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(d={self.d}, epsilon={self.epsilon})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mechanism) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"{type(self).__name__} is immutable: {name} stays as it was built")
+        super().__setattr__(name, value)
+
+    # ---- checks that every mechanism shares ----
+
+    def _values(self, values: NDArray[np.integer[Any]], draw: Draw) -> NDArray[np.integer[Any]]:
+        """The values, if there is one for each user and every one lies in the domain."""
+        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
+            found = f"{values.dtype}{list(values.shape)}" if isinstance(values, np.ndarray) else type(values).__name__
+            raise ValueRefusedError(f"{self.name}: values: found {found}; allowed: whole numbers in one dimension")
+        if len(values) != len(draw):
+            raise ValueRefusedError(f"{self.name}: values: found {len(values)} for {len(draw)} users; allowed: one for each")
+        if len(values) and not (values.min() >= 0 and values.max() < self.d):
+            outside = np.flatnonzero((values < 0) | (values >= self.d))
+            raise ValueRefusedError(
+                f"{self.name}: values: found {len(outside)} outside the domain (the first in row {outside[0]}); "
+                f"allowed: 0 to {self.d - 1}"
+            )
+        return values
+
+    def _value(self, value: int) -> int:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.d:
+            raise ValueRefusedError(f"{self.name}: found a value of no kind that is allowed: 0 to {self.d - 1}")
+        return int(value)
+
+    def _reports(self, reports: Reports) -> Reports:
+        """The reports, if they have the shape of this mechanism's."""
+        if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.ndim != 2:
+            found = f"{reports.dtype}{list(reports.shape)}" if isinstance(reports, np.ndarray) else type(reports).__name__
+            raise ReportError(f"{self.name}: reports: found {found}; allowed: uint8[n, {self.wire_size}]")
+        if reports.shape[1] != self.wire_size:
+            raise ReportError(f"{self.name}: reports: found {reports.shape[1]} bytes each; allowed: {self.wire_size}")
+        return reports
+
+    def _well_formed(self, reports: Reports) -> Reports:
+        bad = np.flatnonzero(self.malformed(reports))
+        if len(bad):
+            raise ReportError(
+                f"{self.name}: reports: found {len(bad)} that no value gives (the first in row {bad[0]}); "
+                "allowed: drop what `malformed` marks"
+            )
+        return reports
+
+    def _listable(self, reports: int) -> None:
+        if reports > MAX_LAW:
+            raise ParameterError(f"{self.name}: law: found {reports} reports to list at d = {self.d}; allowed: {MAX_LAW}")
+
+
+class PureOracle(Mechanism):
+    """A frequency oracle in which a value is supported with probability p by its holders and q by everybody else.
+
+    Estimates and variances follow from the realised p and q (Wang 2021, equations 3.1 and 3.2, on the frequency scale).
+    """
+
+    p: Fraction
+    """Probability that a report supports its own value: realised, exact."""
+    q: Fraction
+    """Probability that a report supports one certain other value: realised, exact."""
+
+    def estimate(self, support: Counts, n: int) -> Floats:
+        """(support / n - q) / (p - q)."""
+        support = np.asarray(support)
+        if support.shape != (self.d,) or support.dtype.kind not in "iu":
+            raise ReportError(f"{self.name}: support: found {support.dtype}{list(support.shape)}; allowed: int64[{self.d}]")
+        if n < 1 or support.min() < 0 or support.max() > n:
+            raise ReportError(f"{self.name}: found n = {n} and counts that do not fit; allowed: n >= 1 and counts from 0 to n")
+        p, q = float(self.p), float(self.q)
+        return np.asarray((support / n - q) / (p - q), np.float64)
+
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
+        """q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)), which is exact in f and n."""
+        f = np.asarray(frequency, np.float64)
+        if n < 1 or not np.all((f >= 0) & (f <= 1)):
+            raise ParameterError(f"{self.name}: variance: found n = {n}; allowed: n >= 1 and frequencies from 0 to 1")
+        gap = self.p - self.q
+        at_zero, slope = self.q * (1 - self.q) / gap**2, (1 - self.p - self.q) / gap
+        return np.asarray((float(at_zero) + f * float(slope)) / n, np.float64)
+
+
+def nats(ratio: Fraction) -> float:
+    """The natural logarithm of an exact ratio: what a ratio of probabilities costs in epsilon."""
+    return math.log(ratio.numerator) - math.log(ratio.denominator) if ratio > 2 else math.log1p(float(ratio - 1))

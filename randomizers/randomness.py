@@ -1,0 +1,263 @@
+"""Keyed randomness: the only source of chance that may touch a report.
+
+Contract: words are a pseudorandom function of (secret, deployment, round, mechanism, purpose, user, canonical value): the
+same context gives the same words on every machine and Python, and changing any part of it gives unrelated ones.  It fails
+closed: without a good key and a working cipher nothing is drawn.  Per round, mechanism and purpose
+
+    K   = first 16 bytes of HMAC-SHA256(secret, lp(deployment) lp(round) lp(mechanism) lp(purpose) lp(version))
+    MAC = AES_K(AES_K(user) xor value)                  two blocks of CBC-MAC; never leaves this file
+    B_i = AES_K(MAC xor i)                              i as 16 little-endian bytes; words are cut from B_0 B_1 ...
+
+with lp(x) = 4 little-endian bytes of length, then x.  Every input has a fixed length of three blocks, for which CBC-MAC is
+a PRF.  Source: DESIGN rule 1.  Not here: what a mechanism does with its words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Never
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError
+
+ALGORITHM = b"1"
+BLOCK = 16
+DIGEST = 32
+SECRET_BYTES = 32
+LANE_BYTES = 1 << 21  # of words at a time: with its inputs a lane stays in a core's second-level cache
+
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.unsignedinteger[Any]]
+Purpose = Literal["scatter", "permutation", "slot", "split"]
+PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split")
+
+_ZERO = bytes(BLOCK)
+_KNOWN_KEY = bytes(range(16))  # FIPS 197, appendix C.1
+_KNOWN_PLAIN = bytes(0x11 * i for i in range(16))
+_KNOWN_CIPHER = bytes.fromhex("69c4e0d86a7b0430d8cdb78070b4c55a")
+
+
+class Key:
+    """A deployment's secret, from which rounds draw. It shows its fingerprint only, and cannot be copied or pickled.
+
+    >>> key = Key(bytes(range(32)), deployment="shop")
+    >>> key
+    Key(deployment='shop', fingerprint='8b5c3f6bd3bd6b4f')
+    """
+
+    __slots__ = ("_last", "_secret", "deployment")
+
+    def __init__(self, secret: bytes, *, deployment: str) -> None:
+        if not isinstance(secret, bytes | bytearray) or not secret:
+            raise RandomnessError(f"key: found {'none' if not secret else type(secret).__name__}; allowed: {_ALLOWED}")
+        if len(secret) < SECRET_BYTES:
+            raise RandomnessError(f"key: found {len(secret)} bytes; allowed: {_ALLOWED}")
+        if len(set(secret)) < 8:
+            raise RandomnessError(f"key: found {len(set(secret))} different bytes; allowed: {_ALLOWED}")
+        if not isinstance(deployment, str) or not deployment:
+            raise RandomnessError("key: found no deployment name; allowed: the name that prefixes the topics")
+        self._secret = bytes(secret)
+        self.deployment = deployment
+        self._last: tuple[tuple[bytes, ...], bytes] = ((), b"")
+        if _ecb(_KNOWN_KEY)(_KNOWN_PLAIN) != _KNOWN_CIPHER:
+            raise RandomnessError("AES-128 gives a wrong known answer: nothing was drawn")
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that tell keys apart and say nothing about them."""
+        return hmac.digest(self._secret, b"murmurate fingerprint", "sha256")[:8].hex()
+
+    def draw(self, users: Bytes, *, round: bytes) -> Draw:
+        """The randomness of a round for these users (uint8[n, 16] pseudonyms). Only a mechanism opens it, with its values."""
+        return Draw(self, _rows(users, "users"), _digest(round, "round"))
+
+    def draw_one(self, user: bytes, *, round: bytes) -> DrawOne:
+        """The same for a single user, in plain Python: what an embedded Device uses."""
+        if len(user) != BLOCK:
+            raise ValueRefusedError(f"user: found a pseudonym of {len(user)} bytes; allowed: {BLOCK}")
+        return DrawOne(self, bytes(user), _digest(round, "round"))
+
+    def words(
+        self, purpose: Purpose, contexts: Bytes, *, round: bytes, k: int = 1, dtype: type[np.unsignedinteger[Any]] = np.uint64
+    ) -> Words:
+        """Words for a stage: dtype[n, k], from uint8[n, 16] contexts, apart from every report's and every other purpose's."""
+        if purpose not in PURPOSES:
+            raise ParameterError(f"purpose: found {purpose!r}; allowed: {', '.join(PURPOSES)}")
+        lanes = Lanes(self._derive(_digest(round, "round"), b"", purpose), _rows(contexts, "contexts"), None)
+        out = np.empty((len(contexts), k), dtype)
+        for rows, words in lanes.words(k, dtype):
+            out[rows] = words
+        return out
+
+    def _derive(self, round: bytes, mechanism: bytes, purpose: str) -> bytes:
+        context = (round, mechanism, purpose.encode())
+        if self._last[0] != context:
+            parts = (self.deployment.encode(), *context, ALGORITHM)
+            message = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+            self._last = context, hmac.digest(self._secret, message, "sha256")[:BLOCK]
+        return self._last[1]
+
+    def __repr__(self) -> str:
+        return f"Key(deployment={self.deployment!r}, fingerprint={self.fingerprint!r})"
+
+    def __reduce__(self) -> Never:
+        raise RandomnessError("a key cannot be copied or pickled: make one from its secret where it is needed")
+
+
+_ALLOWED = f"at least {SECRET_BYTES} random bytes, as `secrets.token_bytes({SECRET_BYTES})` makes them"
+
+
+class Draw:
+    """The randomness of n users in one round. Nothing is drawn until a mechanism opens it with its digest and values."""
+
+    __slots__ = ("_key", "_round", "_users")
+
+    def __init__(self, key: Key, users: Bytes, round: bytes) -> None:
+        self._key, self._users, self._round = key, users, round
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def open(self, mechanism: bytes, values: Bytes) -> Lanes:
+        """For mechanisms: the words of this draw for these canonical values (uint8[n, 16])."""
+        if _rows(values, "values").shape != self._users.shape:
+            raise ValueRefusedError(f"values: found {len(values)} for {len(self)} users; allowed: one for each")
+        return Lanes(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"), self._users, values)
+
+
+class DrawOne:
+    """The randomness of one user in one round, in plain Python."""
+
+    __slots__ = ("_key", "_round", "_user")
+
+    def __init__(self, key: Key, user: bytes, round: bytes) -> None:
+        self._key, self._user, self._round = key, user, round
+
+    def open(self, mechanism: bytes, value: bytes) -> Callable[[int, int], list[int]]:
+        """For mechanisms: a function (k, bits) that gives this user's first k words of that width."""
+        if len(value) != BLOCK:
+            raise ValueRefusedError(f"value: found {len(value)} canonical bytes; allowed: {BLOCK}")
+        encrypt = _ecb(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"))
+        first = int.from_bytes(encrypt(self._user), "little")
+        mac = int.from_bytes(encrypt((first ^ int.from_bytes(value, "little")).to_bytes(BLOCK, "little")), "little")
+
+        def words(k: int, bits: int) -> list[int]:
+            size = bits // 8
+            blocks = -(-k * size // BLOCK)
+            data = encrypt(b"".join((mac ^ i).to_bytes(BLOCK, "little") for i in range(blocks)))
+            return [int.from_bytes(data[j * size : (j + 1) * size], "little") for j in range(k)]
+
+        return words
+
+
+class Lanes:
+    """Opened randomness, handed out a cache-sized lane at a time, so that no caller ever holds n x k words."""
+
+    __slots__ = ("_key", "_users", "_values")
+
+    def __init__(self, key: bytes, users: Bytes, values: Bytes | None) -> None:
+        self._key, self._users, self._values = key, users, values
+
+    def words(self, k: int, dtype: type[np.unsignedinteger[Any]]) -> Iterator[tuple[slice, Words]]:
+        """Yield (rows, words) with words of shape (rows, k). They are overwritten by the next lane."""
+        if k < 1:
+            raise ParameterError(f"words: found {k} a context; allowed: at least 1")
+        itemsize = np.dtype(dtype).itemsize
+        blocks = -(-k * itemsize // BLOCK)
+        step = max(1, LANE_BYTES // (BLOCK * blocks))
+        encrypt = _ecb_into(self._key)
+        mac, scratch = (np.empty((step + 1, 2), "<u8") for _ in range(2))  # one block more: the cipher asks for the room
+        counter = np.empty((step, blocks, 2), "<u8")
+        stream = np.empty((step * blocks + 1, 2), "<u8")
+        index = np.arange(blocks, dtype="<u8")
+        for start in range(0, len(self._users), step):
+            users = self._users[start : start + step]
+            m = len(users)
+            encrypt(users, scratch)
+            if self._values is not None:
+                np.bitwise_xor(scratch[:m], self._values[start : start + m].view("<u8"), out=scratch[:m])
+            encrypt(scratch[:m], mac)
+            if blocks == 1:
+                encrypt(mac[:m], stream)
+            else:
+                np.bitwise_xor(mac[:m, None, 0], index, out=counter[:m, :, 0])
+                counter[:m, :, 1] = mac[:m, None, 1]
+                encrypt(counter[:m], stream)
+            yield slice(start, start + m), stream[: m * blocks].view(np.dtype(dtype).newbyteorder("<")).reshape(m, -1)[:, :k]
+
+
+def canonical(values: NDArray[np.integer[Any]]) -> Bytes:
+    """The canonical 16 bytes of whole-number values: little-endian, two's complement. uint8[n, 16]."""
+    out = np.empty((len(values), 2), "<i8")
+    out[:, 0] = values
+    np.right_shift(out[:, 0], 63, out=out[:, 1])
+    return out.view(np.uint8)
+
+
+def canonical_one(value: int) -> bytes:
+    """The same for one value."""
+    return value.to_bytes(BLOCK, "little", signed=True)
+
+
+def contexts(index: NDArray[np.integer[Any]], part: int = 0) -> Bytes:
+    """Contexts for a stage that draws by position: row index and part (a partition, say). uint8[n, 16]."""
+    out = np.empty((len(index), 2), "<u8")
+    out[:, 0], out[:, 1] = index, part
+    return out.view(np.uint8)
+
+
+def _rows(array: Bytes, what: str) -> Bytes:
+    if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != BLOCK:
+        found = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueRefusedError(f"{what}: found {found}; allowed: uint8[n, {BLOCK}]")
+    return np.ascontiguousarray(array)
+
+
+def _digest(digest: bytes, what: str) -> bytes:
+    if not isinstance(digest, bytes) or len(digest) != DIGEST:
+        found = f"{len(digest)} bytes" if isinstance(digest, bytes) else type(digest).__name__
+        raise ParameterError(f"{what}: found {found}; allowed: a digest of {DIGEST} bytes")
+    return digest
+
+
+def _ecb(key: bytes) -> Callable[[bytes], bytes]:
+    """AES-128 of whole blocks, or a RandomnessError."""
+
+    def encrypt(data: bytes) -> bytes:
+        try:
+            out = cipher.update(data)
+        except Exception as error:
+            raise RandomnessError(f"AES-128 failed ({type(error).__name__}): nothing was drawn") from error
+        if len(out) != len(data):
+            raise RandomnessError(f"AES-128 gave {len(out)} bytes of {len(data)}: nothing was drawn")
+        return out
+
+    cipher = _cipher(key)
+    return encrypt
+
+
+def _ecb_into(key: bytes) -> Callable[[NDArray[Any], NDArray[Any]], None]:
+    """The same from array to array; the second holds at least one block more than the first."""
+
+    def encrypt(data: NDArray[Any], out: NDArray[Any]) -> None:
+        try:
+            written = cipher.update_into(data.reshape(-1).view(np.uint8).data, out.reshape(-1).view(np.uint8).data)
+        except Exception as error:
+            raise RandomnessError(f"AES-128 failed ({type(error).__name__}): nothing was drawn") from error
+        if written != data.nbytes:
+            raise RandomnessError(f"AES-128 gave {written} bytes of {data.nbytes}: nothing was drawn")
+
+    cipher = _cipher(key)
+    return encrypt
+
+
+def _cipher(key: bytes) -> Any:
+    try:
+        return Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305 - the PRF's block cipher, not an encryption
+    except Exception as error:
+        raise RandomnessError(f"AES-128 cannot be used ({type(error).__name__}): nothing was drawn") from error

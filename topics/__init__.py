@@ -1,0 +1,1 @@
+"""What is on the wire, as data: topic names, messages, blocks, events. No I/O."""
