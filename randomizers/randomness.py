@@ -29,7 +29,8 @@ ALGORITHM = b"1"
 BLOCK = 16
 DIGEST = 32
 SECRET_BYTES = 32
-LANE_BYTES = 1 << 21  # of words at a time: with its inputs a lane stays in a core's second-level cache
+LANE_BYTES = 1 << 20  # of words at a time, and
+LANE_ROWS = 1 << 14  # contexts: with its inputs a lane stays in a core's second-level cache
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.unsignedinteger[Any]]
@@ -169,7 +170,7 @@ class Lanes:
             raise ParameterError(f"words: found {k} a context; allowed: at least 1")
         itemsize = np.dtype(dtype).itemsize
         blocks = -(-k * itemsize // BLOCK)
-        step = max(1, LANE_BYTES // (BLOCK * blocks))
+        step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks)))
         encrypt = _ecb_into(self._key)
         mac, scratch = (np.empty((step + 1, 2), "<u8") for _ in range(2))  # one block more: the cipher asks for the room
         counter = np.empty((step, blocks, 2), "<u8")
