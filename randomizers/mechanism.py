@@ -92,9 +92,19 @@ class Mechanism(ABC):
     def law(self, value: int) -> Mapping[bytes, Fraction]:
         """Every report this value can give, with its exact probability (small domains only)."""
 
+    @property
+    @abstractmethod
+    def reports_possible(self) -> int:
+        """How many different reports there are."""
+
     @abstractmethod
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Which reports speak most for `one` against `other`: the set an attacker, and the audit, would bet on."""
+
+    @property
+    @abstractmethod
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """The chances of a report in `evidence` from holders of `one` and of `other`."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, epsilon={self.epsilon})"
@@ -127,9 +137,10 @@ class Mechanism(ABC):
             )
         return values
 
-    def _value(self, value: int) -> int:
+    def checked(self, value: int) -> int:
+        """The value, if it lies in the domain."""
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.d:
-            raise ValueRefusedError(f"{self.name}: found a value of no kind that is allowed: 0 to {self.d - 1}")
+            raise ValueRefusedError(f"{self.name}: found a value outside the domain; allowed: a whole number from 0 to {self.d - 1}")
         return int(value)
 
     def _reports(self, reports: Reports) -> Reports:
@@ -150,9 +161,10 @@ class Mechanism(ABC):
             )
         return reports
 
-    def _listable(self, reports: int) -> None:
-        if reports > MAX_LAW:
-            raise ParameterError(f"{self.name}: law: found {reports} reports to list at d = {self.d}; allowed: {MAX_LAW}")
+    def _check_listable(self) -> None:
+        if self.reports_possible > MAX_LAW:
+            found = self.reports_possible if self.reports_possible < 1 << 64 else "over 2^64"
+            raise ParameterError(f"{self.name}: law: found {found} reports to list at d = {self.d}; allowed: {MAX_LAW}")
 
 
 class PureOracle(Mechanism):

@@ -14,7 +14,6 @@ a PRF.  Source: DESIGN rule 1.  Not here: what a mechanism does with its words.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Never

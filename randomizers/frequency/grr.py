@@ -60,7 +60,7 @@ class GRR(PureOracle):
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
-        value = self._value(value)
+        value = self.checked(value)
         index = draw.open(self.digest, canonical_one(value))(1, _BITS)[0] // self._low
         if index < self.d - 1:
             value = index + (index >= value)
@@ -74,12 +74,22 @@ class GRR(PureOracle):
         """How many reports name each value."""
         return np.bincount(unpack_ints(self._well_formed(reports)), minlength=self.d)
 
+    @property
+    def reports_possible(self) -> int:
+        """One for each value."""
+        return self.d
+
     def law(self, value: int) -> Mapping[bytes, Fraction]:
         """p for the value itself, q for every other."""
-        value = self._value(value)
-        self._listable(self.d)
+        value = self.checked(value)
+        self._check_listable()
         return {y.to_bytes(self.wire_size, "little"): self.p if y == value else self.q for y in range(self.d)}
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Reports that name `one`."""
-        return np.asarray(unpack_ints(self._reports(reports)) == self._value(one))
+        return np.asarray(unpack_ints(self._reports(reports)) == self.checked(one))
+
+    @property
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """p and q."""
+        return self.p, self.q

@@ -63,7 +63,7 @@ class OUE(PureOracle):
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
-        value = self._value(value)
+        value = self.checked(value)
         row = 0
         for cell, word in enumerate(draw.open(self.digest, canonical_one(value))(self.d, self._bits)):
             row |= (word < (1 << (self._bits - 1) if cell == value else self._low)) << cell
@@ -77,10 +77,15 @@ class OUE(PureOracle):
         """How many reports set each bit."""
         return count_bits(self._well_formed(reports), self.d)
 
+    @property
+    def reports_possible(self) -> int:
+        """Every row of d bits."""
+        return 1 << self.d
+
     def law(self, value: int) -> Mapping[bytes, Fraction]:
         """The product of d independent bits."""
-        value = self._value(value)
-        self._listable(1 << self.d)
+        value = self.checked(value)
+        self._check_listable()
         law = {}
         for bits in product((0, 1), repeat=self.d):
             chance = Fraction(1)
@@ -93,5 +98,10 @@ class OUE(PureOracle):
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Reports with the bit of `one` set and that of `other` clear."""
         rows = self._reports(reports)
-        one, other = self._value(one), self._value(other)
+        one, other = self.checked(one), self.checked(other)
         return np.asarray((rows[:, one // 8] >> (one % 8) & 1 == 1) & (rows[:, other // 8] >> (other % 8) & 1 == 0))
+
+    @property
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """p(1-q) and q(1-p)."""
+        return self.p * (1 - self.q), self.q * (1 - self.p)

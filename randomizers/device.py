@@ -1,0 +1,311 @@
+"""The client-side guard: answers a round at most once and always with the same bytes, and refuses what would overspend.
+
+Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (DESIGN rule 7).  A user's value
+for a period is the one of the first answer in it; a correction comes too late (one report per round and user, I3).  `Device` is
+one user's guard for an app; `DeviceArray` guards all users of a raw partition for one stream.  Both decide by `Ledger`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import FrozenFactsError, ParameterError, ValueRefusedError
+from murmurate.randomizers.identity import NO_STREAM, partitions, slots, streams
+from murmurate.randomizers.ledger import MAX_T, NEVER, REASONS, Ledger, Mask, Verdict
+from murmurate.randomizers.mechanism import Mechanism, Reports
+from murmurate.randomizers.randomness import BLOCK, DIGEST, Bytes, Key
+from murmurate.randomizers.state import dump, load
+from murmurate.randomizers.terms import Facts, StreamTerms, Terms, changed
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """A question to the users of some slots: what a device takes from a round descriptor."""
+
+    stream: str
+    t: int
+    slots: int
+    """S, as the server believes it to be."""
+    asked: Mask | None
+    """bool[S], or None for every slot."""
+    mechanism: Mechanism
+    digest: bytes
+    """Identity of the round."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.t, bool) or not isinstance(self.t, int) or not 0 <= self.t < MAX_T:
+            raise ParameterError(f"round: t: found {self.t!r}; allowed: a whole number from 0 to {MAX_T - 1}")
+        if not isinstance(self.digest, bytes) or len(self.digest) != DIGEST:
+            raise ParameterError(f"round: found a digest that is not {DIGEST} bytes")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a question gets no answer. `reason`: stream, slot, mechanism, future, closed, gap or budget."""
+
+    reason: str
+    why: str
+
+
+class Secrets(NamedTuple):
+    """The keys of the edge that a guard needs: what draws, and what places users in slots and streams."""
+
+    randomness: Key
+    slots: Key
+    split: Key
+
+
+@dataclass(frozen=True, eq=False)
+class Grant:
+    """A question that was paid for: who answers it, and who does not and why."""
+
+    ask: Ask
+    answering: Mask
+    """bool[S]"""
+    refused: Mapping[str, int]
+    """Users by reason."""
+
+
+class Answers(NamedTuple):
+    """The reports of a partition's users, in the order of their rows."""
+
+    rows: NDArray[np.int64]
+    reports: Reports
+
+
+class Guard:
+    """The decision that `Device` and `DeviceArray` share: terms and ledger of one stream."""
+
+    def __init__(self, terms: Terms, stream: StreamTerms, rows: int) -> None:
+        self.terms, self.stream = terms, stream
+        limit = terms.limit_micro(stream.name)
+        self.ledger = Ledger(rows, w=stream.w, limit_micro=limit, division=stream.division)
+
+    def refusal(self, ask: Ask) -> Refusal | None:
+        """Why nobody here may answer this question, if so."""
+        stream = self.stream
+        if ask.stream != stream.name:
+            return Refusal("stream", f"asked about another stream than {stream.name!r}")
+        if ask.slots != stream.slots or (ask.asked is not None and ask.asked.shape != (stream.slots,)):
+            return Refusal("slot", f"stream {stream.name!r}: asked {ask.slots} slots; allowed: {stream.slots}")
+        if ask.mechanism.d != stream.domain:
+            found = f"asked over a domain of {ask.mechanism.d}; allowed: {stream.domain}"
+            return Refusal("mechanism", f"stream {stream.name!r}: {found}")
+        return None
+
+    def charge(self, ask: Ask, asked: Mask) -> NDArray[np.uint8]:
+        """Verdicts for the rows of the ledger, booked. The price is the mechanism's own, never the descriptor's word."""
+        return self.ledger.charge(ask.t, ask.mechanism.epsilon_micro, ask.digest, asked)
+
+    def check_facts(self, facts: dict[str, Any], opened_at: int | None) -> bool:
+        """Whether the state may be taken over as it is. Other facts are an error, unless the change takes effect at a given t."""
+        old: Facts = facts["terms"]
+        differences = changed(old, self.terms.facts())
+        if not differences:
+            return True
+        if opened_at is None:
+            raise FrozenFactsError(f"stream {self.stream.name!r}: frozen facts differ: " + "; ".join(differences))
+        # Everything counts as used until the longer of all windows, old and new, has passed.
+        windows = [self.stream.w * self.stream.every_ms]
+        for name in {fact.split(".")[1] for fact in old if fact.startswith("streams.")}:
+            windows.append(int(old[f"streams.{name}.w"]) * int(old[f"streams.{name}.every_ms"]))
+        windows += [stream.w * stream.every_ms for stream in self.terms.streams]
+        self.ledger.close_until(opened_at + -(-max(windows) // self.stream.every_ms) + 1)
+        return False
+
+
+class Device:
+    """One user's guard, for an app that answers by itself. Store `snapshot()` before a report leaves."""
+
+    def __init__(self, terms: Terms, user: bytes, secrets: Secrets) -> None:
+        self._user, self._secrets = bytes(user), secrets
+        pseudonym = np.frombuffer(self._user, np.uint8).reshape(1, -1)
+        shares = [stream.share_micro for stream in terms.streams]
+        mine = int(streams(secrets.split, pseudonym, shares)[0]) if terms.split == "users" else None
+        self._guards = {
+            stream.name: Guard(terms, stream, 1) for i, stream in enumerate(terms.streams) if mine is None or mine == i
+        }
+        self._slots = {
+            name: int(slots(secrets.slots, pseudonym, guard.stream.slots)[0]) for name, guard in self._guards.items()
+        }
+        self._values: dict[str, tuple[int, int]] = dict.fromkeys(self._guards, (NEVER, 0))  # newest t and its value
+        self._reports: dict[str, bytes] = dict.fromkeys(self._guards, b"")  # the last report, for a repeated round
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams this user serves."""
+        return tuple(self._guards)
+
+    def answer(self, ask: Ask, value: int, *, now: int) -> bytes | Refusal:
+        """The report, or why there is none. `now` is the newest period that is over by the device's own clock."""
+        guard = self._guards.get(ask.stream)
+        if guard is None:
+            return Refusal("stream", "asked about a stream that this user does not serve")
+        if ask.t > now:
+            return Refusal("future", f"stream {ask.stream!r}: asked about period {ask.t}; allowed: at most {now}")
+        refusal = guard.refusal(ask)
+        if refusal is not None:
+            return refusal
+        if ask.asked is not None and not ask.asked[self._slots[ask.stream]]:
+            return Refusal("slot", f"stream {ask.stream!r}: this user's slot is not asked")
+        value = ask.mechanism.checked(value)
+        verdict = Verdict(guard.charge(ask, np.ones(1, np.bool_))[0])
+        if verdict in REASONS:
+            return Refusal(REASONS[verdict], f"stream {ask.stream!r}: period {ask.t} would break the promise ({verdict.name})")
+        if verdict is Verdict.CHARGED:
+            if self._values[ask.stream][0] != ask.t:
+                self._values[ask.stream] = ask.t, value
+            draw = self._secrets.randomness.draw_one(self._user, round=ask.digest)
+            self._reports[ask.stream] = ask.mechanism.perturb_one(self._values[ask.stream][1], draw)
+        return self._reports[ask.stream]
+
+    def snapshot(self) -> bytes:
+        """Everything spent and answered, to be stored before a report leaves."""
+        arrays = {f"{name}/{key}": a for name, guard in self._guards.items() for key, a in guard.ledger.arrays().items()}
+        for name, (t, value) in self._values.items():
+            arrays[f"{name}/value"] = np.array([t, value], np.int64)
+            arrays[f"{name}/report"] = np.frombuffer(self._reports[name], np.uint8)
+        facts = {name: guard.terms.facts() for name, guard in self._guards.items()}
+        return dump("device", {"terms": next(iter(facts.values()), {}), "user": self._user.hex()}, arrays)
+
+    @classmethod
+    def restore(cls, data: bytes, terms: Terms, user: bytes, secrets: Secrets, *, opened_at: int | None = None) -> Device:
+        """The device as it was. Under other frozen facts: an error, or closed until `opened_at` plus the longer window."""
+        facts, arrays = load("device", data)
+        device = cls(terms, user, secrets)
+        if facts["user"] != device._user.hex():
+            raise FrozenFactsError("device: the snapshot is another user's")
+        for name, guard in device._guards.items():
+            if guard.check_facts(facts, opened_at):
+                guard.ledger.load({key.rpartition("/")[2]: a for key, a in arrays.items() if key.startswith(f"{name}/")})
+                t, value = arrays[f"{name}/value"].tolist()
+                device._values[name] = t, value
+                device._reports[name] = arrays[f"{name}/report"].tobytes()
+        return device
+
+
+class DeviceArray:
+    """The guards of all users of one raw partition, for one stream: decided by slot, answered in one vector."""
+
+    def __init__(self, terms: Terms, stream: str, secrets: Secrets, *, partition: int = 0) -> None:
+        found = terms.stream(stream)
+        if found is None:
+            raise ParameterError(f"stream: found {stream!r}; allowed: {', '.join(s.name for s in terms.streams)}")
+        if not 0 <= partition < terms.partitions:
+            raise ParameterError(f"partition: found {partition}; allowed: 0 to {terms.partitions - 1}")
+        self._terms, self._secrets, self._partition = terms, secrets, partition
+        self._index = terms.streams.index(found)
+        self._guard = Guard(terms, found, found.slots)
+        self._size = 0
+        self._users = np.zeros((0, BLOCK), np.uint8)
+        self._slot = np.zeros(0, np.uint16)
+        self._value = np.zeros(0, np.int32)  # the value of each user's newest answer,
+        self._value_t = np.zeros(0, np.int64)  # and the period it was for
+        self._in_slot = np.zeros(found.slots, np.int64)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def users(self) -> Bytes:
+        """Pseudonyms in the order of their rows: uint8[n, 16]."""
+        return self._users[: self._size]
+
+    @property
+    def ledger(self) -> Ledger:
+        """What each slot has spent."""
+        return self._guard.ledger
+
+    def enrol(self, users: Bytes) -> Mask:
+        """Add users as the next rows, in this order. Whoever hashes to another partition or stream is refused: bool[n] accepted.
+
+        The caller enrols a user once.
+        """
+        mine = partitions(users, self._terms.partitions) == self._partition
+        if self._terms.split == "users":
+            shares = [stream.share_micro for stream in self._terms.streams]
+            served = streams(self._secrets.split, users, shares)
+            mine &= (served == self._index) & (served != NO_STREAM)
+        new = users[mine]
+        slot = slots(self._secrets.slots, new, self._guard.stream.slots)
+        size = self._size + len(new)
+        if size > len(self._users):
+            room = max(size, len(self._users) * 5 // 4, 1024) - len(self._users)
+            self._users = np.concatenate((self._users, np.zeros((room, BLOCK), np.uint8)))
+            self._slot = np.concatenate((self._slot, np.zeros(room, np.uint16)))
+            self._value = np.concatenate((self._value, np.zeros(room, np.int32)))
+            self._value_t = np.concatenate((self._value_t, np.full(room, NEVER, np.int64)))
+        self._users[self._size : size] = new
+        self._slot[self._size : size] = slot
+        self._in_slot += np.bincount(slot, minlength=len(self._in_slot))
+        self._size = size
+        return mine
+
+    def charge(self, ask: Ask) -> Grant | Refusal:
+        """Decide and book, slot by slot, when the round is folded and before its closing is awaited."""
+        refusal = self._guard.refusal(ask)
+        if refusal is not None:
+            return refusal
+        asked = np.ones(self._guard.stream.slots, np.bool_) if ask.asked is None else ask.asked
+        verdicts = self._guard.charge(ask, asked)
+        answering = (verdicts == Verdict.CHARGED) | (verdicts == Verdict.REPEATED)
+        refused = {reason: int(self._in_slot[verdicts == verdict].sum()) for verdict, reason in REASONS.items()}
+        return Grant(ask, answering, {reason: n for reason, n in refused.items() if n})
+
+    def rows(self, grant: Grant, members: int | None = None) -> NDArray[np.int64]:
+        """Which rows answer, of the first `members` users (all): int64[m]."""
+        return np.flatnonzero(grant.answering[self._slot[: self._size if members is None else members]])
+
+    def answer(self, grant: Grant, values: NDArray[np.integer[Any]]) -> Answers:
+        """The reports to a question that was paid for. values: a value for each of the first len(values) users, who are
+        the population of this period; those enrolled later are not asked yet."""
+        if values.ndim != 1 or len(values) > self._size:
+            raise ValueRefusedError(f"values: found {list(values.shape)}; allowed: one for each of at most {self._size} users")
+        t, rows = grant.ask.t, self.rows(grant, len(values))
+        told = values[rows].astype(np.int32)
+        before = self._value_t[rows]
+        told = np.where(before == t, self._value[rows], told)
+        draw = self._secrets.randomness.draw(self._users[rows], round=grant.ask.digest)
+        reports = grant.ask.mechanism.perturb(told, draw)
+        newer = rows if (before < t).all() else rows[before < t]
+        self._value[newer] = told if newer is rows else told[before < t]
+        self._value_t[newer] = t
+        return Answers(rows, reports)
+
+    def snapshot(self) -> bytes:
+        """Everything spent and answered; the stage seals it, since it holds values."""
+        arrays = self._guard.ledger.arrays() | {
+            "users": self.users, "value": self._value[: self._size], "value_t": self._value_t[: self._size],
+        }  # fmt: skip
+        facts = {
+            "terms": self._terms.facts(), "stream": self._guard.stream.name, "partition": self._partition,
+            "randomness": self._secrets.randomness.fingerprint,
+        }  # fmt: skip
+        return dump("devices", facts, arrays)
+
+    @classmethod
+    def restore(
+        cls, data: bytes, terms: Terms, stream: str, secrets: Secrets, *, partition: int = 0, opened_at: int | None = None
+    ) -> DeviceArray:
+        """The array as it was. Under other frozen facts: an error, or every slot closed until `opened_at` plus the longer window.
+
+        Under another randomness key a repeated round would get other bytes, so it has to be paid for again.
+        """
+        facts, arrays = load("devices", data)
+        devices = cls(terms, stream, secrets, partition=partition)
+        if (facts["stream"], facts["partition"]) != (stream, partition):
+            raise FrozenFactsError(f"stream {stream!r}, partition {partition}: the snapshot is another's")
+        same = devices._guard.check_facts(facts, opened_at)
+        accepted = devices.enrol(arrays["users"])
+        devices._value[: devices._size] = arrays["value"][accepted]
+        devices._value_t[: devices._size] = arrays["value_t"][accepted]
+        if same:
+            devices._guard.ledger.load({name: arrays[name] for name in devices._guard.ledger.arrays()})
+            if facts["randomness"] != secrets.randomness.fingerprint:
+                devices._guard.ledger.forget_answers()
+        return devices

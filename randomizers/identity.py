@@ -1,0 +1,71 @@
+"""Who is who, without names: user -> pseudonym -> partition, stream and slot.
+
+Contract: a pseudonym is the first 16 bytes of HMAC-SHA256(pepper, lp(deployment) user), lp(x) = 4 little-endian bytes of length,
+then x; its first 8 bytes as a little-endian integer, mod P, are its raw partition.  Slot and stream come from keys of
+their own, independent of the pepper and of the partition, and never change while the frozen facts stand.
+"""
+
+import hmac
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.randomness import BLOCK, DIGEST, Bytes, Key
+from murmurate.randomizers.thresholds import MICRO
+
+_NO_ROUND = bytes(DIGEST)
+NO_STREAM = -1
+
+
+class Pepper:
+    """The secret that turns a user's name into a pseudonym. It shows its fingerprint only."""
+
+    __slots__ = ("_key", "_prefix", "_secret")
+
+    def __init__(self, secret: bytes, *, deployment: str) -> None:
+        self._key = Key(secret, deployment=deployment)  # the same demands on a secret, and the same silence about it
+        self._secret = bytes(secret)
+        name = deployment.encode()
+        self._prefix = len(name).to_bytes(4, "little") + name
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that tell peppers apart."""
+        return self._key.fingerprint
+
+    def pseudonym(self, user: bytes) -> bytes:
+        """The 16 bytes that stand for this user everywhere behind the door."""
+        return hmac.digest(self._secret, self._prefix + user, "sha256")[:BLOCK]
+
+    def pseudonyms(self, users: Iterable[bytes]) -> Bytes:
+        """uint8[n, 16] for n users."""
+        digest, secret, prefix = hmac.digest, self._secret, self._prefix
+        return np.frombuffer(
+            b"".join([digest(secret, prefix + user, "sha256")[:BLOCK] for user in users]), np.uint8
+        ).reshape(-1, BLOCK)
+
+    def __repr__(self) -> str:
+        return f"Pepper(fingerprint={self.fingerprint!r})"
+
+
+def partitions(users: Bytes, of: int) -> NDArray[np.int64]:
+    """The raw partition of each pseudonym, out of `of`: int64[n]."""
+    first = np.ascontiguousarray(users[:, :8]).view("<u8").reshape(-1)
+    return (first % np.uint64(of)).astype(np.int64)
+
+
+def slots(key: Key, users: Bytes, of: int) -> NDArray[np.uint16]:
+    """The slot of each pseudonym, out of `of`, by the slot key: uint16[n]."""
+    words = key.words("slot", users, round=_NO_ROUND)[:, 0]
+    return (words % np.uint64(of)).astype(np.uint16)
+
+
+def streams(key: Key, users: Bytes, shares_micro: Sequence[int]) -> NDArray[np.int64]:
+    """The stream that each pseudonym serves by the split key, as an index into the shares, or NO_STREAM: int64[n]."""
+    if not all(share > 0 for share in shares_micro) or sum(shares_micro) > MICRO:
+        raise ParameterError(f"shares: found {sum(shares_micro)} millionths together; allowed: each above 0, at most {MICRO}")
+    words = key.words("split", users, round=_NO_ROUND)[:, 0] % np.uint64(MICRO)
+    index = np.searchsorted(np.cumsum(shares_micro), words.astype(np.int64), side="right")
+    return np.where(index < len(shares_micro), index, NO_STREAM)

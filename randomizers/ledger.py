@@ -1,0 +1,149 @@
+"""What every slot of one stream has spent: integers, and one routine that decides.
+
+Contract (trust.md I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods stay within the limit;
+under population division two charges of a slot are at least w periods apart.  A t older than a slot's newest charge is
+refused, so that looking back over one window is enough.  The round charged last may be repeated free of charge, since it
+gets the same bytes again; any other round, for the same t too, is a new charge.  The ledger is a pure function of the rounds
+folded, the same for every user of a slot.  Not here: users, values and reports (device.py).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import SnapshotError
+from murmurate.randomizers.state import Arrays
+from murmurate.randomizers.terms import Division
+
+NEVER = -(1 << 62)
+MAX_T = 1 << 53
+
+Mask = NDArray[np.bool_]
+
+
+class Verdict(IntEnum):
+    """What the ledger says to one slot."""
+
+    SILENT = 0
+    """Not asked."""
+    CHARGED = 1
+    """Pays and answers."""
+    REPEATED = 2
+    """Was charged for this very round before: answers with the same bytes."""
+    BUDGET = 3
+    """Would overspend a window."""
+    GAP = 4
+    """Answered less than w periods ago."""
+    CLOSED = 5
+    """This t lies before the newest charge, or in a time that stays closed."""
+
+
+REASONS = {Verdict.BUDGET: "budget", Verdict.GAP: "gap", Verdict.CLOSED: "closed"}
+
+
+class Ledger:
+    """The spending of `rows` slots. Population division keeps one number a slot, budget division a window of charges beside it."""
+
+    def __init__(self, rows: int, *, w: int, limit_micro: int, division: Division) -> None:
+        self.w, self.limit_micro, self.division = w, limit_micro, division
+        self._last = np.zeros(rows, np.int32)  # per slot: which of the rounds below charged it last
+        self._t = np.array([NEVER], np.int64)  # the rounds that are some slot's last; row 0 stands for never
+        self._digests = np.zeros((1, 32), np.uint8)
+        self._spent = np.zeros((w if division == "budget" else 0, rows), np.int32)  # charge at t in row t mod w
+        self._open_from = 0  # no t before this is ever charged
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def verdicts(self, t: int, charge_micro: int, digest: bytes, asked: Mask) -> NDArray[np.uint8]:
+        """What each slot would be told: uint8[rows] of Verdict. Nothing is booked."""
+        newest = self._t[self._last]
+        verdicts = np.full(len(self), Verdict.CHARGED, np.uint8)
+        if self.division == "budget":
+            verdicts[self._window(t, newest)[0] + charge_micro > self.limit_micro] = Verdict.BUDGET
+        else:
+            verdicts[t - newest < self.w] = Verdict.GAP
+        if charge_micro > self.limit_micro:
+            verdicts[:] = Verdict.BUDGET
+        verdicts[newest > t] = Verdict.CLOSED
+        if t < self._open_from:
+            verdicts[:] = Verdict.CLOSED
+        same = (self._digests == np.frombuffer(digest, np.uint8)).all(axis=1) & (self._t == t)
+        verdicts[same[self._last]] = Verdict.REPEATED
+        verdicts[~asked] = Verdict.SILENT
+        return verdicts
+
+    def charge(self, t: int, charge_micro: int, digest: bytes, asked: Mask) -> NDArray[np.uint8]:
+        """The same verdicts, with the charges booked."""
+        verdicts = self.verdicts(t, charge_micro, digest, asked)
+        paying = verdicts == Verdict.CHARGED
+        if not paying.any():
+            return verdicts
+        if self.division == "budget":
+            alive = self._window(t, self._t[self._last])[1]
+            self._spent *= alive | ~paying
+            self._spent[t % self.w] += charge_micro * paying.astype(np.int32)
+        self._t = np.append(self._t, t)
+        self._digests = np.concatenate((self._digests, np.frombuffer(digest, np.uint8)[None]))
+        self._last[paying] = len(self._t) - 1
+        if len(self._t) > 2 * len(self) + 64:
+            self._prune()
+        return verdicts
+
+    def spent_micro(self, t: int) -> NDArray[np.int64]:
+        """What each slot has charged in the w periods that end with t (budget division): int64[rows]."""
+        return self._window(t, self._t[self._last])[0]
+
+    def newest(self) -> NDArray[np.int64]:
+        """The t of each slot's newest charge, NEVER before the first: int64[rows]."""
+        return self._t[self._last]
+
+    def close_until(self, t: int) -> None:
+        """Charge nothing before t: what a changed fact or a lost history calls for."""
+        self._open_from = max(self._open_from, t)
+
+    def forget_answers(self) -> None:
+        """Make a repeated round pay again: its bytes would no longer be the same."""
+        self._digests[:] = 0
+
+    def arrays(self) -> Arrays:
+        """The whole state, for a snapshot."""
+        self._prune()
+        return {
+            "last": self._last, "t": self._t, "digests": self._digests, "spent": self._spent,
+            "open_from": np.array([self._open_from], np.int64),
+        }  # fmt: skip
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over the state of a snapshot."""
+        mine = self.arrays()
+        for name in ("last", "spent", "open_from"):
+            if arrays[name].shape != mine[name].shape or arrays[name].dtype != mine[name].dtype:
+                raise SnapshotError(f"ledger: {name}: found {arrays[name].dtype}{list(arrays[name].shape)}; "
+                                    f"allowed: {mine[name].dtype}{list(mine[name].shape)}")  # fmt: skip
+        rounds = len(arrays["t"])
+        if arrays["digests"].shape != (rounds, 32) or not 0 <= arrays["last"].min() <= arrays["last"].max() < rounds:
+            raise SnapshotError(f"ledger: found slots that point past the {rounds} rounds of the snapshot")
+        self._last, self._t, self._digests, self._spent = (arrays[n].copy() for n in ("last", "t", "digests", "spent"))
+        self._open_from = int(arrays["open_from"][0])
+
+    def _window(self, t: int, newest: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
+        """What is spent in the window that ends with t, and which cells of `_spent` still count in it.
+
+        Cell c holds the charge at the newest time of its slot that is c mod w; it counts while that time is after t - w.
+        Slots that march in step, as they do when everybody answers, share one column of times.
+        """
+        if len(newest) and (newest == newest[0]).all():
+            newest = newest[:1]
+        age = (newest - np.arange(self.w)[:, None]) % self.w
+        alive = age < self.w - (t - newest)
+        return np.where(alive, self._spent, 0).sum(axis=0, dtype=np.int64), alive
+
+    def _prune(self) -> None:
+        """Drop the rounds that are no slot's last any more."""
+        used, last = np.unique(np.append(self._last, 0), return_inverse=True)
+        self._last = last[:-1].astype(np.int32)
+        self._t, self._digests = self._t[used], self._digests[used]
