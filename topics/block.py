@@ -1,0 +1,191 @@
+"""The block codec: the unit on the wire for raw rows, reports and batches. Layout in docs/WIRE.md.
+
+Contract: 64 bytes of header, then columns; a block holds at most 512 KiB; decoding copies nothing and gives read-only
+views. Whatever bytes arrive, decoding gives a block or raises a WireError; any single flipped bit is refused (the
+checksum covers all but itself). A block's length depends on its number of rows and their width only, never on what
+they say.
+Not here: JSON messages (codec.py), what a report means (randomizers/).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.topics.errors import ColumnError, CorruptError, NewerError, TooLargeError, TornError, UnknownError
+
+MAGIC: Final = b"MURM"
+VERSION: Final = 1
+HEADER_BYTES: Final = 64
+MAX_BLOCK: Final = 512 * 1024
+MAX_PAYLOAD: Final = MAX_BLOCK - HEADER_BYTES
+RAW, REPORTS, BATCH = 1, 2, 3
+KINDS: Final = (RAW, REPORTS, BATCH)
+RAW_WIDTH: Final = 28
+"""Bytes of a raw row: pseudonym 16, time 8, value code 4."""
+REFUSED: Final = 0xFFFFFFFF
+"""The code of a refused value: its user is enrolled, nothing is set (DESIGN rule 7)."""
+
+_HEAD = struct.Struct("<4sBBHIIIII")  # magic, version, kind, reserved, rows, width, part, sequence, payload bytes
+_CRC = struct.Struct("<I")
+_CRC_AT, _SUBJECT_AT, _SUBJECT_BYTES = 28, 32, 32
+_UINT32 = 1 << 32
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawBlock:
+    """Events of one stream, coded: what the door tells perturb."""
+
+    stream: bytes
+    """SHA-256 of the stream's name (`names.stream_id`)."""
+    sequence: int
+    users: Bytes = field(repr=False)  # nothing of a row may reach a log
+    """uint8[n, 16], pseudonyms."""
+    times: NDArray[np.int64] = field(repr=False)
+    """int64[n], milliseconds since 1970."""
+    values: NDArray[np.uint32] = field(repr=False)
+    """uint32[n], codes; REFUSED for a refused value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportBlock:
+    """Reports of one contributor to one round: what perturb tells shuffle."""
+
+    round: bytes
+    """The round's digest."""
+    contributor: int
+    """The raw partition they come from."""
+    sequence: int
+    reports: Bytes = field(repr=False)
+    """uint8[n, width]."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchBlock:
+    """A part of a sealed sub-batch: what shuffle tells aggregate. It names no source."""
+
+    round: bytes
+    """The round's digest."""
+    q: int
+    """Which sub-batch of the round."""
+    sequence: int
+    reports: Bytes = field(repr=False)
+    """uint8[n, width], in the order of the permutation."""
+
+
+Block = RawBlock | ReportBlock | BatchBlock
+
+
+def encode_raw(stream: bytes, users: Bytes, times: NDArray[np.int64], values: NDArray[np.uint32]) -> Iterator[bytes]:
+    """Raw rows as blocks, in order; without rows, one empty block."""
+    _column("users", users, np.dtype(np.uint8), (len(users), 16))
+    _column("times", times, np.dtype(np.int64), (len(users),))
+    _column("values", values, np.dtype(np.uint32), (len(users),))
+    return _split(RAW, stream, 0, (users, times, values), len(users), RAW_WIDTH)
+
+
+def encode_reports(round_digest: bytes, contributor: int, reports: Bytes) -> Iterator[bytes]:
+    """Reports as blocks, in order; without reports, one empty block."""
+    return _encode_rows(REPORTS, round_digest, contributor, reports)
+
+
+def encode_batch(round_digest: bytes, q: int, reports: Bytes) -> Iterator[bytes]:
+    """A sealed sub-batch as blocks, in order; without reports, one empty block."""
+    return _encode_rows(BATCH, round_digest, q, reports)
+
+
+def rows_per_block(width: int) -> int:
+    """How many rows of so many bytes one block takes."""
+    if not 1 <= width <= MAX_PAYLOAD:
+        raise TooLargeError(f"block: found rows of {width} bytes; allowed: 1 to {MAX_PAYLOAD}")
+    return MAX_PAYLOAD // width
+
+
+def decode(record: bytes | memoryview) -> Block:
+    """The block in these bytes, its columns read-only views of them.
+
+    The order of the checks is part of the contract, since it decides which error a reader sees:
+    1. magic, 2. version, 3. length and size, 4. checksum, 5. kind, reserved bits and shape.
+    """
+    view = memoryview(record).toreadonly().cast("B")
+    size = len(view)
+    if view[:4] != MAGIC[:size] or not size:
+        raise UnknownError("block: found bytes that do not begin a block; allowed: magic 'MURM'")
+    if size > 4 and view[4] != VERSION:
+        error = NewerError if view[4] > VERSION else UnknownError
+        raise error(f"block: found version {view[4]} at byte 4; allowed: {VERSION}")
+    if size < HEADER_BYTES:
+        raise TornError(f"block: found {size} bytes; allowed: {HEADER_BYTES} of header at least")
+    if size > MAX_BLOCK:
+        raise TooLargeError(f"block: found {size} bytes; allowed: {MAX_BLOCK}")
+    _, _, kind, reserved, rows, width, part, sequence, payload = _HEAD.unpack_from(view)
+    if size != HEADER_BYTES + payload:
+        raise TornError(f"block: found {size - HEADER_BYTES} bytes of payload; allowed: {payload}, as said at byte 24")
+    if zlib.crc32(view[_SUBJECT_AT:], zlib.crc32(view[:_CRC_AT])) != _CRC.unpack_from(view, _CRC_AT)[0]:
+        raise CorruptError("block: found a wrong checksum at byte 28; allowed: bytes as they were written")
+    if kind not in KINDS:
+        raise UnknownError(f"block: found kind {kind} at byte 5; allowed: {', '.join(map(str, KINDS))}")
+    if reserved:
+        raise UnknownError(f"block: found {reserved} in the reserved bytes 6 and 7; allowed: 0")
+    if rows * width != payload or not 1 <= width <= MAX_PAYLOAD:  # Python's integers: nothing overflows
+        raise TornError(f"block: found {rows} rows of {width} bytes in {payload}; allowed: rows that fill it")
+    subject = bytes(view[_SUBJECT_AT:HEADER_BYTES])
+    if kind == RAW:
+        if width != RAW_WIDTH or part:
+            raise UnknownError(f"raw block: found rows of {width} bytes and part {part}; allowed: {RAW_WIDTH} and 0")
+        users = np.frombuffer(view, np.uint8, rows * 16, HEADER_BYTES).reshape(rows, 16)
+        times = np.frombuffer(view, "<i8", rows, HEADER_BYTES + rows * 16)
+        return RawBlock(subject, sequence, users, times, np.frombuffer(view, "<u4", rows, HEADER_BYTES + rows * 24))
+    reports = np.frombuffer(view, np.uint8, payload, HEADER_BYTES).reshape(rows, width)
+    shape = ReportBlock if kind == REPORTS else BatchBlock
+    return shape(subject, part, sequence, reports)
+
+
+def _encode_rows(kind: int, subject: bytes, part: int, reports: Bytes) -> Iterator[bytes]:
+    width = reports.shape[1] if isinstance(reports, np.ndarray) and reports.ndim == 2 else 0
+    _column("reports", reports, np.dtype(np.uint8), (len(reports), width))
+    return _split(kind, subject, part, (reports,), len(reports), width)
+
+
+def _split(
+    kind: int, subject: bytes, part: int, columns: tuple[NDArray[Any], ...], rows: int, width: int
+) -> Iterator[bytes]:
+    """Checks at the call; the blocks themselves are made one at a time, so that a large round needs no second copy."""
+    if not isinstance(subject, bytes) or len(subject) != _SUBJECT_BYTES:
+        raise ColumnError(f"block: found a subject of other than {_SUBJECT_BYTES} bytes; allowed: a digest")
+    if isinstance(part, bool) or not isinstance(part, int) or not 0 <= part < _UINT32:
+        raise ColumnError(f"block: part: found {part}; allowed: 0 to {_UINT32 - 1}")
+    return _blocks(kind, subject, part, columns, rows, width, rows_per_block(width))
+
+
+def _blocks(
+    kind: int, subject: bytes, part: int, columns: tuple[NDArray[Any], ...], rows: int, width: int, most: int
+) -> Iterator[bytes]:
+    for sequence, start in enumerate(range(0, max(rows, 1), most)):
+        count = min(most, rows - start)
+        head = _HEAD.pack(MAGIC, VERSION, kind, 0, count, width, part, sequence, count * width)
+        pieces = [_wire(column[start : start + count]) for column in columns]
+        crc = zlib.crc32(subject, zlib.crc32(head))
+        for piece in pieces:
+            crc = zlib.crc32(piece, crc)
+        yield b"".join((head, _CRC.pack(crc), subject, *pieces))
+
+
+def _wire(column: NDArray[Any]) -> memoryview:
+    """The column's bytes as they go on the wire: little-endian, row by row. On a usual machine this copies nothing."""
+    little = column.astype(column.dtype.newbyteorder("<"), copy=False)
+    return np.ascontiguousarray(little).reshape(-1).view(np.uint8).data
+
+
+def _column(name: str, column: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    if not isinstance(column, np.ndarray) or column.dtype != dtype or column.shape != shape:
+        found = f"{column.dtype}{list(column.shape)}" if isinstance(column, np.ndarray) else type(column).__name__
+        raise ColumnError(f"block: {name}: found {found}; allowed: {dtype}{list(shape)}")
