@@ -1,1 +1,39 @@
-"""What is on the wire, as data: topic names, messages, blocks, events. No I/O."""
+"""What is on the wire, as data: topic names, messages, blocks, events. No I/O. docs/WIRE.md says it byte for byte.
+
+`names`     the topic table: key, cleanup, retention, zone; `topic("shop", "raw")`
+`block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `decode`
+`messages`  the control records: Start, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally, Dead
+`release`   the release
+`slots`     which slots a round asks
+`codec`     messages to bytes and back: `encode`, `decode`, `decode_record`
+`events`    single JSON events to columns: `EventReader`
+`schemas`   JSON Schemas of all of them: `schema("round")`
+`errors`    what is refused, one class per cause
+"""
+
+from murmurate.topics.codec import decode, decode_record, encode, kind_of
+from murmurate.topics.errors import WireError
+from murmurate.topics.events import Categories, Columns, EventReader, Fields, Reason
+from murmurate.topics.messages import (
+    Close,
+    Dead,
+    Done,
+    GiveUp,
+    Progress,
+    Rejected,
+    Round,
+    Seal,
+    Settled,
+    Start,
+    Tally,
+)
+from murmurate.topics.names import TOPICS, topic
+from murmurate.topics.release import Release
+from murmurate.topics.schemas import schema
+from murmurate.topics.slots import Slots
+
+__all__ = [
+    "TOPICS", "Categories", "Close", "Columns", "Dead", "Done", "EventReader", "Fields", "GiveUp", "Progress", "Reason",
+    "Rejected", "Release", "Round", "Seal", "Settled", "Slots", "Start", "Tally", "WireError", "decode",
+    "decode_record", "encode", "kind_of", "schema", "topic",
+]  # fmt: skip

@@ -1,0 +1,270 @@
+"""Single JSON events to columns: what the door does with an application's topic before it pseudonymises.
+
+Contract: each record is parsed by itself (joined, one could swallow its neighbour), and gives one row, one refusal,
+or, when only its value is wrong, both: such an event enrols its user and sets nothing, since who is in the population
+may not depend on a value (DESIGN rule 7). Nothing a record says raises an error. Not here: pseudonyms, periods,
+lateness (agents/), numeric streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from murmurate.topics.block import REFUSED
+from murmurate.topics.errors import MappingError
+from murmurate.topics.message import MAX_TIME_MS
+from murmurate.topics.names import stream_name
+from murmurate.topics.pointers import getter
+from murmurate.topics.times import Clock
+
+MAX_EVENT: Final = 64 * 1024
+MAX_USER: Final = 256
+MAX_STREAMS: Final = 1 << 16
+MAX_CATEGORIES: Final = 1 << 24
+"""As many as the largest domain of a mechanism."""
+
+
+class Reason(StrEnum):
+    """Why an event or its value was refused: the first reason, of the fields in the order stream, user, time, value."""
+
+    SIZE = "size"
+    """More than MAX_EVENT bytes."""
+    JSON = "json"
+    """Not UTF-8, not JSON, NaN, a number beyond all doubles, too many levels, or no record at all."""
+    FIELD = "field"
+    """A pointer leads nowhere."""
+    TYPE = "type"
+    """A field of a wrong type."""
+    STREAM = "stream"
+    """A stream nobody declared."""
+    USER = "user"
+    """An empty user, or one of more than MAX_USER bytes."""
+    TIME = "time"
+    """Not RFC 3339 with a zone, or before 1970 or after year 9999."""
+    VALUE = "value"
+    """A category nobody declared, in a stream without "other"."""
+
+
+class Refused(Exception):  # noqa: N818 - never leaves this file
+    """A reason on its way up."""
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The declared values of a stream and their codes: 0 to k - 1 in order, then "other" if enabled, then *none*."""
+
+    values: tuple[str, ...]
+    other: bool = False
+
+    def __post_init__(self) -> None:
+        texts = all(isinstance(value, str) for value in self.values)
+        if not isinstance(self.values, tuple) or not self.values or not texts or len(self.values) > MAX_CATEGORIES:
+            raise MappingError(f"categories: found no tuple of texts; allowed: 1 to {MAX_CATEGORIES} texts")
+        if len(set(self.values)) != len(self.values):
+            raise MappingError("categories: found one twice; allowed: each once")
+
+    @property
+    def none(self) -> int:
+        """The code of a user without a value: the first after all others. No event has it; the stage gives it."""
+        return len(self.values) + self.other
+
+    @property
+    def size(self) -> int:
+        """How many codes there are, *none* included: the domain of a mechanism that can say none."""
+        return self.none + 1
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Where events keep what matters, as JSON pointers. Without `time` a record's own timestamp counts."""
+
+    user: str = "/user"
+    value: str = "/value"
+    time: str | None = "/time"
+    stream: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Events as columns: row i stands for record `index[i]`."""
+
+    stream: NDArray[np.uint16]
+    """Position of the stream among those declared."""
+    time: NDArray[np.int64] = field(repr=False)
+    """Milliseconds since 1970."""
+    code: NDArray[np.uint32] = field(repr=False)
+    """Category; REFUSED where only the value was wrong."""
+    users: list[bytes] = field(repr=False)  # nothing of a row may reach a log
+    """UTF-8; a number as its decimal digits."""
+    index: NDArray[np.int64]
+    """Which record."""
+    refusals: tuple[tuple[int, Reason], ...]
+    """(record, reason), in order. A record with a row was refused for its value only."""
+
+    @property
+    def counts(self) -> Mapping[Reason, int]:
+        """Refusals by reason; reasons without any are left out."""
+        counts: dict[Reason, int] = {}
+        for _, reason in self.refusals:
+            counts[reason] = counts.get(reason, 0) + 1
+        return MappingProxyType(counts)
+
+
+class _Codes(dict[str, int]):
+    """Values to codes. Only a value that is not declared comes to `__missing__`."""
+
+    def __init__(self, categories: Categories) -> None:
+        super().__init__({value: code for code, value in enumerate(categories.values)})
+        self._other = len(categories.values) if categories.other else None
+
+    def __missing__(self, value: object) -> int:
+        if self._other is None or type(value) is not str:
+            raise Refused(Reason.VALUE)
+        return self._other
+
+
+class EventReader:
+    """Reads the events of one source: one stream, or several that a field tells apart.
+
+    >>> reader = EventReader({"screen": Categories(("home", "help"), other=True)})
+    >>> columns = reader.read([b'{"user": "u-1", "time": "2026-11-18T09:00:12.480Z", "value": "help"}'])
+    >>> columns.users, columns.time.tolist(), columns.code.tolist()
+    ([b'u-1'], [1794992412480], [1])
+    """
+
+    def __init__(self, streams: Mapping[str, Categories], fields: Fields = Fields()) -> None:
+        if not 1 <= len(streams) <= MAX_STREAMS or (fields.stream is None and len(streams) > 1):
+            raise MappingError(
+                f"events: found {len(streams)} streams; allowed: 1, or up to {MAX_STREAMS} with a pointer to the stream"
+            )
+        coded = [(position, _Codes(categories)) for position, categories in enumerate(streams.values())]
+        names = [None] if fields.stream is None else [stream_name(name) for name in streams]
+        self._streams: dict[Any, tuple[int, _Codes]] = dict(zip(names, coded, strict=True))
+        self._user, self._value = getter(fields.user), getter(fields.value)
+        self._time = None if fields.time is None else getter(fields.time)
+        self._stream = None if fields.stream is None else getter(fields.stream)
+        self._fetch = self._fetch_all()
+        self._clock = Clock()
+
+    def read(self, records: Sequence[bytes | None], times: Sequence[int] | NDArray[np.int64] | None = None) -> Columns:
+        """The records' columns; `times` are their own timestamps in milliseconds, needed where events carry none."""
+        if self._time is None and (times is None or len(times) != len(records)):
+            raise MappingError("events: found no timestamp for each record; allowed: one each, since no field holds it")
+        if isinstance(times, np.ndarray):
+            times = times.tolist()
+        loads, fetch, streams, milliseconds = orjson.loads, self._fetch, self._streams, self._clock.milliseconds
+        stream_column: list[int] = []
+        time_column: list[int] = []
+        code_column: list[int] = []
+        users: list[bytes] = []
+        index: list[int] = []
+        refusals: list[tuple[int, Reason]] = []
+        # A well-formed event takes the short way below. Any surprise is an exception, and `_careful` finds its reason.
+        for row, record in enumerate(records):
+            own = times[row] if times is not None else -1
+            try:
+                if len(record) > MAX_EVENT:  # type: ignore[arg-type]
+                    raise Refused
+                user, value, time, name = fetch(loads(record), own)  # type: ignore[arg-type]
+                stream, codes = streams[name]
+                code = codes[value]
+                user = user.encode() if type(user) is str else _digits(user)
+                if type(time) is str:
+                    time = milliseconds(time)
+                if not (0 < len(user) <= MAX_USER and type(time) is int and 0 <= time <= MAX_TIME_MS):
+                    raise Refused
+            except (Refused, ValueError, LookupError, TypeError):
+                try:
+                    stream, user, time, code, wrong = self._careful(record, own)
+                except Refused as refused:
+                    refusals.append((row, refused.args[0]))
+                    continue
+                if wrong is not None:
+                    refusals.append((row, wrong))
+            stream_column.append(stream)
+            time_column.append(time)
+            code_column.append(code)
+            users.append(user)
+            index.append(row)
+        return Columns(
+            np.array(stream_column, np.uint16), np.array(time_column, np.int64), np.array(code_column, np.uint32),
+            users, np.array(index, np.int64), tuple(refusals),
+        )  # fmt: skip
+
+    def _fetch_all(self) -> Callable[[Any, int], tuple[Any, Any, Any, Any]]:
+        """(document, own timestamp) to (user, value, time, stream), as short as the pointers allow."""
+        user, value, time, stream = self._user, self._value, self._time, self._stream
+        if time is None:
+            if stream is None:
+                return lambda event, own: (user(event), value(event), own, None)
+            return lambda event, own: (user(event), value(event), own, stream(event))
+        if stream is None:
+            return lambda event, own: (user(event), value(event), time(event), None)
+        return lambda event, own: (user(event), value(event), time(event), stream(event))
+
+    def _careful(self, record: bytes | None, own: int) -> tuple[int, bytes, int, int, Reason | None]:
+        """Stream, user, time, code, and what is wrong with the value; Refused if the event is dropped."""
+        if record is None:
+            raise Refused(Reason.JSON)
+        if len(record) > MAX_EVENT:
+            raise Refused(Reason.SIZE)
+        try:
+            event = orjson.loads(record)
+        except ValueError:
+            raise Refused(Reason.JSON) from None
+        name = None if self._stream is None else _text(_found(self._stream, event))
+        if name not in self._streams:
+            raise Refused(Reason.STREAM)
+        stream, codes = self._streams[name]
+        user = _user(_found(self._user, event))
+        time = self._instant(own if self._time is None else _found(self._time, event))
+        try:
+            return stream, user, time, codes[_text(_found(self._value, event))], None
+        except Refused as refused:
+            return stream, user, time, REFUSED, refused.args[0]
+
+    def _instant(self, time: Any) -> int:
+        if type(time) is str:
+            try:
+                return self._clock.milliseconds(time)
+            except ValueError:
+                raise Refused(Reason.TIME) from None
+        if type(time) is not int:
+            raise Refused(Reason.TYPE)
+        if not 0 <= time <= MAX_TIME_MS:
+            raise Refused(Reason.TIME)
+        return time
+
+
+def _found(get: Callable[[Any], Any], event: Any) -> Any:
+    try:
+        return get(event)
+    except (LookupError, TypeError):
+        raise Refused(Reason.FIELD) from None
+
+
+def _text(found: Any) -> str:
+    if type(found) is not str:
+        raise Refused(Reason.TYPE)
+    return found
+
+
+def _digits(user: Any) -> bytes:
+    if type(user) is not int:
+        raise Refused(Reason.TYPE)
+    return b"%d" % user
+
+
+def _user(found: Any) -> bytes:
+    user = found.encode() if type(found) is str else _digits(found)
+    if not 0 < len(user) <= MAX_USER:
+        raise Refused(Reason.USER)
+    return user

@@ -1,0 +1,198 @@
+"""The control records: what stages tell each other besides blocks. Frozen, versioned; `codec` reads and writes them.
+
+Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the
+same wherever and whenever it is opened (DESIGN "Five nouns"). The others name their round by that digest. The class
+is the schema.
+Not here: releases (release.py), blocks (block.py).
+
+    rounds    Start, Round, GiveUp, Close, Settled      raw      Progress
+    reports   Done                                      batches  Seal
+    tallies   Tally                                     dead.*   Dead
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from murmurate.topics.message import (
+    SAFE_INTEGER,
+    Contributors,
+    Digest,
+    Freeze,
+    Message,
+    Millis,
+    Part,
+    Partition,
+    Partitions,
+    Positive,
+    ShortDigest,
+    Stream,
+    TopicName,
+    Whole,
+    Word,
+)
+from murmurate.topics.slots import Slots
+
+ROUND_PREFIX = b"murmurate/round/1\n"
+MAX_CELLS = 1 << 16
+"""Counts in a tally: more do not fit a message."""
+
+Parameter = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+SpecValue = (
+    Annotated[str, Field(max_length=64)] | Annotated[int, Field(ge=-SAFE_INTEGER, le=SAFE_INTEGER)]
+)  # no floats: two machines may write one differently
+
+
+def _named(spec: Mapping[str, str | int]) -> Mapping[str, str | int]:
+    if not isinstance(spec.get("name"), str):
+        raise ValueError("found no name; allowed: the canonical spec of a mechanism")
+    return spec
+
+
+Spec = Annotated[Mapping[Parameter, SpecValue], Field(min_length=1, max_length=16), AfterValidator(_named), *Freeze]
+
+
+class Start(Message, tag="murmurate/start/1"):
+    """The first period of a stream under this config and revision: `rounds` begins with one for each stream."""
+
+    stream: Stream
+    t: Whole
+    config: ShortDigest
+    revision: Positive
+
+
+class Round(Message, tag="murmurate/round/1"):
+    """The one question-and-answer shape: who is asked what, for which period, and by which mechanism."""
+
+    stream: Stream
+    t: Whole
+    slots: Slots
+    mechanism: Spec
+    """The canonical spec: whole numbers and words."""
+    purpose: Literal["dissimilarity", "publication"]
+    contributors: Partitions
+    """P, the raw partitions: contributors are 0 to P - 1."""
+    targets: Partitions
+    """Q, the shuffle partitions: sub-batches are 0 to Q - 1."""
+    patience_ms: Positive
+    """How long publish waits before it gives up: a duration, by its own timer."""
+    config: ShortDigest
+    """Digest of the stream's configuration."""
+    revision: Positive
+
+    @property
+    def digest(self) -> bytes:
+        """The round's identity, 32 bytes: SHA-256 of a prefix and the canonical bytes."""
+        return hashlib.sha256(ROUND_PREFIX + self.canonical()).digest()
+
+
+class GiveUp(Message, tag="murmurate/give_up/1"):
+    """Patience has ended: the round's first shuffle partition is to answer with a close."""
+
+    round: Digest
+
+
+class Close(Message, tag="murmurate/close/1"):
+    """Who counts in a round that was given up: everyone waits for these and drops the others."""
+
+    round: Digest
+    contributors: Contributors
+
+
+class Settled(Message, tag="murmurate/settled/1"):
+    """Nothing more will be asked about this period: the values frozen for it may go."""
+
+    stream: Stream
+    t: Whole
+
+
+class Progress(Message, tag="murmurate/progress/1"):
+    """The door's clock: everything that stood in this source partition when the clock said `time` is in `raw`."""
+
+    topic: TopicName
+    partition: Partition
+    time: Millis
+
+
+class Done(Message, tag="murmurate/done/1"):
+    """A contributor has answered: so many reports came here, so many went to all targets together."""
+
+    round: Digest
+    contributor: Partition
+    sent: Whole
+    total: Whole
+
+    @model_validator(mode="after")
+    def _part_of_the_whole(self) -> "Done":
+        if self.sent > self.total:
+            raise ValueError("found sent above total; allowed: at most the total")
+        return self
+
+
+class Rejected(Part):
+    """Reports that came and do not count, by reason."""
+
+    malformed: Whole
+    """No value could have given them."""
+    wrong_round: Whole
+    """Their block names another round, or a contributor that was closed out."""
+    undersized: Whole = 0
+    """All of them: the round stayed below `min_batch`. Not written when 0."""
+
+    @property
+    def total(self) -> int:
+        """All that were rejected."""
+        return self.malformed + self.wrong_round + self.undersized
+
+
+class Counted(Part):
+    """What a seal and a tally both say of their sub-batch."""
+
+    round: Digest
+    q: Partition
+    received: Whole
+    counted: Whole
+    rejected: Rejected
+    missing: Contributors
+    """Contributors that were closed out."""
+
+    @model_validator(mode="after")
+    def _every_report_once(self) -> "Counted":
+        if self.received != self.counted + self.rejected.total:
+            raise ValueError("found received other than counted and rejected together; allowed: every report once")
+        return self
+
+
+class Seal(Counted, Message, tag="murmurate/seal/1"):
+    """The end of a sub-batch: after `blocks` blocks with `counted` reports together."""
+
+    blocks: Whole
+
+
+class Tally(Counted, Message, tag="murmurate/tally/1"):
+    """Additive counts of one sub-batch: the support of each cell, never an estimate."""
+
+    stream: Stream
+    t: Whole
+    targets: Partitions
+    """Q: publish waits for this many."""
+    counts: Annotated[tuple[Whole, ...], Field(min_length=1, max_length=MAX_CELLS)]
+
+    @model_validator(mode="after")
+    def _of_the_round(self) -> "Tally":
+        if self.q >= self.targets:
+            raise ValueError("found q at or above targets; allowed: 0 to targets - 1")
+        if max(self.counts) > self.counted:
+            raise ValueError("found a cell with more support than reports; allowed: 0 to counted")
+        return self
+
+
+class Dead(Message, tag="murmurate/dead/1"):
+    """Where a record stands that nobody could read, and why. Never what it says or whose it is."""
+
+    reason: Word
+    topic: TopicName
+    partition: Partition
+    offset: Whole

@@ -1,0 +1,141 @@
+"""The release: one JSON record a period, the product (DESIGN rule 10). Subscribers in any language read this.
+
+Contract: no wall clock, host or version in it; estimates and errors, and only they, are rounded to six places: same
+input, same bytes. What is not there was not computed. The class is the schema; `example` records are in the tests.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from murmurate.topics.message import Freeze, Message, Part, Positive, Stream, Whole, Word
+from murmurate.topics.messages import Parameter, Rejected
+from murmurate.topics.names import NAME_PATTERN
+
+PLACES = 6
+MAX_NAMES = 1 << 12
+"""Statistics in one release: three maps of them, names included, fit a message."""
+
+Number = int | float
+Nats = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Text = Annotated[str, Field(min_length=1, max_length=64)]
+Instant = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z$")]
+Duration = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,14}(ms|s|m|h|d)$")]
+
+
+def _rounded(table: Mapping[str, float]) -> Mapping[str, float]:
+    if any(round(value, PLACES) != value for value in table.values()):
+        raise ValueError(f"found a number with more places; allowed: rounded to {PLACES}")
+    return table
+
+
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+Statistics = Annotated[
+    Mapping[Name, float], Field(min_length=1, max_length=MAX_NAMES), AfterValidator(_rounded), *Freeze
+]
+
+
+class Reports(Part):
+    """What the release is made of."""
+
+    slots: Whole
+    """Slots asked."""
+    received: Whole
+    counted: Whole
+    rejected: Rejected
+    missing: Whole = 0
+    """Contributors that were closed out. Not written when 0."""
+
+
+class Shuffled(Part):
+    """What the mixing adds: (epsilon, delta) per window, with the bound it comes from."""
+
+    epsilon: Nats
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    per: Literal["window"]
+    n: Positive
+    """Reports that hide each other: floor((1 - assumed_corrupt) * counted)."""
+    assumed_corrupt: Share
+    bound: Word
+
+
+class Periods(Part):
+    """A window given as a number of periods, as in the papers."""
+
+    periods: Positive
+
+
+class Privacy(Part):
+    """The promise this release keeps."""
+
+    unit: Literal["user"]
+    epsilon: Nats
+    window: Duration | Periods
+    w: Positive
+    """The window in periods of this stream."""
+    shuffled: Shuffled | None
+    """null where it was not computed."""
+
+
+Detail = Annotated[str, Field(max_length=64)] | Number
+
+
+def _described(table: Mapping[str, Detail]) -> Mapping[str, Detail]:
+    if not isinstance(table.get("name"), str):
+        raise ValueError("found no name; allowed: a table with a name")
+    return table
+
+
+def _identified(table: Mapping[str, Detail]) -> Mapping[str, Detail]:
+    epsilon, digest = table.get("epsilon"), table.get("digest")
+    named = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{16,64}", digest)
+    if not named or not isinstance(epsilon, int | float):
+        raise ValueError("found no epsilon or no digest; allowed: both, the digest as 16 to 64 hexadecimal digits")
+    return table
+
+
+Method = Annotated[Mapping[Parameter, Detail], Field(min_length=1, max_length=32), AfterValidator(_described), *Freeze]
+Mechanism = Annotated[Method, AfterValidator(_identified), *Freeze]
+
+
+class Release(Message, tag="murmurate/release/1"):
+    """A period's statistics with their errors and their privacy loss attached."""
+
+    deployment: Annotated[str, Field(pattern=NAME_PATTERN)]
+    stream: Stream
+    revision: Positive
+    t: Whole
+    start: Instant
+    end: Instant
+    measure: Word
+    unit: Text | None = None
+    range: tuple[Number, Number] | None = None
+    decision: Literal["published", "approximated"]
+    measured_t: Whole | None
+    """The period whose reports speak; null while nothing has been measured."""
+    estimate: Statistics
+    """The best current estimate."""
+    stderr: Statistics
+    """Mechanism, sampling, and drift where the value is older than its period."""
+    unbiased: Statistics
+    """Before any post-processing: may be negative, need not add to 1."""
+    reports: Reports
+    privacy: Privacy
+    mechanism: Mechanism
+    """Its name, parameters and digest."""
+    method: Method
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Release":
+        if not self.estimate.keys() == self.stderr.keys() == self.unbiased.keys():
+            raise ValueError("found estimate, stderr and unbiased of different names; allowed: the same names")
+        if self.measured_t is not None and self.measured_t > self.t:
+            raise ValueError("found measured_t after t; allowed: at most t")
+        if self.reports.received != self.reports.counted + self.reports.rejected.total:
+            raise ValueError("found received other than counted and rejected together; allowed: every report once")
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise ValueError("found a range that holds nothing; allowed: low below high")
+        return self
