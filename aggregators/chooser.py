@@ -1,7 +1,7 @@
 """Which mechanism a round should name: the one with the smallest exact variance.
 
-Contract: the choice is a function of domain, epsilon and rule alone, so that it can be made again.  "Ada" of the LDP-IDS paper
-is this rule and never a mechanism in a round.  Not here: what a mechanism does (randomizers/).
+Contract: the choice is a function of domain, epsilon and rule alone, so that it can be made again.  "Ada" of the
+LDP-IDS paper is this rule and never a mechanism in a round.  Not here: what a mechanism does (randomizers/).
 """
 
 from typing import Literal
@@ -15,9 +15,10 @@ Rule = Literal["exact", "paper"]
 def choose(*, d: int, epsilon: Epsilon, rule: Rule = "exact") -> Mechanism:
     """The better of GRR and OUE for this domain, at the epsilon that is really used.
 
-    exact: by the mean variance over all d values, which is the variance at frequency 1/d because the frequencies sum to 1.
-    paper: by the variance of a value that nobody holds, which gives GRR while d < 3 e^epsilon + 2 (Wang 2021, section 3.4.1). It
-    ignores that GRR's variance grows faster with the frequency: at epsilon 1 and d = 8 to 10 it takes the worse one.
+    exact: by the mean variance over all d values, which is the variance at frequency 1/d because the frequencies sum
+    to 1. paper: by the variance of a value that nobody holds, which gives GRR while d < 3 e^epsilon + 2 (Wang 2021,
+    section 3.4.1). It ignores that GRR's variance grows faster with the frequency: at epsilon 1 and d = 8 to 10 it
+    takes the worse one.
 
     >>> choose(d=5, epsilon=1.0), choose(d=10, epsilon=1.0), choose(d=10, epsilon=1.0, rule="paper")
     (GRR(d=5, epsilon=1.0), OUE(d=10, epsilon=1.0), GRR(d=10, epsilon=1.0))

@@ -1,9 +1,10 @@
 """Does a mechanism keep its word? Exactly, from its law, and by measuring the reports it really sends.
 
-`audit_exact`  over all inputs and outputs, in Fractions: ratio <= e^epsilon, the same reachable reports for every value, sums of 1.
-`measure`      a lower bound on epsilon from two groups of users with different values (Clopper-Pearson at level alpha, on the
-               reports that tell the two values apart best). It may exceed the claim only if the mechanism breaks it, or by
-               chance alpha.
+`audit_exact`  over all inputs and outputs, in Fractions: ratio <= e^epsilon, the same reachable reports for every
+value, sums of 1. `measure`      a lower bound on epsilon from two groups of users with different values
+(Clopper-Pearson at level alpha, on the
+               reports that tell the two values apart best). It may exceed the claim only if the mechanism breaks it,
+               or by chance alpha.
 Source: trust.md section 3.  Not here: the pipeline around a mechanism.
 """
 
@@ -84,15 +85,17 @@ def audit_exact(mechanism: Mechanism) -> ExactAudit:
     if largest > bound:
         violations.append(f"a report is e^{nats(largest):.9f} times as likely for one value as for another")
     if largest > mechanism.realised:
-        violations.append(f"the mechanism says its largest ratio is {float(mechanism.realised)}; it is {float(largest)}")
+        violations.append(
+            f"the mechanism says its largest ratio is {float(mechanism.realised)}; it is {float(largest)}"
+        )
     return ExactAudit(mechanism.epsilon, nats(largest), tuple(violations))
 
 
 def measure(mechanism: Mechanism, key: Key, *, trials: int, alpha: float = 1e-6, round: bytes = bytes(32)) -> Measured:
     """The largest epsilon that `trials` users a value can prove, each with a report from `perturb`.
 
-    Bets on the mechanism's own `evidence` for its two extreme values and, where reports are one byte, on the pair of values and
-    the set of reports that other users have shown to be the most telling.
+    Bets on the mechanism's own `evidence` for its two extreme values and, where reports are one byte, on the pair of
+    values and the set of reports that other users have shown to be the most telling.
     """
     if trials < 2 or not 0 < alpha < 1:
         raise ParameterError(f"audit: found {trials} trials at alpha {alpha}; allowed: 2 or more, between 0 and 1")
@@ -106,7 +109,11 @@ def measure(mechanism: Mechanism, key: Key, *, trials: int, alpha: float = 1e-6,
             count = 0
             for users in _users(2 * number + (value == bet.other), trials):
                 reports = _reports(mechanism, key, users, value, round)
-                told = mechanism.evidence(reports, bet.one, bet.other) if bet.telling is None else bet.telling[reports[:, 0]]
+                told = (
+                    mechanism.evidence(reports, bet.one, bet.other)
+                    if bet.telling is None
+                    else bet.telling[reports[:, 0]]
+                )
                 count += int(np.count_nonzero(told))
             hits.append(count)
         shown = max(shown, epsilon_at_least(hits[0], hits[1], trials, alpha / len(bets)))
@@ -114,7 +121,9 @@ def measure(mechanism: Mechanism, key: Key, *, trials: int, alpha: float = 1e-6,
 
 
 def epsilon_at_least(hits_one: int, hits_other: int, trials: int, alpha: float) -> float:
-    """ln(p_one / p_other) at least, at level alpha, from hits of one set of reports among `trials` users of either value."""
+    """ln(p_one / p_other) at least, at level alpha, from hits of one set of reports among `trials` users of either
+    value.
+    """
     low, high = lower(hits_one, trials, alpha / 2), upper(hits_other, trials, alpha / 2)
     return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
@@ -131,7 +140,9 @@ def trials_for(mechanism: Mechanism, excess: float, *, alpha: float = 1e-6) -> i
 
 
 class Bet(NamedTuple):
-    """A pair of values, and the one-byte reports that tell the first from the second (None: the mechanism's evidence)."""
+    """A pair of values, and the one-byte reports that tell the first from the second (None: the mechanism's
+    evidence).
+    """
 
     one: int
     other: int

@@ -1,7 +1,8 @@
 """Exact confidence bounds of a binomial proportion (Clopper and Pearson 1934), without SciPy.
 
-Contract: `upper(k, n, alpha)` is the p at which at most k hits of n have probability alpha, `lower` the one for at least k: each
-is wrong for one case in 1 / alpha or less.  The tail is the regularised incomplete beta function, by Lentz's continued fraction.
+Contract: `upper(k, n, alpha)` is the p at which at most k hits of n have probability alpha, `lower` the one for at
+least k: each is wrong for one case in 1 / alpha or less.  The tail is the regularised incomplete beta function, by
+Lentz's continued fraction.
 """
 
 import math

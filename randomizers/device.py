@@ -1,8 +1,9 @@
 """The client-side guard: answers a round at most once and always with the same bytes, and refuses what would overspend.
 
-Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (DESIGN rule 7).  A user's value
-for a period is the one of the first answer in it; a correction comes too late (one report per round and user, I3).  `Device` is
-one user's guard for an app; `DeviceArray` guards all users of a raw partition for one stream.  Both decide by `Ledger`.
+Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (DESIGN rule 7).
+A user's value for a period is the one of the first answer in it; a correction comes too late (one report per round
+and user, I3).  `Device` is one user's guard for an app; `DeviceArray` guards all users of a raw partition for one
+stream.  Both decide by `Ledger`.
 """
 
 from __future__ import annotations
@@ -99,11 +100,13 @@ class Guard:
         return None
 
     def charge(self, ask: Ask, asked: Mask) -> NDArray[np.uint8]:
-        """Verdicts for the rows of the ledger, booked. The price is the mechanism's own, never the descriptor's word."""
+        """Verdicts for the rows of the ledger, booked. The price is the mechanism's own, not the descriptor's word."""
         return self.ledger.charge(ask.t, ask.mechanism.epsilon_micro, ask.digest, asked)
 
     def check_facts(self, facts: dict[str, Any], opened_at: int | None) -> bool:
-        """Whether the state may be taken over as it is. Other facts are an error, unless the change takes effect at a given t."""
+        """Whether the state may be taken over as it is. Other facts are an error, unless the change takes effect at a
+        given t.
+        """
         old: Facts = facts["terms"]
         differences = changed(old, self.terms.facts())
         if not differences:
@@ -112,8 +115,8 @@ class Guard:
             raise FrozenFactsError(f"stream {self.stream.name!r}: frozen facts differ: " + "; ".join(differences))
         # Everything counts as used until the longer of all windows, old and new, has passed.
         windows = [self.stream.w * self.stream.every_ms]
-        for name in {fact.split(".")[1] for fact in old if fact.startswith("streams.")}:
-            windows.append(int(old[f"streams.{name}.w"]) * int(old[f"streams.{name}.every_ms"]))
+        names = {fact.split(".")[1] for fact in old if fact.startswith("streams.")}
+        windows += [int(old[f"streams.{name}.w"]) * int(old[f"streams.{name}.every_ms"]) for name in names]
         windows += [stream.w * stream.every_ms for stream in self.terms.streams]
         self.ledger.close_until(opened_at + -(-max(windows) // self.stream.every_ms) + 1)
         return False
@@ -156,7 +159,9 @@ class Device:
         value = ask.mechanism.checked(value)
         verdict = Verdict(guard.charge(ask, np.ones(1, np.bool_))[0])
         if verdict in REASONS:
-            return Refusal(REASONS[verdict], f"stream {ask.stream!r}: period {ask.t} would break the promise ({verdict.name})")
+            return Refusal(
+                REASONS[verdict], f"stream {ask.stream!r}: period {ask.t} would break the promise ({verdict.name})"
+            )
         if verdict is Verdict.CHARGED:
             if self._values[ask.stream][0] != ask.t:
                 self._values[ask.stream] = ask.t, value
@@ -166,7 +171,9 @@ class Device:
 
     def snapshot(self) -> bytes:
         """Everything spent and answered, to be stored before a report leaves."""
-        arrays = {f"{name}/{key}": a for name, guard in self._guards.items() for key, a in guard.ledger.arrays().items()}
+        arrays = {
+            f"{name}/{key}": a for name, guard in self._guards.items() for key, a in guard.ledger.arrays().items()
+        }
         for name, (t, value) in self._values.items():
             arrays[f"{name}/value"] = np.array([t, value], np.int64)
             arrays[f"{name}/report"] = np.frombuffer(self._reports[name], np.uint8)
@@ -174,15 +181,21 @@ class Device:
         return dump("device", {"terms": next(iter(facts.values()), {}), "user": self._user.hex()}, arrays)
 
     @classmethod
-    def restore(cls, data: bytes, terms: Terms, user: bytes, secrets: Secrets, *, opened_at: int | None = None) -> Device:
-        """The device as it was. Under other frozen facts: an error, or closed until `opened_at` plus the longer window."""
+    def restore(
+        cls, data: bytes, terms: Terms, user: bytes, secrets: Secrets, *, opened_at: int | None = None
+    ) -> Device:
+        """The device as it was. Under other frozen facts: an error, or closed until `opened_at` plus the longer
+        window.
+        """
         facts, arrays = load("device", data)
         device = cls(terms, user, secrets)
         if facts["user"] != device._user.hex():
             raise FrozenFactsError("device: the snapshot is another user's")
         for name, guard in device._guards.items():
             if guard.check_facts(facts, opened_at):
-                guard.ledger.load({key.rpartition("/")[2]: a for key, a in arrays.items() if key.startswith(f"{name}/")})
+                guard.ledger.load(
+                    {key.rpartition("/")[2]: a for key, a in arrays.items() if key.startswith(f"{name}/")}
+                )
                 t, value = arrays[f"{name}/value"].tolist()
                 device._values[name] = t, value
                 device._reports[name] = arrays[f"{name}/report"].tobytes()
@@ -222,7 +235,8 @@ class DeviceArray:
         return self._guard.ledger
 
     def enrol(self, users: Bytes) -> Mask:
-        """Add users as the next rows, in this order. Whoever hashes to another partition or stream is refused: bool[n] accepted.
+        """Add users as the next rows, in this order. Whoever hashes to another partition or stream is refused:
+        bool[n] accepted.
 
         The caller enrols a user once.
         """
@@ -263,9 +277,12 @@ class DeviceArray:
 
     def answer(self, grant: Grant, values: NDArray[np.integer[Any]]) -> Answers:
         """The reports to a question that was paid for. values: a value for each of the first len(values) users, who are
-        the population of this period; those enrolled later are not asked yet."""
+        the population of this period; those enrolled later are not asked yet.
+        """
         if values.ndim != 1 or len(values) > self._size:
-            raise ValueRefusedError(f"values: found {list(values.shape)}; allowed: one for each of at most {self._size} users")
+            raise ValueRefusedError(
+                f"values: found {list(values.shape)}; allowed: one for each of at most {self._size} users"
+            )
         t, rows = grant.ask.t, self.rows(grant, len(values))
         told = values[rows].astype(np.int32)
         before = self._value_t[rows]
@@ -290,9 +307,17 @@ class DeviceArray:
 
     @classmethod
     def restore(
-        cls, data: bytes, terms: Terms, stream: str, secrets: Secrets, *, partition: int = 0, opened_at: int | None = None
+        cls,
+        data: bytes,
+        terms: Terms,
+        stream: str,
+        secrets: Secrets,
+        *,
+        partition: int = 0,
+        opened_at: int | None = None,
     ) -> DeviceArray:
-        """The array as it was. Under other frozen facts: an error, or every slot closed until `opened_at` plus the longer window.
+        """The array as it was. Under other frozen facts: an error, or every slot closed until `opened_at` plus the
+        longer window.
 
         Under another randomness key a repeated round would get other bytes, so it has to be paid for again.
         """

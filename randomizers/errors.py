@@ -1,4 +1,6 @@
-"""What the library refuses, one class per thing a caller would handle differently. No message holds a user or a value."""
+"""What the library refuses, one class per thing a caller would handle differently. No message holds a user or a
+value.
+"""
 
 from murmurate.errors import MurmurateError
 

@@ -1,8 +1,8 @@
 """Who is who, without names: user -> pseudonym -> partition, stream and slot.
 
-Contract: a pseudonym is the first 16 bytes of HMAC-SHA256(pepper, lp(deployment) user), lp(x) = 4 little-endian bytes of length,
-then x; its first 8 bytes as a little-endian integer, mod P, are its raw partition.  Slot and stream come from keys of
-their own, independent of the pepper and of the partition, and never change while the frozen facts stand.
+Contract: a pseudonym is the first 16 bytes of HMAC-SHA256(pepper, lp(deployment) user), lp(x) = 4 little-endian bytes
+of length, then x; its first 8 bytes as a little-endian integer, mod P, are its raw partition.  Slot and stream come
+from keys of their own, independent of the pepper and of the partition, and never change while the frozen facts stand.
 """
 
 import hmac
@@ -65,7 +65,9 @@ def slots(key: Key, users: Bytes, of: int) -> NDArray[np.uint16]:
 def streams(key: Key, users: Bytes, shares_micro: Sequence[int]) -> NDArray[np.int64]:
     """The stream that each pseudonym serves by the split key, as an index into the shares, or NO_STREAM: int64[n]."""
     if not all(share > 0 for share in shares_micro) or sum(shares_micro) > MICRO:
-        raise ParameterError(f"shares: found {sum(shares_micro)} millionths together; allowed: each above 0, at most {MICRO}")
+        raise ParameterError(
+            f"shares: found {sum(shares_micro)} millionths together; allowed: each above 0, at most {MICRO}"
+        )
     words = key.words("split", users, round=_NO_ROUND)[:, 0] % np.uint64(MICRO)
     index = np.searchsorted(np.cumsum(shares_micro), words.astype(np.int64), side="right")
     return np.where(index < len(shares_micro), index, NO_STREAM)

@@ -1,10 +1,11 @@
 """What every slot of one stream has spent: integers, and one routine that decides.
 
-Contract (trust.md I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods stay within the limit;
-under population division two charges of a slot are at least w periods apart.  A t older than a slot's newest charge is
-refused, so that looking back over one window is enough.  The round charged last may be repeated free of charge, since it
-gets the same bytes again; any other round, for the same t too, is a new charge.  The ledger is a pure function of the rounds
-folded, the same for every user of a slot.  Not here: users, values and reports (device.py).
+Contract (trust.md I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods stay within the
+limit; under population division two charges of a slot are at least w periods apart.  A t older than a slot's newest
+charge is refused, so that looking back over one window is enough.  The round charged last may be repeated free of
+charge, since it gets the same bytes again; any other round, for the same t too, is a new charge.  The ledger is a
+pure function of the rounds folded, the same for every user of a slot.  Not here: users, values and reports
+(device.py).
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ REASONS = {Verdict.BUDGET: "budget", Verdict.GAP: "gap", Verdict.CLOSED: "closed
 
 
 class Ledger:
-    """The spending of `rows` slots. Population division keeps one number a slot, budget division a window of charges beside it."""
+    """The spending of `rows` slots. Population division keeps one number a slot, budget division a window of charges
+    beside it.
+    """
 
     def __init__(self, rows: int, *, w: int, limit_micro: int, division: Division) -> None:
         self.w, self.limit_micro, self.division = w, limit_micro, division
@@ -133,8 +136,8 @@ class Ledger:
     def _window(self, t: int, newest: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
         """What is spent in the window that ends with t, and which cells of `_spent` still count in it.
 
-        Cell c holds the charge at the newest time of its slot that is c mod w; it counts while that time is after t - w.
-        Slots that march in step, as they do when everybody answers, share one column of times.
+        Cell c holds the charge at the newest time of its slot that is c mod w; it counts while that time is after t -
+        w. Slots that march in step, as they do when everybody answers, share one column of times.
         """
         if len(newest) and (newest == newest[0]).all():
             newest = newest[:1]

@@ -1,8 +1,9 @@
 """The contract of every mechanism: an immutable local randomizer, both halves in one class.
 
-Contract: for all values x, x' and reports y, P[y|x] <= e^epsilon P[y|x'] in exact arithmetic (`law`), and every report that
-one value can give every other can give too.  `perturb` and `perturb_one` give the same bytes; a report's length depends on the
-mechanism only.  `support` is additive over batches and machines.  Not here: who may be asked (ledger.py).
+Contract: for all values x, x' and reports y, P[y|x] <= e^epsilon P[y|x'] in exact arithmetic (`law`), and every
+report that one value can give every other can give too.  `perturb` and `perturb_one` give the same bytes; a report's
+length depends on the mechanism only.  `support` is additive over batches and machines.  Not here: who may be asked
+(ledger.py).
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Mechanism(ABC):
             raise ParameterError(f"{self.name}: d: found {d!r}; allowed: a whole number from 2 to {self.max_domain}")
         self.d = d
         self.epsilon_micro = micro_nats(epsilon)
-        self.digest = hashlib.sha256(b"murmurate/mechanism/1\n" + orjson.dumps(self.spec(), option=orjson.OPT_SORT_KEYS)).digest()
+        self.digest = hashlib.sha256(
+            b"murmurate/mechanism/1\n" + orjson.dumps(self.spec(), option=orjson.OPT_SORT_KEYS)
+        ).digest()
 
     @property
     def epsilon(self) -> float:
@@ -128,7 +131,9 @@ class Mechanism(ABC):
             found = f"{values.dtype}{list(values.shape)}" if isinstance(values, np.ndarray) else type(values).__name__
             raise ValueRefusedError(f"{self.name}: values: found {found}; allowed: whole numbers in one dimension")
         if len(values) != len(draw):
-            raise ValueRefusedError(f"{self.name}: values: found {len(values)} for {len(draw)} users; allowed: one for each")
+            raise ValueRefusedError(
+                f"{self.name}: values: found {len(values)} for {len(draw)} users; allowed: one for each"
+            )
         if len(values) and not (values.min() >= 0 and values.max() < self.d):
             outside = np.flatnonzero((values < 0) | (values >= self.d))
             raise ValueRefusedError(
@@ -140,13 +145,17 @@ class Mechanism(ABC):
     def checked(self, value: int) -> int:
         """The value, if it lies in the domain."""
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.d:
-            raise ValueRefusedError(f"{self.name}: found a value outside the domain; allowed: a whole number from 0 to {self.d - 1}")
+            raise ValueRefusedError(
+                f"{self.name}: found a value outside the domain; allowed: a whole number from 0 to {self.d - 1}"
+            )
         return int(value)
 
     def _reports(self, reports: Reports) -> Reports:
         """The reports, if they have the shape of this mechanism's."""
         if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.ndim != 2:
-            found = f"{reports.dtype}{list(reports.shape)}" if isinstance(reports, np.ndarray) else type(reports).__name__
+            found = (
+                f"{reports.dtype}{list(reports.shape)}" if isinstance(reports, np.ndarray) else type(reports).__name__
+            )
             raise ReportError(f"{self.name}: reports: found {found}; allowed: uint8[n, {self.wire_size}]")
         if reports.shape[1] != self.wire_size:
             raise ReportError(f"{self.name}: reports: found {reports.shape[1]} bytes each; allowed: {self.wire_size}")
@@ -182,9 +191,13 @@ class PureOracle(Mechanism):
         """(support / n - q) / (p - q)."""
         support = np.asarray(support)
         if support.shape != (self.d,) or support.dtype.kind not in "iu":
-            raise ReportError(f"{self.name}: support: found {support.dtype}{list(support.shape)}; allowed: int64[{self.d}]")
+            raise ReportError(
+                f"{self.name}: support: found {support.dtype}{list(support.shape)}; allowed: int64[{self.d}]"
+            )
         if n < 1 or support.min() < 0 or support.max() > n:
-            raise ReportError(f"{self.name}: found n = {n} and counts that do not fit; allowed: n >= 1 and counts from 0 to n")
+            raise ReportError(
+                f"{self.name}: found n = {n} and counts that do not fit; allowed: n >= 1 and counts from 0 to n"
+            )
         p, q = float(self.p), float(self.q)
         return np.asarray((support / n - q) / (p - q), np.float64)
 

@@ -1,6 +1,7 @@
 """Rows of bits and rows of small integers as uint8 arrays of constant width, and column sums of packed bits.
 
-Contract: cell v of a bit row is bit v mod 8 of byte v // 8 and bits past the domain are zero; integers are little-endian.
+Contract: cell v of a bit row is bit v mod 8 of byte v // 8 and bits past the domain are zero; integers are
+little-endian.
 """
 
 from typing import Any
@@ -48,8 +49,8 @@ def padding_set(rows: NDArray[np.uint8], d: int) -> NDArray[np.bool_]:
 def count_bits(rows: NDArray[np.uint8], d: int) -> NDArray[np.int64]:
     """How often each of d cells is set: int64[d].
 
-    Sixty-three slabs of rows are first added bit by bit with carry-save adders (the sum of three bits is two bits), which
-    leaves one row in ten to be unpacked.
+    Sixty-three slabs of rows are first added bit by bit with carry-save adders (the sum of three bits is two bits),
+    which leaves one row in ten to be unpacked.
     """
     counts = np.zeros(d, np.int64)
     width = rows.shape[1]

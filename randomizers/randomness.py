@@ -1,15 +1,15 @@
 """Keyed randomness: the only source of chance that may touch a report.
 
-Contract: words are a pseudorandom function of (secret, deployment, round, mechanism, purpose, user, canonical value): the
-same context gives the same words on every machine and Python, and changing any part of it gives unrelated ones.  It fails
-closed: without a good key and a working cipher nothing is drawn.  Per round, mechanism and purpose
+Contract: words are a pseudorandom function of (secret, deployment, round, mechanism, purpose, user, canonical value):
+the same context gives the same words on every machine and Python, and changing any part of it gives unrelated ones.
+It fails closed: without a good key and a working cipher nothing is drawn.  Per round, mechanism and purpose
 
     K   = first 16 bytes of HMAC-SHA256(secret, lp(deployment) lp(round) lp(mechanism) lp(purpose) lp(version))
     MAC = AES_K(AES_K(user) xor value)                  two blocks of CBC-MAC; never leaves this file
     B_i = AES_K(MAC xor i)                              i as 16 little-endian bytes; words are cut from B_0 B_1 ...
 
-with lp(x) = 4 little-endian bytes of length, then x.  Every input has a fixed length of three blocks, for which CBC-MAC is
-a PRF.  Source: DESIGN rule 1.  Not here: what a mechanism does with its words.
+with lp(x) = 4 little-endian bytes of length, then x.  Every input has a fixed length of three blocks, for which
+CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: what a mechanism does with its words.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class Key:
         return hmac.digest(self._secret, b"murmurate fingerprint", "sha256")[:8].hex()
 
     def draw(self, users: Bytes, *, round: bytes) -> Draw:
-        """The randomness of a round for these users (uint8[n, 16] pseudonyms). Only a mechanism opens it, with its values."""
+        """The randomness of a round for these users (uint8[n, 16] pseudonyms). Only a mechanism opens it, with its
+        values.
+        """
         return Draw(self, _rows(users, "users"), _digest(round, "round"))
 
     def draw_one(self, user: bytes, *, round: bytes) -> DrawOne:
@@ -83,9 +85,17 @@ class Key:
         return DrawOne(self, bytes(user), _digest(round, "round"))
 
     def words(
-        self, purpose: Purpose, contexts: Bytes, *, round: bytes, k: int = 1, dtype: type[np.unsignedinteger[Any]] = np.uint64
+        self,
+        purpose: Purpose,
+        contexts: Bytes,
+        *,
+        round: bytes,
+        k: int = 1,
+        dtype: type[np.unsignedinteger[Any]] = np.uint64,
     ) -> Words:
-        """Words for a stage: dtype[n, k], from uint8[n, 16] contexts, apart from every report's and every other purpose's."""
+        """Words for a stage: dtype[n, k], from uint8[n, 16] contexts, apart from every report's and every other
+        purpose's.
+        """
         if purpose not in PURPOSES:
             raise ParameterError(f"purpose: found {purpose!r}; allowed: {', '.join(PURPOSES)}")
         lanes = Lanes(self._derive(_digest(round, "round"), b"", purpose), _rows(contexts, "contexts"), None)
@@ -113,7 +123,7 @@ _ALLOWED = f"at least {SECRET_BYTES} random bytes, as `secrets.token_bytes({SECR
 
 
 class Draw:
-    """The randomness of n users in one round. Nothing is drawn until a mechanism opens it with its digest and values."""
+    """The randomness of n users in one round. Nothing is drawn until a mechanism opens it with its values."""
 
     __slots__ = ("_key", "_round", "_users")
 
@@ -171,7 +181,9 @@ class Lanes:
         blocks = -(-k * itemsize // BLOCK)
         step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks)))
         encrypt = _ecb_into(self._key)
-        mac, scratch = (np.empty((step + 1, 2), "<u8") for _ in range(2))  # one block more: the cipher asks for the room
+        mac, scratch = (
+            np.empty((step + 1, 2), "<u8") for _ in range(2)
+        )  # one block more: the cipher asks for the room
         counter = np.empty((step, blocks, 2), "<u8")
         stream = np.empty((step * blocks + 1, 2), "<u8")
         index = np.arange(blocks, dtype="<u8")
@@ -188,7 +200,10 @@ class Lanes:
                 np.bitwise_xor(mac[:m, None, 0], index, out=counter[:m, :, 0])
                 counter[:m, :, 1] = mac[:m, None, 1]
                 encrypt(counter[:m], stream)
-            yield slice(start, start + m), stream[: m * blocks].view(np.dtype(dtype).newbyteorder("<")).reshape(m, -1)[:, :k]
+            yield (
+                slice(start, start + m),
+                stream[: m * blocks].view(np.dtype(dtype).newbyteorder("<")).reshape(m, -1)[:, :k],
+            )
 
 
 def canonical(values: NDArray[np.integer[Any]]) -> Bytes:

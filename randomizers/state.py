@@ -1,7 +1,8 @@
 """Named arrays and facts as one run of bytes, and back: what a snapshot of the ledger is made of.
 
-Layout: b"MURMSTAT", u32 header length, header (JSON: version, kind, facts, arrays as [name, dtype, shape]), the arrays one after
-the other, u32 CRC-32 of all before it; everything little-endian.  Not here: sealing, which is the stage's.
+Layout: b"MURMSTAT", u32 header length, header (JSON: version, kind, facts, arrays as [name, dtype, shape]), the
+arrays one after the other, u32 CRC-32 of all before it; everything little-endian.  Not here: sealing, which is the
+stage's.
 """
 
 import zlib
@@ -21,7 +22,9 @@ _VERSION = 1
 def dump(kind: str, facts: dict[str, Any], arrays: Arrays) -> bytes:
     """One run of bytes: the same state gives the same bytes."""
     shapes = [[name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in sorted(arrays.items())]
-    header = orjson.dumps({"version": _VERSION, "kind": kind, "facts": facts, "arrays": shapes}, option=orjson.OPT_SORT_KEYS)
+    header = orjson.dumps(
+        {"version": _VERSION, "kind": kind, "facts": facts, "arrays": shapes}, option=orjson.OPT_SORT_KEYS
+    )
     parts = [_MAGIC, len(header).to_bytes(4, "little"), header]
     parts += [np.ascontiguousarray(arrays[name]).astype(dtype, copy=False).tobytes() for name, dtype, _ in shapes]
     body = b"".join(parts)
@@ -38,9 +41,8 @@ def load(kind: str, data: bytes) -> tuple[dict[str, Any], Arrays]:
     at = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     header = orjson.loads(data[start:at])
     if header["version"] != _VERSION or header["kind"] != kind:
-        raise SnapshotError(
-            f"{kind}: found a snapshot of {header['kind']}, version {header['version']}; allowed: {kind}, version {_VERSION}"
-        )
+        found = f"a snapshot of {header['kind']}, version {header['version']}"
+        raise SnapshotError(f"{kind}: found {found}; allowed: {kind}, version {_VERSION}")
     arrays: Arrays = {}
     for name, dtype, shape in header["arrays"]:
         count = int(np.prod(shape, dtype=np.int64))

@@ -31,7 +31,9 @@ class StreamTerms:
     slots: int
     """S: users are addressed by slot, a keyed hash mod S."""
     division: Division
-    """population: a slot answers once in w periods, with the whole epsilon; budget: charges in any w periods add up to it."""
+    """population: a slot answers once in w periods, with the whole epsilon; budget: charges in any w periods add up
+    to it.
+    """
     domain: int
     """Size of the value domain, none and other included; a round for another domain is refused."""
     every_ms: int = 1000
@@ -86,8 +88,8 @@ class Terms:
     def limit_micro(self, name: str) -> int:
         """What one user may spend on this stream in any w periods, in micro-nats.
 
-        Shares are floored and add up to at most one, so all streams together keep the promise whatever they do: this is the
-        check over all streams, made once instead of at every charge.
+        Shares are floored and add up to at most one, so all streams together keep the promise whatever they do: this
+        is the check over all streams, made once instead of at every charge.
         """
         stream = self.stream(name)
         if stream is None:

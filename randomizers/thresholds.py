@@ -1,8 +1,8 @@
 """Probabilities as integer levels, so that what decides is exact.
 
-Contract: epsilon is a whole number of micro-nats; `exp_floor` is a Fraction below e^epsilon and within 2^-180 of it; a low
-level is rounded up and the high one takes the remainder, so that a realised ratio never exceeds e^epsilon (flooring
-the high level instead exceeds it, for GRR at d = 7 and 128).  Source: DESIGN rule 2.
+Contract: epsilon is a whole number of micro-nats; `exp_floor` is a Fraction below e^epsilon and within 2^-180 of it;
+a low level is rounded up and the high one takes the remainder, so that a realised ratio never exceeds e^epsilon
+(flooring the high level instead exceeds it, for GRR at d = 7 and 128).  Source: DESIGN rule 2.
 """
 
 from decimal import Decimal
@@ -39,9 +39,13 @@ def micro_nats(epsilon: Epsilon) -> int:
 
 @lru_cache(maxsize=1024)
 def exp_floor(micro: int, parts: int = 1) -> Fraction:
-    """A Fraction at most e^(micro / 10^6 / parts), closer than 2^-180 of it (every term of the series is rounded down)."""
+    """A Fraction at most e^(micro / 10^6 / parts), closer than 2^-180 of it (every term of the series is rounded
+    down).
+    """
     if not 0 < micro <= MAX_MICRO or parts < 1:
-        raise ParameterError(f"exp_floor: found {micro} micro-nats in {parts} parts; allowed: 1 to {MAX_MICRO} in 1 or more")
+        raise ParameterError(
+            f"exp_floor: found {micro} micro-nats in {parts} parts; allowed: 1 to {MAX_MICRO} in 1 or more"
+        )
     total = term = 1 << _SCALE
     k = 1
     while term:

@@ -32,7 +32,10 @@ def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alp
     key = Key(secrets.token_bytes(32), deployment="audit")
     exact = audit_exact(audited) if _listable(audited) else None
     measured = measure(audited, key, trials=trials or trials_for(audited, 0.05, alpha=alpha), alpha=alpha)
-    violations = [*(exact.violations if exact else ()), *([] if measured.holds else ["more than the claim was measured"])]
+    violations = [
+        *(exact.violations if exact else ()),
+        *([] if measured.holds else ["more than the claim was measured"]),
+    ]
     if as_json:
         click.echo(orjson.dumps({
             "mechanism": audited.spec(), "digest": audited.digest.hex(), "claimed": audited.epsilon,
@@ -50,11 +53,16 @@ def _listable(audited: Mechanism) -> bool:
 
 
 def _show(audited: Mechanism, exact: ExactAudit | None, measured: Measured, violations: list[str]) -> None:
-    compared = f"all {audited.d} values and {audited.reports_possible} reports compared" if exact else "too many reports to compare"
+    compared = (
+        f"all {audited.d} values and {audited.reports_possible} reports compared"
+        if exact
+        else "too many reports to compare"
+    )
     click.echo(f"{audited!r}   {audited.wire_size} bytes a report   digest {audited.digest.hex()[:16]}")
     click.echo(f"  claimed   {audited.epsilon:.9f}")
     click.echo(f"  realised  {nats(audited.realised):.9f}   {compared}")
-    click.echo(f"  measured  {measured.at_least:.9f}   at least, from {measured.trials:,} users a value, alpha {measured.alpha:g}")
+    users = f"{measured.trials:,} users a value, alpha {measured.alpha:g}"
+    click.echo(f"  measured  {measured.at_least:.9f}   at least, from {users}")
     for violation in violations:
         click.echo(f"  VIOLATION {violation}")
     click.echo("  holds" if not violations else "  DOES NOT HOLD")

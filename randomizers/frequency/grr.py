@@ -1,7 +1,7 @@
 """Generalized randomized response (GRR): tell the true value with probability p, each other one with q.
 
-Contract: for all x, x', y: P[y|x] <= e^epsilon P[y|x'], in exact arithmetic (`law`).  q is rounded up to a whole number out of
-2^64 and p is what remains, so p/q can only fall below e^epsilon.  Best while d < 3 e^epsilon + 2.
+Contract: for all x, x', y: P[y|x] <= e^epsilon P[y|x'], in exact arithmetic (`law`).  q is rounded up to a whole
+number out of 2^64 and p is what remains, so p/q can only fall below e^epsilon.  Best while d < 3 e^epsilon + 2.
 Source: Wang 2021, section 2.1.  Not here: choosing between oracles (aggregators/chooser.py).
 """
 
@@ -42,7 +42,7 @@ class GRR(PureOracle):
 
     @property
     def realised(self) -> Fraction:
-        """p / q."""
+        """P / q."""
         return self.p / self.q
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
@@ -80,7 +80,7 @@ class GRR(PureOracle):
         return self.d
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """p for the value itself, q for every other."""
+        """P for the value itself, q for every other."""
         value = self.checked(value)
         self._check_listable()
         return {y.to_bytes(self.wire_size, "little"): self.p if y == value else self.q for y in range(self.d)}
@@ -91,5 +91,5 @@ class GRR(PureOracle):
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """p and q."""
+        """P and q."""
         return self.p, self.q

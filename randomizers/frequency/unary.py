@@ -1,7 +1,7 @@
 """Unary encoding: a bit for every value of the domain, each perturbed by itself (OUE).
 
-Contract: two values differ in two bits, so P[y|x] / P[y|x'] <= p(1-q) / (q(1-p)) <= e^epsilon, in exact arithmetic (`law`).
-q is rounded up to a whole number out of 2^32 (2^64 where 32 bits are too coarse); p is exactly one half.
+Contract: two values differ in two bits, so P[y|x] / P[y|x'] <= p(1-q) / (q(1-p)) <= e^epsilon, in exact arithmetic
+(`law`). q is rounded up to a whole number out of 2^32 (2^64 where 32 bits are too coarse); p is exactly one half.
 Source: Wang 2021, section 3.3.3 and equation (3.6).  Not here: choosing between oracles (aggregators/chooser.py).
 """
 

@@ -1,0 +1,93 @@
+"""The house itself: packages listed, doctests run under the one import name, no module too long, every name explained."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import murmurate
+
+ROOT = Path(__file__).resolve().parent.parent
+SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+FOLDERS: dict[str, str] = SETUP["package-dir"]
+
+
+def packages() -> list[str]:
+    return sorted(
+        ".".join((name, *init.parent.relative_to(ROOT / folder).parts))
+        for name, folder in FOLDERS.items()
+        for init in (ROOT / folder).rglob("__init__.py")
+    )
+
+
+def modules() -> list[str]:
+    names = [murmurate.__name__, "murmurate.errors"]
+    for name in packages():
+        path = importlib.import_module(name).__path__
+        names += [name, *(f"{name}.{found.name}" for found in pkgutil.iter_modules(path) if found.name != "__main__")]
+    return sorted(set(names))
+
+
+def test_every_package_is_listed() -> None:
+    assert packages() == sorted(SETUP["packages"])
+
+
+def test_every_folder_of_the_design_is_there() -> None:
+    for folder in (*FOLDERS.values(), "docker", "tests", "benchmarks", "docs"):
+        assert any(path.is_file() for path in (ROOT / folder).rglob("*")), folder
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("folder", sorted(FOLDERS.values()))
+def test_no_module_is_too_long(folder: str) -> None:
+    long = {p: n for p in (ROOT / folder).rglob("*.py") if (n := len(p.read_text().splitlines())) > 320}
+    assert not long
+
+
+@pytest.mark.parametrize("name", modules())
+def test_every_public_name_says_what_you_get(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} does not say what it is"
+    silent = []
+    for public, thing in vars(module).items():
+        if public.startswith("_") or getattr(thing, "__module__", None) != name:
+            continue
+        if inspect.isclass(thing):
+            silent += [
+                f"{public}.{member}"
+                for member, value in vars(thing).items()
+                if not member.startswith("_")
+                and (inspect.isfunction(value) or isinstance(value, (property, classmethod, staticmethod)))
+                and not inspect.getdoc(getattr(thing, member))
+            ]
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and not thing.__doc__:
+            silent.append(public)
+    assert not silent
+
+
+def test_the_constraints_name_every_dependency_and_no_index() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in text.splitlines() if "==" in line}
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {line.replace("[", ">").split(">")[0].split(";")[0].strip().lower() for line in wanted}
+    assert names <= pinned
+    assert "://" not in text and "--" not in text.replace("pip install --constraint", "")
+
+
+def test_no_tracked_file_names_a_path_of_this_machine() -> None:
+    # `git grep` knows what is tracked; -I leaves binary files out.
+    found = subprocess.run(
+        ["git", "grep", "-nIF", "-e", str(ROOT) + "/", "-e", str(Path.home()) + "/"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 1, found.stdout

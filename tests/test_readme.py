@@ -1,0 +1,32 @@
+"""The README's examples are true: its Python runs as a doctest, its commands exist."""
+
+import doctest
+import re
+from pathlib import Path
+
+import click
+
+from murmurate.agents.cli.main import command
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_example_runs() -> None:
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted >= 10
+    assert result.failed == 0
+
+
+def test_every_make_target_in_the_readme_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z]+)", README))
+    assert named
+    assert named <= targets
+
+
+def test_every_verb_in_the_readme_exists() -> None:
+    verbs = set(command.list_commands(click.Context(command)))
+    named = set(re.findall(r"\$ murmurate ([a-z]+)", README))
+    assert named
+    assert named <= verbs
