@@ -1,0 +1,100 @@
+"""The wire written a second time, from docs/WIRE.md alone and in plain Python: it shares no code with the library.
+
+Run it to write tests/data/wire_golden.json, whose bytes stand in docs/WIRE.md too: python tests/topics/second_wire.py
+"""
+
+import base64
+import hashlib
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+GOLDEN = Path(__file__).resolve().parent.parent / "data" / "wire_golden.json"
+
+
+def sealed(record: bytes | bytearray) -> bytes:
+    """The record with the checksum its bytes should have."""
+    crc = zlib.crc32(bytes(record[:28]) + bytes(record[32:]))
+    return bytes(record[:28]) + struct.pack("<I", crc) + bytes(record[32:])
+
+
+def block(kind: int, rows: int, width: int, part: int, sequence: int, subject: bytes, payload: bytes) -> bytes:
+    head = b"MURM" + struct.pack("<BBHIIIII", 1, kind, 0, rows, width, part, sequence, len(payload))
+    return sealed(head + bytes(4) + subject + payload)
+
+
+def raw(stream: str, rows: list[tuple[bytes, int, int]], sequence: int = 0) -> bytes:
+    users = b"".join(user for user, _, _ in rows)
+    times = b"".join(struct.pack("<q", time) for _, time, _ in rows)
+    values = b"".join(struct.pack("<I", value) for _, _, value in rows)
+    return block(1, len(rows), 28, 0, sequence, hashlib.sha256(stream.encode()).digest(), users + times + values)
+
+
+def reports(kind: int, digest: bytes, part: int, rows: list[bytes], sequence: int = 0) -> bytes:
+    return block(kind, len(rows), len(rows[0]), part, sequence, digest, b"".join(rows))
+
+
+def canonical(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def round_digest(fields: dict[str, Any]) -> bytes:
+    return hashlib.sha256(b"murmurate/round/1\n" + canonical(fields)).digest()
+
+
+def bitmap(slots: list[int], of: int) -> str:
+    if sorted(slots) == list(range(of)):
+        return "all"
+    bits = bytearray(-(-of // 8))
+    for s in slots:
+        bits[s // 8] |= 1 << s % 8
+    return base64.urlsafe_b64encode(bits).decode().rstrip("=")
+
+
+def stream_hash(stream: str) -> int:
+    return int.from_bytes(hashlib.sha256(stream.encode()).digest()[:8], "little")
+
+
+RAW_ROWS = [(bytes(range(16)), 1_794_992_412_480, 3), (bytes(range(16, 32)), 1_794_992_413_000, 0xFFFFFFFF)]
+REPORT_ROWS = [b"\x01\x80", b"\xff\x00", b"\x10\x07"]
+SLOTS = [0, 3, 9, 19]
+ROUND = {
+    "schema": "murmurate/round/1",
+    "stream": "screen",
+    "t": 29_916_540,
+    "slots": {"of": 20, "asked": bitmap(SLOTS, 20)},
+    "mechanism": {"name": "oue", "d": 7, "epsilon_micro": 1_000_000},
+    "purpose": "publication",
+    "contributors": 8,
+    "targets": 4,
+    "patience_ms": 5000,
+    "config": "5d1c0e7a92f3b864",
+    "revision": 1,
+}
+
+
+def golden() -> dict[str, str]:
+    digest = round_digest(ROUND)
+    tally = {
+        "schema": "murmurate/tally/1", "round": digest.hex(), "stream": "screen", "t": 29_916_540, "q": 1, "targets": 4,
+        "received": 5, "counted": 3, "rejected": {"malformed": 0, "wrong_round": 2}, "missing": [6],
+        "counts": [1, 0, 2, 0, 0, 1, 3],
+    }  # fmt: skip
+    return {
+        "raw block": raw("screen", RAW_ROWS).hex(),
+        "reports block": reports(2, digest, 5, REPORT_ROWS).hex(),
+        "batch block": reports(3, digest, 1, REPORT_ROWS, sequence=2).hex(),
+        "empty reports block": block(2, 0, 2, 5, 0, digest, b"").hex(),
+        "round": canonical(ROUND).decode(),
+        "round digest": digest.hex(),
+        "tally": canonical(tally).decode(),
+        "stream id": hashlib.sha256(b"screen").hexdigest(),
+        "stream hash": str(stream_hash("screen")),
+        "bitmap": bitmap(SLOTS, 20),
+    }
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(json.dumps(golden(), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,222 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from murmurate.topics.block import (
+    HEADER_BYTES,
+    MAX_BLOCK,
+    MAX_PAYLOAD,
+    RAW_WIDTH,
+    BatchBlock,
+    RawBlock,
+    ReportBlock,
+    decode,
+    encode_batch,
+    encode_raw,
+    encode_reports,
+)
+from murmurate.topics.errors import (
+    ColumnError,
+    CorruptError,
+    NewerError,
+    TooLargeError,
+    TornError,
+    UnknownError,
+    WireError,
+)
+from tests.topics import second_wire
+
+DIGEST = bytes(range(32))
+LAWS = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+def some_reports(n: int, width: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (n, width), np.uint8)
+
+
+def one_block(n: int = 5, width: int = 3) -> bytes:
+    (record,) = encode_reports(DIGEST, 7, some_reports(n, width))
+    return record
+
+
+# ---- laws ----
+
+
+@LAWS
+@given(n=st.integers(0, 3000), width=st.integers(1, 600), seed=st.integers(0, 99), part=st.integers(0, 2**32 - 1))
+def test_what_is_decoded_is_what_was_encoded(n: int, width: int, seed: int, part: int) -> None:
+    reports = some_reports(n, width, seed)
+    for encode, kind in ((encode_reports, ReportBlock), (encode_batch, BatchBlock)):
+        blocks = [decode(record) for record in encode(DIGEST, part, reports)]
+        assert all(isinstance(block, kind) and block.round == DIGEST for block in blocks)
+        assert [block.sequence for block in blocks] == list(range(len(blocks)))
+        assert np.array_equal(
+            np.concatenate([block.reports for block in blocks if not isinstance(block, RawBlock)]), reports
+        )
+        first = blocks[0]
+        assert part == (
+            first.contributor if isinstance(first, ReportBlock) else first.q if isinstance(first, BatchBlock) else -1
+        )
+
+
+@LAWS
+@given(n=st.integers(0, 40_000), seed=st.integers(0, 99))
+def test_raw_rows_come_back_as_they_were(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    users = rng.integers(0, 256, (n, 16), np.uint8)
+    times = rng.integers(-(2**63), 2**63 - 1, n, np.int64)
+    values = rng.integers(0, 2**32, n, np.uint32)
+    blocks = [decode(record) for record in encode_raw(DIGEST, users, times, values)]
+    raw = [block for block in blocks if isinstance(block, RawBlock)]
+    assert len(raw) == len(blocks) == max(1, -(-n // (MAX_PAYLOAD // RAW_WIDTH)))
+    assert np.array_equal(np.concatenate([block.users for block in raw]), users)
+    assert np.array_equal(np.concatenate([block.times for block in raw]), times)
+    assert np.array_equal(np.concatenate([block.values for block in raw]), values)
+    assert all(block.stream == DIGEST for block in raw)
+
+
+@LAWS
+@given(n=st.integers(0, 3000), width=st.integers(1, 600), one=st.integers(0, 9), other=st.integers(10, 19))
+def test_the_length_of_a_block_depends_on_rows_and_width_only(n: int, width: int, one: int, other: int) -> None:
+    lengths = [[len(record) for record in encode_reports(DIGEST, 0, some_reports(n, width, s))] for s in (one, other)]
+    assert lengths[0] == lengths[1]
+    assert sum(lengths[0]) == n * width + HEADER_BYTES * len(lengths[0])
+
+
+@pytest.mark.parametrize("width", [1, 16, 4096, MAX_PAYLOAD // 2, MAX_PAYLOAD // 2 + 1, MAX_PAYLOAD])
+def test_no_block_is_larger_than_512_kib_and_none_could_take_a_row_more(width: int) -> None:
+    records = list(encode_reports(DIGEST, 0, np.zeros((2 * MAX_PAYLOAD // width + 1, width), np.uint8)))
+    assert all(len(record) <= MAX_BLOCK for record in records)
+    assert all(len(record) + width > MAX_BLOCK for record in records[:-1])
+
+
+def test_a_block_without_rows_is_a_block() -> None:
+    (record,) = encode_reports(DIGEST, 3, np.zeros((0, 9), np.uint8))
+    block = decode(record)
+    assert len(record) == HEADER_BYTES
+    assert isinstance(block, ReportBlock)
+    assert block.reports.shape == (0, 9)
+
+
+def test_columns_are_read_only_views_of_the_record() -> None:
+    users, times, values = np.ones((4, 16), np.uint8), np.ones(4, np.int64), np.ones(4, np.uint32)
+    record = bytearray(next(encode_raw(DIGEST, users, times, values)))
+    block = decode(memoryview(record))
+    assert isinstance(block, RawBlock)
+    whole = np.frombuffer(record, np.uint8)
+    for column in (block.users, block.times, block.values):
+        assert np.shares_memory(column, whole)
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 0
+
+
+def test_columns_that_lie_apart_in_memory_are_written_row_by_row() -> None:
+    reports = some_reports(50, 12)[::2, ::3]
+    block = decode(next(encode_reports(DIGEST, 0, reports)))
+    assert isinstance(block, ReportBlock)
+    assert np.array_equal(block.reports, reports)
+
+
+def test_a_printed_block_shows_no_row() -> None:
+    block = decode(next(encode_raw(DIGEST, np.full((1, 16), 77, np.uint8), np.full(1, 88), np.full(1, 99, np.uint32))))
+    assert not any(number in repr(block).split("sequence")[1] for number in ("77", "88", "99"))
+
+
+# ---- bad input ----
+
+
+def test_a_block_with_one_flipped_bit_is_refused() -> None:
+    for record in (
+        one_block(),
+        one_block(0),
+        next(encode_raw(DIGEST, np.ones((2, 16), np.uint8), np.ones(2, int), np.ones(2, np.uint32))),
+    ):
+        for bit in range(len(record) * 8):
+            flipped = bytearray(record)
+            flipped[bit // 8] ^= 1 << bit % 8
+            with pytest.raises(WireError):
+                decode(bytes(flipped))
+
+
+def test_a_truncated_block_is_torn() -> None:
+    record = one_block()
+    for size in range(1, len(record)):
+        with pytest.raises(TornError, match=r"found \d+ bytes"):
+            decode(record[:size])
+
+
+def test_a_block_with_more_behind_it_is_torn() -> None:
+    with pytest.raises(TornError, match="found 16 bytes of payload; allowed: 15"):
+        decode(one_block() + b"\0")
+
+
+def test_a_changed_payload_is_corrupt() -> None:
+    record = one_block()
+    with pytest.raises(CorruptError, match="checksum at byte 28"):
+        decode(record[:-1] + bytes([record[-1] ^ 255]))
+
+
+def test_a_block_of_a_version_to_come_is_newer_whatever_follows() -> None:
+    for version in (2, 255):
+        with pytest.raises(NewerError, match=f"version {version} at byte 4; allowed: 1"):
+            decode(b"MURM" + bytes([version]))
+
+
+def test_bytes_that_begin_no_block_are_unknown() -> None:
+    for record in (b"", b"X", b"MURK" + bytes(60), b"{}", b"MURM\0" + bytes(59)):
+        with pytest.raises(UnknownError):
+            decode(record)
+
+
+def test_an_oversized_block_is_too_large() -> None:
+    with pytest.raises(TooLargeError, match=f"found {MAX_BLOCK + 1} bytes; allowed: {MAX_BLOCK}"):
+        decode(second_wire.block(2, 1, MAX_PAYLOAD + 1, 0, 0, DIGEST, bytes(MAX_PAYLOAD + 1)))
+
+
+def test_a_kind_nobody_defined_is_unknown() -> None:
+    for kind in (0, 4, 255):
+        with pytest.raises(UnknownError, match=f"kind {kind} at byte 5; allowed: 1, 2, 3"):
+            decode(second_wire.block(kind, 1, 4, 0, 0, DIGEST, bytes(4)))
+
+
+def test_reserved_bytes_are_zero() -> None:
+    record = bytearray(second_wire.block(2, 1, 4, 0, 0, DIGEST, bytes(4)))
+    record[6] = 1
+    with pytest.raises(UnknownError, match="reserved"):
+        decode(second_wire.sealed(record))
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "payload"),
+    [(2**32 - 1, 2**32 - 1, 1), (2**31, 2, 0), (65536, 65536, 0), (3, 5, 16), (0, 0, 0), (1, 0, 0), (0, 2**32 - 1, 0)],
+)  # rows x width wraps to the payload in 32 bits in some of these
+def test_lengths_that_lie_are_refused_by_exact_arithmetic(rows: int, width: int, payload: int) -> None:
+    with pytest.raises(TornError, match="rows"):
+        decode(second_wire.block(2, rows, width, 0, 0, DIGEST, bytes(payload)))
+
+
+def test_a_raw_block_has_28_bytes_a_row_and_tells_no_part() -> None:
+    for width, part in ((4, 0), (28, 1)):
+        with pytest.raises(UnknownError, match="allowed: 28 and 0"):
+            decode(second_wire.block(1, 1, width, part, 0, DIGEST, bytes(width)))
+
+
+def test_columns_that_do_not_fit_together_are_not_encoded() -> None:
+    users, times, values = np.ones((4, 16), np.uint8), np.ones(4, np.int64), np.ones(4, np.uint32)
+    for bad in (
+        (DIGEST, users[:, :15], times, values),
+        (DIGEST, users, times[:3], values),
+        (DIGEST, users, times, values.astype(np.int64)),
+        (DIGEST, users, times.astype(">i8"), values),
+        (DIGEST[:31], users, times, values),
+    ):
+        with pytest.raises(ColumnError, match="allowed"):
+            encode_raw(*bad)  # pyright: ignore[reportArgumentType]
+    for contributor in (-1, 2**32):
+        with pytest.raises(ColumnError, match="allowed: 0 to 4294967295"):
+            encode_reports(DIGEST, contributor, users)
+    with pytest.raises(ColumnError, match="uint8"):
+        encode_reports(DIGEST, 0, times)  # type: ignore[arg-type]
+    with pytest.raises(TooLargeError, match="rows of 524225 bytes"):
+        encode_reports(DIGEST, 0, np.zeros((1, MAX_PAYLOAD + 1), np.uint8))

@@ -1,0 +1,150 @@
+import json
+import re
+
+import pytest
+
+from murmurate.topics import Release, Round, decode, encode
+from murmurate.topics.errors import MessageError
+from murmurate.topics.messages import MAX_CELLS
+from tests.topics.samples import MESSAGES, RELEASES, ROUND, put, tables
+
+BY_NAME = {message.tag.split("/")[1]: message for message in MESSAGES[::-1]}
+
+
+def refusal(name: str, **changes: object) -> str:
+    with pytest.raises(MessageError) as caught:
+        decode(json.dumps({**tables(BY_NAME[name]), **changes}).encode())
+    return str(caught.value)
+
+
+# ---- rounds ----
+
+
+def test_a_round_is_named_by_everything_it_asks() -> None:
+    table = tables(ROUND)
+    others = {
+        "stream": "fare", "t": 1, "slots": {"of": 64, "asked": "all"}, "purpose": "dissimilarity", "contributors": 9,
+        "targets": 5, "patience_ms": 1, "config": "0" * 16, "revision": 2, "mechanism": {"name": "oue", "d": 8},
+    }  # fmt: skip
+    assert set(others) == set(Round.model_fields)
+    digests = {ROUND.digest}
+    for key, value in others.items():
+        changed = decode(json.dumps({**table, key: value}).encode())
+        assert isinstance(changed, Round)
+        digests.add(changed.digest)
+    assert len(digests) == len(others) + 1
+
+
+def test_a_round_keeps_its_name_on_the_way() -> None:
+    sent = decode(json.dumps(tables(ROUND), indent=1).encode())
+    assert isinstance(sent, Round)
+    assert sent.digest == ROUND.digest
+    assert len(ROUND.digest) == 32
+
+
+def test_a_round_holds_no_instant_and_no_host() -> None:
+    assert not {
+        name for name in Round.model_fields if re.search("time|date|instant|start|end|deadline|host|broker|topic", name)
+    }
+
+
+@pytest.mark.parametrize(
+    "spec", [{"d": 7}, {}, {"name": "oue", "p": 0.5}, {"name": 7}, {"name": "oue", "D": 7}, {"name": "oue", "d": True}]
+)
+def test_a_mechanism_is_a_flat_table_of_words_and_whole_numbers(spec: dict[str, object]) -> None:
+    assert "mechanism" in refusal("round", mechanism=spec)
+
+
+def test_a_mechanism_cannot_be_changed_in_a_round() -> None:
+    with pytest.raises(TypeError):
+        ROUND.mechanism["d"] = 3  # type: ignore[index]
+
+
+def test_a_close_names_rising_contributors() -> None:
+    assert "rising" in refusal("close", contributors=[3, 2])
+    assert "rising" in refusal("close", contributors=[2, 2])
+    assert "contributors.0" in refusal("close", contributors=[-1])
+
+
+# ---- counts ----
+
+
+def test_a_contributor_sends_a_part_of_its_whole() -> None:
+    assert "sent above total" in refusal("done", sent=5, total=4)
+
+
+@pytest.mark.parametrize("name", ["seal", "tally"])
+def test_every_report_that_was_received_is_counted_or_rejected_once(name: str) -> None:
+    assert "every report once" in refusal(name, received=10**6)
+
+
+def test_a_cell_has_no_more_support_than_reports() -> None:
+    assert "more support than reports" in refusal("tally", counts=[1])
+    assert "targets" in refusal("tally", q=4, targets=4)
+    assert "counts" in refusal("tally", counts=[0] * (MAX_CELLS + 1))
+    assert "counts" in refusal("tally", counts=[])
+
+
+def test_reports_of_an_undersized_round_are_told_only_where_there_are_any() -> None:
+    assert tables(BY_NAME["tally"])["rejected"] == {"malformed": 0, "wrong_round": 0, "undersized": 900}
+    assert tables(BY_NAME["seal"])["rejected"] == {"malformed": 1, "wrong_round": 2}
+
+
+# ---- releases ----
+
+
+@pytest.mark.parametrize("record", RELEASES, ids=["frequency", "mean"])
+def test_a_release_of_the_design_is_read_and_written_as_it_stands(record: bytes) -> None:
+    release = decode(record)
+    assert isinstance(release, Release)
+    assert json.loads(encode(release)) == json.loads(record)
+
+
+def test_shuffled_is_null_where_it_was_not_computed() -> None:
+    release = tables(decode(RELEASES[1]))
+    assert release["privacy"]["shuffled"] is None
+    with pytest.raises(MessageError, match=r"privacy\.shuffled: found nothing"):
+        decode(
+            json.dumps(
+                put(release, ("privacy",), {k: v for k, v in release["privacy"].items() if k != "shuffled"})
+            ).encode()
+        )
+
+
+def test_statistics_are_rounded_to_six_places() -> None:
+    table = put(tables(BY_NAME["release"]), ("stderr", "home"), 0.0138381)
+    with pytest.raises(MessageError, match="stderr: found a number with more places; allowed: rounded to 6"):
+        decode(json.dumps(table).encode())
+
+
+def test_each_statistic_has_an_error() -> None:
+    assert "the same names" in refusal("release", stderr={"home": 0.1})
+
+
+def test_a_release_speaks_of_its_period_or_one_before() -> None:
+    table = tables(BY_NAME["release"])
+    assert "at most t" in refusal("release", measured_t=table["t"] + 1)
+    nothing_yet = decode(json.dumps({**table, "measured_t": None}).encode())
+    assert isinstance(nothing_yet, Release)
+    assert nothing_yet.measured_t is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("privacy", "window"), "1 hour"), (("privacy", "epsilon"), 0), (("privacy", "epsilon"), -1.0),
+        (("start",), "today"),
+        (("privacy", "shuffled", "delta"), 1), (("range",), [3, 3]), (("range",), [1, 2, 3]),
+        (("reports", "received"), 1),
+        (("mechanism", "digest"), "short"), (("mechanism", "name"), 3), (("method",), {}), (("decision",), "guessed"),
+        (("deployment",), "Shop"), (("estimate",), {}),
+    ],
+)  # fmt: skip
+def test_a_release_that_says_less_or_else_is_refused(path: tuple[str, ...], value: object) -> None:
+    with pytest.raises(MessageError, match=path[0] if path[0] not in ("range", "reports") else "release"):
+        decode(json.dumps(put(tables(BY_NAME["release"]), path, value)).encode())
+
+
+def test_a_window_may_be_a_number_of_periods() -> None:
+    release = decode(json.dumps(put(tables(BY_NAME["release"]), ("privacy", "window"), {"periods": 20})).encode())
+    assert json.loads(encode(release))["privacy"]["window"] == {"periods": 20}

@@ -1,0 +1,140 @@
+"""docs/WIRE.md, the golden file, the second implementation and the library say the same bytes."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmurate.topics import Round, Slots, Tally, decode, encode, schema
+from murmurate.topics.block import BatchBlock, RawBlock, ReportBlock, encode_batch, encode_raw, encode_reports
+from murmurate.topics.block import decode as decode_block
+from murmurate.topics.errors import UnknownError
+from murmurate.topics.events import Reason
+from murmurate.topics.names import DAY_MS, TOPICS, Retention, stream_hash, stream_id
+from murmurate.topics.schemas import NAMES
+from tests.topics import second_wire
+from tools import schemas
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = (ROOT / "docs" / "WIRE.md").read_text(encoding="utf-8")
+GOLDEN: dict[str, str] = json.loads(second_wire.GOLDEN.read_text(encoding="utf-8"))
+USERS = np.array([list(user) for user, _, _ in second_wire.RAW_ROWS], np.uint8)
+TIMES = np.array([time for _, time, _ in second_wire.RAW_ROWS], np.int64)
+VALUES = np.array([value for _, _, value in second_wire.RAW_ROWS], np.uint32)
+REPORTS = np.array([list(row) for row in second_wire.REPORT_ROWS], np.uint8)
+
+
+def golden_round() -> Round:
+    message = decode(GOLDEN["round"].encode())
+    assert isinstance(message, Round)
+    return message
+
+
+def test_the_second_implementation_gives_the_golden_bytes() -> None:
+    assert second_wire.golden() == GOLDEN
+
+
+def test_the_second_implementation_shares_no_code_with_the_library() -> None:
+    script = (
+        "import sys, runpy; runpy.run_path(sys.argv[1]); print({'murmurate', 'numpy', 'orjson'} & set(sys.modules))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-S", "-c", script, second_wire.__file__], check=True, capture_output=True, text=True
+    )
+    assert told.stdout.strip() == "set()"
+
+
+def test_the_page_shows_the_golden_bytes() -> None:
+    shown = {
+        name: re.sub(r"\s", "", text)
+        for name, text in re.findall(r"```(?:hex|json) ([a-z ]+)\n(.*?)```", PAGE, re.DOTALL)
+    }
+    assert shown == {name: GOLDEN[name] for name in shown}
+    assert {name for name in GOLDEN if "block" in name} | {"round", "tally"} == set(shown)
+    for name in ("round digest", "stream id", "stream hash"):
+        assert f"{name}  {GOLDEN[name]}" in PAGE.replace("stream id    ", "stream id  ")
+    assert f"`{GOLDEN['bitmap']}`" in PAGE
+
+
+def test_the_library_writes_the_golden_blocks() -> None:
+    digest = golden_round().digest
+    assert next(encode_raw(stream_id("screen"), USERS, TIMES, VALUES)).hex() == GOLDEN["raw block"]
+    assert next(encode_reports(digest, 5, REPORTS)).hex() == GOLDEN["reports block"]
+    assert next(encode_reports(digest, 5, REPORTS[:0])).hex() == GOLDEN["empty reports block"]
+    alone = decode_block(next(encode_batch(digest, 1, REPORTS)))
+    third = decode_block(bytes.fromhex(GOLDEN["batch block"]))
+    assert isinstance(alone, BatchBlock)
+    assert isinstance(third, BatchBlock)
+    assert (third.round, third.q, third.sequence) == (alone.round, alone.q, 2)
+    assert np.array_equal(third.reports, alone.reports)
+
+
+def test_the_library_reads_the_golden_blocks() -> None:
+    raw = decode_block(bytes.fromhex(GOLDEN["raw block"]))
+    assert isinstance(raw, RawBlock)
+    assert (raw.stream, raw.sequence) == (stream_id("screen"), 0)
+    assert np.array_equal(raw.users, USERS)
+    assert raw.times.tolist() == TIMES.tolist()
+    assert raw.values.tolist() == VALUES.tolist()
+    reports = decode_block(bytes.fromhex(GOLDEN["reports block"]))
+    assert isinstance(reports, ReportBlock)
+    assert (reports.round, reports.contributor) == (golden_round().digest, 5)
+    assert np.array_equal(reports.reports, REPORTS)
+
+
+def test_the_library_writes_and_names_the_golden_round() -> None:
+    message = golden_round()
+    assert encode(message).decode() == GOLDEN["round"]
+    assert message.digest.hex() == GOLDEN["round digest"]
+    assert np.flatnonzero(message.slots.mask()).tolist() == second_wire.SLOTS
+    assert Slots.chosen(np.isin(np.arange(20), second_wire.SLOTS)).asked == GOLDEN["bitmap"]
+    tally = decode(GOLDEN["tally"].encode())
+    assert isinstance(tally, Tally)
+    assert encode(tally).decode() == GOLDEN["tally"]
+
+
+def test_the_library_hashes_the_golden_stream() -> None:
+    assert stream_id("screen").hex() == GOLDEN["stream id"]
+    assert str(stream_hash("screen")) == GOLDEN["stream hash"]
+
+
+def kept_for(retention: Retention) -> str:
+    if retention.forever:
+        return "for ever" if "state" in retention.why else "theirs"
+    named = [("window", retention.windows), ("replay horizon", retention.horizons)]
+    return " + ".join(
+        [name for name, times in named if times] + [f"{retention.fixed_ms // DAY_MS} d"] * (retention.fixed_ms > 0)
+    )
+
+
+def test_the_page_has_the_topic_table() -> None:
+    for row in TOPICS.values():
+        cells = (
+            f"`{row.name}`", row.carries, row.key or "none", row.partitions, row.cleanup, kept_for(row.retention),
+            row.zone, ", ".join(row.writers), ", ".join(row.readers),
+        )  # fmt: skip
+        assert f"| {' | '.join(cells)} |" in PAGE
+
+
+def test_the_page_has_every_reason_and_every_message() -> None:
+    for reason in Reason:
+        assert f"| `{reason}` |" in PAGE
+    for name in set(NAMES) - {"event"}:
+        assert f"| `{name}/1` |" in PAGE
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_committed_schema_is_the_one_of_the_class(name: str) -> None:
+    committed = (ROOT / "topics" / "schema" / f"{name}.schema.json").read_text(encoding="utf-8")
+    assert committed == schemas.text(name), "run: python tools/schemas.py"
+    assert schema(name)["type"] == "object"
+
+
+def test_no_other_schema_is_committed() -> None:
+    assert {path.name for path in (ROOT / "topics" / "schema").iterdir()} == {f"{name}.schema.json" for name in NAMES}
+    with pytest.raises(UnknownError, match="allowed: event, start, round"):
+        schema("config")
