@@ -16,7 +16,8 @@ def main() -> None:
     """Print rows as they come."""
     for packages in (("murmurate", "pure-ldp", "multi-freq-ldpy"), ("numpy", "numba", "cryptography")):
         print(", ".join(f"{name} {version(name)}" for name in packages))
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {processor()}")
+    load = os.getloadavg()[0]  # figures of a machine that is busy with other things fall, the longest calls' most
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {processor()}; load before: {load:.1f}")
     print(f"rates per second on one core, epsilon = {EPSILON:g}, n = {N:,}; best time of several, in turns")
     few = ", ".join(f"{n:,} at d = {d}" for (name, d), n in PEER_N.items() if name == "oue")
     print(f"peers' unary reports (lists of d numbers): n = {few}")
