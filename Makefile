@@ -4,7 +4,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PY ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v && break; done)
 BIN := .venv/bin
 
-.PHONY: test check wheel audit bench help
+.PHONY: help test audit check bench wheel
 help:                   ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -29,6 +29,9 @@ check: .venv/ready      ## lint, types, import rules, the house
 	$(BIN)/pyright
 	cd build/typed && ../../$(BIN)/lint-imports --no-logo --cache-dir ../imports --config ../../pyproject.toml
 	$(BIN)/python -m pytest -q tests/test_house.py
+
+bench: .venv/ready      ## speed beside other libraries, in one run
+	sh benchmarks/run.sh $(ARGS)
 
 wheel: .venv/ready      ## build the wheel into dist/
 	rm -rf build/lib dist        # setuptools would put deleted modules into the wheel

@@ -10,8 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.measure import Row, at_most, best_seconds
-from murmurate.randomizers import GRR, Key
-from murmurate.randomizers.device import Ask, DeviceArray, Grant, Secrets
+from murmurate.randomizers import GRR, Ask, DeviceArray, Grant, Key, Secrets
 from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 

@@ -7,3 +7,9 @@ found, where, and what is allowed; never a user, a pseudonym or a user's value.
 
 class MurmurateError(Exception):
     """Anything Murmurate refuses or cannot do; catch this one to catch them all."""
+
+
+class UsageError(MurmurateError):
+    """What was asked for cannot be: a parameter, an option or a line of the deployment file is not one that is
+    allowed.
+    """

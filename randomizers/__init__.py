@@ -3,18 +3,21 @@
     from murmurate.randomizers import OUE, Key
 
     oue = OUE(d=128, epsilon=1.0)               or mechanism({"name": "oue", "d": 128, "epsilon": 1.0})
-    key = Key(secret, deployment="shop")
-    draw = key.draw(users, round=digest)        users: uint8[n, 16] pseudonyms
+    key = Key(secret, deployment="shop")        secret: 32 random bytes or more
+    draw = key.draw(users, round=digest)        users: uint8[n, 16] pseudonyms; nothing is drawn yet
     reports = oue.perturb(values, draw)         uint8[n, 16]: constant length, the same bytes for the same inputs
     support = oue.support(reports)              int64[128], additive over batches and machines
     oue.estimate(support, n=len(reports))       unbiased frequencies
     oue.variance(n=len(reports), frequency=.1)  exact
 
-Mechanisms    GRR (few values), OUE (many values); `mechanism(spec)` builds any by name
-Randomness    Key, Draw: a keyed PRF of round, user and value
-Guarantee     thresholds in integers, `law` gives exact probabilities, `audit_exact` and `measure` check them
+Mechanisms   GRR (few values), OUE (many values); `mechanism(spec)` builds any of them by name
+Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
+Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
+             once, within the promise; Pepper turns names into pseudonyms
+Proving      `law` gives exact probabilities; audit.audit_exact and audit.measure check them
 """
 
+from murmurate.randomizers.device import Answers, Device, DeviceArray, Grant
 from murmurate.randomizers.errors import (
     FrozenFactsError,
     ParameterError,
@@ -24,11 +27,36 @@ from murmurate.randomizers.errors import (
     ValueRefusedError,
 )
 from murmurate.randomizers.frequency import GRR, OUE
+from murmurate.randomizers.guard import Ask, Refusal, Secrets
+from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.mechanism import Mechanism
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, mechanism
+from murmurate.randomizers.terms import StreamTerms, Terms
 
 __all__ = [
-    "GRR", "MECHANISMS", "OUE", "Draw", "DrawOne", "FrozenFactsError", "Key", "Mechanism", "ParameterError",
-    "RandomnessError", "ReportError", "SnapshotError", "ValueRefusedError", "mechanism",
-]  # fmt: skip
+    "GRR",
+    "MECHANISMS",
+    "OUE",
+    "Answers",
+    "Ask",
+    "Device",
+    "DeviceArray",
+    "Draw",
+    "DrawOne",
+    "FrozenFactsError",
+    "Grant",
+    "Key",
+    "Mechanism",
+    "ParameterError",
+    "Pepper",
+    "RandomnessError",
+    "Refusal",
+    "ReportError",
+    "Secrets",
+    "SnapshotError",
+    "StreamTerms",
+    "Terms",
+    "ValueRefusedError",
+    "mechanism",
+]

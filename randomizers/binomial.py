@@ -25,7 +25,7 @@ def upper(hits: int, trials: int, alpha: float) -> float:
     """The largest proportion that explains this few hits.
 
     >>> round(upper(60, 100, 0.025), 6)
-    0.696706
+    0.696705
     """
     return 1.0 - lower(trials - hits, trials, alpha)
 

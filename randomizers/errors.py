@@ -2,10 +2,10 @@
 value.
 """
 
-from murmurate.errors import MurmurateError
+from murmurate.errors import MurmurateError, UsageError
 
 
-class ParameterError(MurmurateError, ValueError):
+class ParameterError(UsageError, ValueError):
     """A mechanism, a threshold or the terms of a ledger cannot be built from these parameters."""
 
 

@@ -116,17 +116,22 @@ class Ledger:
         """The whole state, for a snapshot."""
         self._prune()
         return {
-            "last": self._last, "t": self._t, "digests": self._digests, "spent": self._spent,
+            "last": self._last,
+            "t": self._t,
+            "digests": self._digests,
+            "spent": self._spent,
             "open_from": np.array([self._open_from], np.int64),
-        }  # fmt: skip
+        }
 
     def load(self, arrays: Arrays) -> None:
         """Take over the state of a snapshot."""
         mine = self.arrays()
         for name in ("last", "spent", "open_from"):
             if arrays[name].shape != mine[name].shape or arrays[name].dtype != mine[name].dtype:
-                raise SnapshotError(f"ledger: {name}: found {arrays[name].dtype}{list(arrays[name].shape)}; "
-                                    f"allowed: {mine[name].dtype}{list(mine[name].shape)}")  # fmt: skip
+                raise SnapshotError(
+                    f"ledger: {name}: found {arrays[name].dtype}{list(arrays[name].shape)}; "
+                    f"allowed: {mine[name].dtype}{list(mine[name].shape)}"
+                )
         rounds = len(arrays["t"])
         if arrays["digests"].shape != (rounds, 32) or not 0 <= arrays["last"].min() <= arrays["last"].max() < rounds:
             raise SnapshotError(f"ledger: found slots that point past the {rounds} rounds of the snapshot")

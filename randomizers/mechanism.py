@@ -12,6 +12,7 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -212,5 +213,9 @@ class PureOracle(Mechanism):
 
 
 def nats(ratio: Fraction) -> float:
-    """The natural logarithm of an exact ratio: what a ratio of probabilities costs in epsilon."""
-    return math.log(ratio.numerator) - math.log(ratio.denominator) if ratio > 2 else math.log1p(float(ratio - 1))
+    """What a ratio of probabilities costs in epsilon: its natural logarithm, rounded down."""
+    with localcontext() as context:
+        context.prec = 50
+        exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+    nearest = float(exact)
+    return nearest if Decimal(nearest) <= exact else math.nextafter(nearest, -math.inf)

@@ -43,7 +43,7 @@ def padding_set(rows: NDArray[np.uint8], d: int) -> NDArray[np.bool_]:
     """Which rows (bool[n]) have a bit set past the domain."""
     if d % 8 == 0:
         return np.zeros(len(rows), np.bool_)
-    return rows[:, -1] >> (d % 8) != 0
+    return np.asarray(rows[:, -1] >> (d % 8) != 0)
 
 
 def count_bits(rows: NDArray[np.uint8], d: int) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, Never
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError
@@ -47,7 +47,7 @@ class Key:
 
     >>> key = Key(bytes(range(32)), deployment="shop")
     >>> key
-    Key(deployment='shop', fingerprint='8b5c3f6bd3bd6b4f')
+    Key(deployment='shop', fingerprint='6bc040b5907b58f1')
     """
 
     __slots__ = ("_last", "_secret", "deployment")
@@ -271,7 +271,7 @@ def _ecb_into(key: bytes) -> Callable[[NDArray[Any], NDArray[Any]], None]:
     return encrypt
 
 
-def _cipher(key: bytes) -> Any:
+def _cipher(key: bytes) -> CipherContext:
     try:
         return Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305 - the PRF's block cipher, not an encryption
     except Exception as error:

@@ -21,12 +21,15 @@ _VERSION = 1
 
 def dump(kind: str, facts: dict[str, Any], arrays: Arrays) -> bytes:
     """One run of bytes: the same state gives the same bytes."""
-    shapes = [[name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in sorted(arrays.items())]
+    little = {
+        name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in sorted(arrays.items())
+    }
+    shapes = [[name, array.dtype.str, list(array.shape)] for name, array in little.items()]
     header = orjson.dumps(
         {"version": _VERSION, "kind": kind, "facts": facts, "arrays": shapes}, option=orjson.OPT_SORT_KEYS
     )
     parts = [_MAGIC, len(header).to_bytes(4, "little"), header]
-    parts += [np.ascontiguousarray(arrays[name]).astype(dtype, copy=False).tobytes() for name, dtype, _ in shapes]
+    parts += [array.tobytes() for array in little.values()]
     body = b"".join(parts)
     return body + zlib.crc32(body).to_bytes(4, "little")
 

@@ -1,9 +1,12 @@
-"""The house itself: packages listed, doctests run under the one import name, no module too long, every name explained."""
+"""The house itself: packages listed, doctests run under the one import name, no module too long, every name
+explained.
+"""
 
 import doctest
 import importlib
 import inspect
 import pkgutil
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -81,13 +84,19 @@ def test_the_constraints_name_every_dependency_and_no_index() -> None:
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     names = {line.replace("[", ">").split(">")[0].split(";")[0].strip().lower() for line in wanted}
     assert names <= pinned
-    assert "://" not in text and "--" not in text.replace("pip install --constraint", "")
+    assert "://" not in text
+    assert "--" not in text.replace("pip install --constraint", "")
 
 
 def test_no_tracked_file_names_a_path_of_this_machine() -> None:
     # `git grep` knows what is tracked; -I leaves binary files out.
+    git = shutil.which("git")
+    assert git
     found = subprocess.run(
-        ["git", "grep", "-nIF", "-e", str(ROOT) + "/", "-e", str(Path.home()) + "/"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [git, "grep", "-nIF", "-e", str(ROOT) + "/", "-e", str(Path.home()) + "/"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert found.returncode == 1, found.stdout

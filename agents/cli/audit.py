@@ -1,5 +1,6 @@
 """`murmurate audit`: is what is claimed true? `audit mechanism` looks at one mechanism, exactly and by measurement."""
 
+import math
 import secrets
 import sys
 
@@ -23,8 +24,13 @@ def command() -> None:
 @click.option("--d", type=int, required=True, help="Size of the domain.")
 @click.option("--epsilon", type=float, required=True, help="The claim, in nats.")
 @click.option("--trials", type=click.IntRange(2), help="Users a value; by default enough to see 5 % above the claim.")
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=1e-6, show_default=True,
-              help="Chance of a false alarm.")  # fmt: skip
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="Chance of a false alarm.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alpha: float, as_json: bool) -> None:
     """Compare a mechanism's claimed epsilon with its realised and its measured one."""
@@ -37,11 +43,21 @@ def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alp
         *([] if measured.holds else ["more than the claim was measured"]),
     ]
     if as_json:
-        click.echo(orjson.dumps({
-            "mechanism": audited.spec(), "digest": audited.digest.hex(), "claimed": audited.epsilon,
-            "realised": nats(audited.realised), "exact": exact is not None, "measured_at_least": measured.at_least,
-            "trials": measured.trials, "alpha": alpha, "violations": violations,
-        }))  # fmt: skip
+        click.echo(
+            orjson.dumps(
+                {
+                    "mechanism": audited.spec(),
+                    "digest": audited.digest.hex(),
+                    "claimed": audited.epsilon,
+                    "realised": nats(audited.realised),
+                    "exact": exact is not None,
+                    "measured_at_least": measured.at_least,
+                    "trials": measured.trials,
+                    "alpha": alpha,
+                    "violations": violations,
+                }
+            )
+        )
     else:
         _show(audited, exact, measured, violations)
     sys.exit(FOUND_SOMETHING if violations else 0)
@@ -60,9 +76,14 @@ def _show(audited: Mechanism, exact: ExactAudit | None, measured: Measured, viol
     )
     click.echo(f"{audited!r}   {audited.wire_size} bytes a report   digest {audited.digest.hex()[:16]}")
     click.echo(f"  claimed   {audited.epsilon:.9f}")
-    click.echo(f"  realised  {nats(audited.realised):.9f}   {compared}")
+    click.echo(f"  realised  {_floor(nats(audited.realised))}   {compared}")
     users = f"{measured.trials:,} users a value, alpha {measured.alpha:g}"
-    click.echo(f"  measured  {measured.at_least:.9f}   at least, from {users}")
+    click.echo(f"  measured  {_floor(measured.at_least)}   at least, from {users}")
     for violation in violations:
         click.echo(f"  VIOLATION {violation}")
     click.echo("  holds" if not violations else "  DOES NOT HOLD")
+
+
+def _floor(nats: float) -> str:
+    """Nine digits behind the point, never more than there is."""
+    return f"{math.floor(nats * 1e9) / 1e9:.9f}"

@@ -1,11 +1,12 @@
 """The command line's front: a group whose verbs are imported only when they are asked for."""
 
+import sys
 from importlib import import_module
 
 import click
 
 from murmurate import __version__
-from murmurate.errors import MurmurateError
+from murmurate.errors import MurmurateError, UsageError
 
 VERBS = {"audit": "check that what is claimed holds, exactly and by measurement"}
 
@@ -43,4 +44,5 @@ def main() -> None:
     try:
         command(prog_name="murmurate")
     except MurmurateError as error:
-        raise SystemExit(f"murmurate: {error}") from None
+        click.echo(f"murmurate: {error}", err=True)
+        sys.exit(2 if isinstance(error, UsageError) else 1)

@@ -9,7 +9,15 @@ from murmurate.aggregators.chooser import choose
 from murmurate.randomizers import GRR, OUE, ParameterError
 
 # T. Wang 2021, section 3.4.1: GRR while d < 3 e^eps + 2
-PAPER = [(1, 10, "grr"), (1, 11, "oue"), (2, 24, "grr"), (2, 25, "oue"), (4, 165, "grr"), (4, 166, "oue"), (0.5, 6, "grr")]
+PAPER = [
+    (1, 10, "grr"),
+    (1, 11, "oue"),
+    (2, 24, "grr"),
+    (2, 25, "oue"),
+    (4, 165, "grr"),
+    (4, 166, "oue"),
+    (0.5, 6, "grr"),
+]
 
 
 @pytest.mark.parametrize(("epsilon", "d", "name"), [*PAPER, (0.5, 7, "oue")])

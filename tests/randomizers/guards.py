@@ -1,6 +1,7 @@
 """A world of rounds around DeviceArray and Device, with a brute-force model beside it; shared by several tests.
 
-Every check is an assertion about what left the devices, made without the ledger's own arithmetic: lists and sums over them.
+Every check is an assertion about what left the devices, made without the ledger's own arithmetic: lists and sums over
+them.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from murmurate.randomizers import GRR, Key
-from murmurate.randomizers.device import Ask, Device, DeviceArray, Grant, Refusal, Secrets
+from murmurate.randomizers.device import Device, DeviceArray, Grant
+from murmurate.randomizers.guard import Ask, Refusal, Secrets
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 
 EPSILON = 1_000_000
@@ -124,7 +127,7 @@ class World:
         for charges in self.charges.values():
             times = sorted({t for t, _, _ in charges})
             if self.division == "population":
-                assert all(later - earlier >= self.w for earlier, later in zip(times, times[1:], strict=False))
+                assert all(later - earlier >= self.w for earlier, later in pairwise(times))
                 assert len(times) == len(charges)
             for start in times:
                 assert sum(c for t, c, _ in charges if start <= t < start + self.w) <= EPSILON

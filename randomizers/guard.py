@@ -1,0 +1,100 @@
+"""A question, the decision about it, and a refusal: what one device and an array of them share.
+
+Contract: a decision depends on terms, ledger and question, and is the same for every user of a slot.  The price of an
+answer is the mechanism's own epsilon.  State written under other frozen facts is an error, or stays closed until the
+longer window has passed (DESIGN rules 4 and 5).  Not here: users, values and reports (device.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import FrozenFactsError, ParameterError
+from murmurate.randomizers.ledger import MAX_T, Ledger, Mask
+from murmurate.randomizers.mechanism import Mechanism
+from murmurate.randomizers.randomness import DIGEST, Key
+from murmurate.randomizers.terms import Facts, StreamTerms, Terms, changed
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """A question to the users of some slots: what a device takes from a round descriptor."""
+
+    stream: str
+    t: int
+    slots: int
+    """S, as the server believes it to be."""
+    asked: Mask | None
+    """bool[S], or None for every slot."""
+    mechanism: Mechanism
+    digest: bytes
+    """Identity of the round."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.t, bool) or not isinstance(self.t, int) or not 0 <= self.t < MAX_T:
+            raise ParameterError(f"round: t: found {self.t!r}; allowed: a whole number from 0 to {MAX_T - 1}")
+        if not isinstance(self.digest, bytes) or len(self.digest) != DIGEST:
+            raise ParameterError(f"round: found a digest that is not {DIGEST} bytes")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a question gets no answer. `reason`: stream, slot, mechanism, future, closed, gap or budget."""
+
+    reason: str
+    why: str
+
+
+class Secrets(NamedTuple):
+    """The keys of the edge that a guard needs: what draws, and what places users in slots and streams."""
+
+    randomness: Key
+    slots: Key
+    split: Key
+
+
+class Guard:
+    """The decision that `Device` and `DeviceArray` share: terms and ledger of one stream."""
+
+    def __init__(self, terms: Terms, stream: StreamTerms, rows: int) -> None:
+        self.terms, self.stream = terms, stream
+        limit = terms.limit_micro(stream.name)
+        self.ledger = Ledger(rows, w=stream.w, limit_micro=limit, division=stream.division)
+
+    def refusal(self, ask: Ask) -> Refusal | None:
+        """Why nobody here may answer this question, if so."""
+        stream = self.stream
+        if ask.stream != stream.name:
+            return Refusal("stream", f"asked about another stream than {stream.name!r}")
+        if ask.slots != stream.slots or (ask.asked is not None and ask.asked.shape != (stream.slots,)):
+            return Refusal("slot", f"stream {stream.name!r}: asked {ask.slots} slots; allowed: {stream.slots}")
+        if ask.mechanism.d != stream.domain:
+            found = f"asked over a domain of {ask.mechanism.d}; allowed: {stream.domain}"
+            return Refusal("mechanism", f"stream {stream.name!r}: {found}")
+        return None
+
+    def charge(self, ask: Ask, asked: Mask) -> NDArray[np.uint8]:
+        """Verdicts for the rows of the ledger, booked. The price is the mechanism's own, not the descriptor's word."""
+        return self.ledger.charge(ask.t, ask.mechanism.epsilon_micro, ask.digest, asked)
+
+    def check_facts(self, facts: dict[str, Any], opened_at: int | None) -> bool:
+        """Whether the state may be taken over as it is. Other facts are an error, unless the change takes effect at a
+        given t.
+        """
+        old: Facts = facts["terms"]
+        differences = changed(old, self.terms.facts())
+        if not differences:
+            return True
+        if opened_at is None:
+            raise FrozenFactsError(f"stream {self.stream.name!r}: frozen facts differ: " + "; ".join(differences))
+        # Everything counts as used until the longer of all windows, old and new, has passed.
+        windows = [self.stream.w * self.stream.every_ms]
+        names = {fact.split(".")[1] for fact in old if fact.startswith("streams.")}
+        windows += [int(old[f"streams.{name}.w"]) * int(old[f"streams.{name}.every_ms"]) for name in names]
+        windows += [stream.w * stream.every_ms for stream in self.terms.streams]
+        self.ledger.close_until(opened_at + -(-max(windows) // self.stream.every_ms) + 1)
+        return False

@@ -1,0 +1,114 @@
+"""The promise, in exact arithmetic: over all inputs and outputs of every registered mechanism, and over every word it
+draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmurate.randomizers import GRR, MECHANISMS, OUE, Draw, Mechanism, ParameterError
+from murmurate.randomizers.audit import audit_exact
+from murmurate.randomizers.randomness import Lanes
+from tests.audit.faults import EXACT
+from tests.audit.registry import EPSILONS, SMALL, instances
+
+
+@pytest.mark.parametrize("mechanism", instances(), ids=repr)
+def test_no_report_tells_more_than_epsilon(mechanism: Mechanism) -> None:
+    found = audit_exact(mechanism)
+    assert found.violations == ()
+    assert found.realised <= found.claimed
+
+
+@pytest.mark.parametrize("mechanism", instances(), ids=repr)
+def test_the_realised_ratio_is_the_one_of_the_law_and_close_to_the_claim(mechanism: Mechanism) -> None:
+    laws = [mechanism.law(value) for value in range(mechanism.d)]
+    assert max(max(c) / min(c) for c in zip(*(law.values() for law in laws), strict=True)) == mechanism.realised
+    # Rounding costs at most 2^-16 of the low level, and nothing that a user would notice.
+    assert float(mechanism.realised) >= math.exp(mechanism.epsilon) * (1 - 2**-14)
+
+
+@pytest.mark.parametrize("mechanism", EXACT, ids=repr)
+def test_a_mechanism_that_breaks_its_promise_is_caught(mechanism: Mechanism) -> None:
+    assert audit_exact(mechanism).violations
+
+
+class Chosen(Draw):
+    """A draw whose words are given: one row of words a user."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, words: np.ndarray) -> None:
+        self.given = words
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def open(self, mechanism: bytes, values: Any) -> Lanes:
+        return ChosenLanes(self.given)
+
+
+class ChosenLanes(Lanes):
+    """All of them in one lane."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, words: np.ndarray) -> None:
+        self.given = words
+
+    def words(self, k: int, dtype: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        assert self.given.shape[1] == k
+        yield slice(0, len(self.given)), self.given.astype(dtype)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS[::3], ids=str)
+@pytest.mark.parametrize("d", [*SMALL, 7, 16, 128])
+def test_grr_gives_each_report_to_exactly_as_many_words_as_its_law_says(d: int, epsilon: Fraction) -> None:
+    # The report is constant between multiples of the low level: look at both ends of each stretch.
+    grr = GRR(d=d, epsilon=epsilon)
+    low = int(grr.q * 2**64)
+    edges = [*(i * low for i in range(d)), 2**64]
+    ends = np.array([[edges[i] for i in range(d)], [edges[i + 1] - 1 for i in range(d)]], np.uint64)
+    for value in {0, d // 2, d - 1}:
+        first, last = (grr.perturb(np.full(d, value), Chosen(row[:, None])) for row in ends)
+        assert (first == last).all()
+        words: dict[bytes, int] = {}
+        for i, report in enumerate(first):
+            words[report.tobytes()] = words.get(report.tobytes(), 0) + edges[i + 1] - edges[i]
+        assert {report: Fraction(count, 2**64) for report, count in words.items()} == grr.law(value)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS[::3], ids=str)
+@pytest.mark.parametrize("d", [2, 3, 9])
+def test_oue_sets_each_bit_for_exactly_as_many_words_as_its_law_says(d: int, epsilon: Fraction) -> None:
+    # A bit is 1 up to a threshold and 0 from it on, in every cell by itself: look at both sides of each threshold.
+    oue = OUE(d=d, epsilon=epsilon)
+    top = 2**32 if epsilon < 11 else 2**64
+    for value in range(d):
+        for cell in range(d):
+            threshold = int((oue.p if cell == value else oue.q) * top)
+            for word, bit in ((0, 1), (threshold - 1, 1), (threshold, 0), (top - 1, 0)):
+                words = np.full((1, d), top - 1, np.uint64)
+                words[0, cell] = word
+                report = oue.perturb(np.array([value]), Chosen(words))
+                assert np.unpackbits(report, bitorder="little")[:d].tolist() == [bit * (c == cell) for c in range(d)]
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), 9e-7, 20.000001, True, "1", None])
+def test_an_epsilon_that_promises_nothing_cannot_be_built(name: str, epsilon: Any) -> None:
+    with pytest.raises(ParameterError, match="allowed: a number from 0"):
+        MECHANISMS[name](d=4, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+@pytest.mark.parametrize("d", [1, 0, -3, 2.0, True, "4", 1 << 40])
+def test_a_domain_that_is_none_cannot_be_built(name: str, d: Any) -> None:
+    with pytest.raises(ParameterError, match="d: found"):
+        MECHANISMS[name](d=d, epsilon=1)

@@ -1,0 +1,309 @@
+"""Device and DeviceArray: golden cases of the ledger, frozen facts, snapshots, memory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmurate.randomizers import GRR, FrozenFactsError, Key, ParameterError, SnapshotError, ValueRefusedError
+from murmurate.randomizers.device import Device, DeviceArray, Grant
+from murmurate.randomizers.guard import Ask, Refusal
+from murmurate.randomizers.identity import partitions
+from murmurate.randomizers.ledger import Ledger, Verdict
+from murmurate.randomizers.terms import StreamTerms, Terms
+from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, people, secret, terms
+
+GOLDEN = json.loads((Path(__file__).parent.parent / "data" / "ledger.json").read_text(encoding="utf-8"))
+
+
+def digest(n: int) -> bytes:
+    return n.to_bytes(32, "little")
+
+
+def ask(t: int, n: int, *, slots: int = 4, asked: Any = None, epsilon: float = 1.0, stream: str = "screen") -> Ask:
+    return Ask(stream, t, slots, asked, GRR(d=DOMAIN, epsilon=epsilon), digest(n))
+
+
+def granted(answer: Grant | Refusal) -> Grant:
+    assert isinstance(answer, Grant)
+    return answer
+
+
+def filled(division: Any = "population", w: int = 3, users: int = 50) -> DeviceArray:
+    array = DeviceArray(terms(division, w, 4), "screen", SECRETS)
+    array.enrol(people(users))
+    return array
+
+
+# ---- golden cases (spec of LDP-IDS, section 8) ----
+
+
+def test_the_guard_of_population_division_accepts_exactly_after_w_periods() -> None:
+    case = GOLDEN["guard"]["population"]
+    for t, accept in case["accept"].items():
+        ledger = Ledger(1, w=case["w"], limit_micro=EPSILON, division="population")
+        ledger.charge(case["last_report_t"], EPSILON, digest(1), np.ones(1, np.bool_))
+        told = ledger.charge(int(t), EPSILON, digest(2), np.ones(1, np.bool_))
+        assert bool(told[0] == Verdict.CHARGED) is accept
+
+
+@pytest.mark.parametrize(("t", "key"), [(13, "request_t13_max"), (12, "request_t12_more_max")])
+def test_the_guard_of_budget_division_accepts_exactly_what_is_left(t: int, key: str) -> None:
+    case = GOLDEN["guard"]["budget"]
+    everyone = np.ones(1, np.bool_)
+    left = round(case[key] * 1e6)
+    for charge, verdict in ((left, Verdict.CHARGED), (left + 1, Verdict.BUDGET)):
+        ledger = Ledger(1, w=case["w"], limit_micro=round(case["eps"] * 1e6), division="budget")
+        for at, spent in case["spent"]:
+            assert ledger.charge(at, round(spent * 1e6), digest(at), everyone)[0] == Verdict.CHARGED
+        assert ledger.verdicts(t, charge, digest(99), everyone)[0] == verdict
+
+
+def test_the_slot_pool_offers_exactly_the_slots_that_may_answer() -> None:
+    case = GOLDEN["slot_pool"]
+    ledger = Ledger(case["S"], w=case["w"], limit_micro=EPSILON, division="population")
+    for t, eligible, used in case["rows"]:
+        told = ledger.verdicts(t, EPSILON, digest(t), np.ones(case["S"], np.bool_))
+        assert np.flatnonzero(told == Verdict.CHARGED).tolist() == eligible
+        mask = np.zeros(case["S"], np.bool_)
+        mask[used] = True
+        assert (ledger.charge(t, EPSILON, digest(t), mask)[mask] == Verdict.CHARGED).all()
+
+
+# ---- asking and answering ----
+
+
+def test_only_members_of_the_period_answer_and_latecomers_wait() -> None:
+    array = filled()
+    grant = granted(array.charge(ask(5, 1)))
+    assert array.answer(grant, np.zeros(30, np.int64)).rows.tolist() == list(range(30))
+    with pytest.raises(ValueRefusedError, match="at most 50 users"):
+        array.answer(grant, np.zeros(51, np.int64))
+
+
+def test_refused_users_are_counted_by_reason() -> None:
+    array = filled()
+    mask = np.array([True, False, False, False])
+    first = granted(array.charge(ask(5, 1, asked=mask)))
+    asked = len(array.rows(first))
+    second = granted(array.charge(ask(6, 2)))
+    assert dict(second.refused) == {"gap": asked}
+    assert len(array.rows(second)) == 50 - asked
+
+
+def test_a_device_answers_as_its_row_of_the_array_does() -> None:
+    array = filled()
+    devices = [Device(terms("population", 3, 4), row.tobytes(), SECRETS) for row in array.users]
+    values = np.arange(50) % DOMAIN
+    question = ask(5, 1, asked=np.array([True, True, False, False]))
+    answers = array.answer(granted(array.charge(question)), values)
+    sent = [device.answer(question, int(value), now=5) for device, value in zip(devices, values, strict=True)]
+    assert [i for i, answer in enumerate(sent) if isinstance(answer, bytes)] == answers.rows.tolist()
+    assert [answer for answer in sent if isinstance(answer, bytes)] == [row.tobytes() for row in answers.reports]
+
+
+def test_a_device_refuses_a_future_that_its_own_clock_has_not_seen() -> None:
+    device = Device(terms("population", 3, 4), people(1)[0].tobytes(), SECRETS)
+    refused = device.answer(ask(6, 1), 0, now=5)
+    assert isinstance(refused, Refusal)
+    assert refused.reason == "future"
+    assert isinstance(device.answer(ask(6, 1), 0, now=6), bytes)
+
+
+def test_a_value_outside_the_domain_is_an_error_before_anything_is_spent() -> None:
+    device = Device(terms("population", 3, 4), people(1)[0].tobytes(), SECRETS)
+    with pytest.raises(ValueRefusedError):
+        device.answer(ask(5, 1), DOMAIN, now=5)
+    assert isinstance(device.answer(ask(5, 1), 0, now=5), bytes)
+
+
+def test_a_round_over_another_domain_is_refused_whatever_the_value() -> None:
+    wide = replace(ask(5, 1), mechanism=GRR(d=2, epsilon=1.0))
+    device = Device(terms("population", 3, 4), people(1)[0].tobytes(), SECRETS)
+    for value in range(DOMAIN):
+        refused = device.answer(wide, value, now=5)
+        assert isinstance(refused, Refusal)
+        assert refused.reason == "mechanism"
+
+
+@pytest.mark.parametrize("t", [-1, 1 << 53, 1.0, True])
+def test_a_period_that_is_none_cannot_be_asked_about(t: Any) -> None:
+    with pytest.raises(ParameterError, match="round: t"):
+        ask(t, 1)
+
+
+# ---- who belongs where ----
+
+
+def test_a_user_of_another_partition_or_stream_is_not_enrolled() -> None:
+    streams = (
+        StreamTerms("a", 400_000, 3, 4, "population", DOMAIN),
+        StreamTerms("b", 600_000, 3, 4, "population", DOMAIN),
+    )
+    promise = Terms("shop", EPSILON, streams, partitions=4)
+    users = people(400)
+    accepted = {
+        (stream, partition): DeviceArray(promise, stream, SECRETS, partition=partition).enrol(users)
+        for stream in ("a", "b")
+        for partition in range(4)
+    }
+    assert (np.sum(list(accepted.values()), axis=0) == 1).all()  # everybody has exactly one home
+    for (_, partition), mask in accepted.items():
+        assert (partitions(users[mask], 4) == partition).all()
+
+
+def test_the_order_of_streams_in_a_file_moves_nobody() -> None:
+    one, two = (StreamTerms(name, 500_000, 3, 4, "population", DOMAIN) for name in ("a", "b"))
+    homes = [
+        DeviceArray(Terms("shop", EPSILON, order), "a", SECRETS).enrol(people(100)).tolist()
+        for order in ((one, two), (two, one))
+    ]
+    assert homes[0] == homes[1]
+
+
+def test_two_streams_never_ask_the_same_user_under_split_users() -> None:
+    streams = tuple(StreamTerms(name, 500_000, 3, 4, "population", DOMAIN) for name in ("a", "b"))
+    for user in people(40):
+        device = Device(Terms("shop", EPSILON, streams), user.tobytes(), SECRETS)
+        answers = [device.answer(ask(5, 1, stream=name), 0, now=5) for name in ("a", "b")]
+        assert sum(isinstance(answer, bytes) for answer in answers) == 1
+
+
+# ---- snapshots and frozen facts ----
+
+
+def test_a_snapshot_brings_back_every_byte_of_the_state() -> None:
+    for division in ("population", "budget"):
+        array = filled(division)
+        for t in range(8):
+            array.answer(granted(array.charge(ask(t, t, epsilon=0.25))), np.arange(50) % DOMAIN)
+        data = array.snapshot()
+        back = DeviceArray.restore(data, terms(division, 3, 4), "screen", SECRETS)
+        assert back.snapshot() == data
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda b: b[:-1], lambda b: b[:20], lambda b: b"", lambda b: b[:50] + b"?" + b[51:], lambda b: b[::-1]]
+)
+def test_a_torn_or_corrupt_snapshot_is_refused(harm: Any) -> None:
+    with pytest.raises(SnapshotError):
+        DeviceArray.restore(harm(filled().snapshot()), terms("population", 3, 4), "screen", SECRETS)
+
+
+def test_a_snapshot_of_another_device_stream_or_partition_is_refused() -> None:
+    promise = terms("population", 3, 4)
+    one, two = (user.tobytes() for user in people(2))
+    with pytest.raises(FrozenFactsError, match="another user"):
+        Device.restore(Device(promise, one, SECRETS).snapshot(), promise, two, SECRETS)
+    with pytest.raises(SnapshotError, match="allowed: devices"):
+        DeviceArray.restore(Device(promise, one, SECRETS).snapshot(), promise, "screen", SECRETS)
+
+
+BASE = StreamTerms("screen", 500_000, 3, 4, "population", DOMAIN)
+CHANGES: dict[str, Terms] = {
+    "epsilon_micro": Terms("shop", EPSILON // 2, (BASE,)),
+    "split": Terms("shop", EPSILON, (BASE,), split="budget"),
+    "partitions": Terms("shop", EPSILON, (BASE,), partitions=2),
+    "keys.slots": Terms("shop", EPSILON, (BASE,), keys=(("slots", "00"),)),
+    "keys.split": Terms("shop", EPSILON, (BASE,), keys=(("split", "00"),)),
+    "keys.pepper": Terms("shop", EPSILON, (BASE,), keys=(("pepper", "00"),)),
+    "streams.screen.share_micro": Terms("shop", EPSILON, (replace(BASE, share_micro=400_000),)),
+    "streams.screen.w": Terms("shop", EPSILON, (replace(BASE, w=2),)),
+    "streams.screen.slots": Terms("shop", EPSILON, (replace(BASE, slots=8),)),
+    "streams.screen.division": Terms("shop", EPSILON, (replace(BASE, division="budget"),)),
+    "streams.screen.every_ms": Terms("shop", EPSILON, (replace(BASE, every_ms=500),)),
+    "streams.extra.w": Terms("shop", EPSILON, (BASE, replace(BASE, name="extra", w=40))),
+}
+
+
+@pytest.mark.parametrize("fact", CHANGES)
+def test_a_changed_fact_stops_the_worker_and_says_which(fact: str) -> None:
+    array = DeviceArray(Terms("shop", EPSILON, (BASE,)), "screen", SECRETS)
+    array.enrol(people(50))
+    with pytest.raises(FrozenFactsError, match=fact.replace(".", r"\.")):
+        DeviceArray.restore(array.snapshot(), CHANGES[fact], "screen", SECRETS)
+
+
+@pytest.mark.parametrize("fact", CHANGES)
+def test_an_accepted_change_closes_every_slot_until_the_longer_window_has_passed(fact: str) -> None:
+    array = DeviceArray(Terms("shop", EPSILON, (BASE,)), "screen", SECRETS)
+    array.enrol(people(50))
+    granted(array.charge(ask(9, 1)))
+    promise = CHANGES[fact]
+    back = DeviceArray.restore(array.snapshot(), promise, "screen", SECRETS, opened_at=10)
+    stream = promise.stream("screen")
+    assert stream is not None
+    longest_ms = max(3000, *(each.w * each.every_ms for each in promise.streams))
+    first = 10 + -(-longest_ms // stream.every_ms) + 1
+    limit = promise.limit_micro("screen") / 1e6
+    for t in range(10, first):
+        assert not granted(back.charge(ask(t, 100 + t, slots=stream.slots, epsilon=limit))).answering.any()
+    assert granted(back.charge(ask(first, 200, slots=stream.slots, epsilon=limit))).answering.all()
+    # and the closure itself survives a crash
+    again = DeviceArray.restore(back.snapshot(), promise, "screen", SECRETS)
+    assert not granted(again.charge(ask(first - 1, 300, slots=stream.slots, epsilon=limit))).answering.any()
+
+
+def test_facts_that_are_not_frozen_may_change() -> None:
+    data = filled().snapshot()
+    wider = replace(terms("population", 3, 4), streams=(StreamTerms("screen", 1_000_000, 3, 4, "population", 9),))
+    DeviceArray.restore(data, wider, "screen", SECRETS)
+
+
+def test_under_another_randomness_key_a_repeated_round_is_not_answered_for_free() -> None:
+    array = filled()
+    question = ask(5, 1)
+    granted(array.charge(question))
+    rotated = SECRETS._replace(randomness=Key(secret("rotated"), deployment="shop"))
+    back = DeviceArray.restore(array.snapshot(), terms("population", 3, 4), "screen", rotated)
+    assert not granted(back.charge(question)).answering.any()
+    same = DeviceArray.restore(array.snapshot(), terms("population", 3, 4), "screen", SECRETS)
+    assert granted(same.charge(question)).answering.all()
+
+
+def test_a_lost_history_keeps_its_periods_closed() -> None:
+    array = filled("budget")
+    array.ledger.close_until(7)
+    assert dict(granted(array.charge(ask(6, 1))).refused) == {"closed": 50}
+    assert not granted(array.charge(ask(7, 2))).refused
+
+
+# ---- memory ----
+
+
+@pytest.mark.parametrize(("division", "bytes_a_user"), [("population", 8), ("budget", 96)])
+def test_state_is_small(division: Any, bytes_a_user: int) -> None:
+    # Even with as many slots as users; pseudonym and value aside.
+    users = 4096
+    ledger = Ledger(users, w=20, limit_micro=EPSILON, division=division)
+    for t in range(40):
+        ledger.charge(t, EPSILON // 20, digest(t), np.arange(users) % 20 == t % 20)
+    assert sum(array.nbytes for array in ledger.arrays().values()) <= users * bytes_a_user + 64 * 64
+
+
+def test_terms_that_could_overspend_cannot_be_built() -> None:
+    half = replace(BASE, share_micro=600_000)
+    with pytest.raises(ParameterError, match="at most 1000000"):
+        Terms("shop", EPSILON, (half, replace(half, name="b")))
+    with pytest.raises(ParameterError, match="each name once"):
+        Terms("shop", EPSILON, (half, half))
+    with pytest.raises(ParameterError, match="below one micro-nat"):
+        Terms("shop", 1, (half,), split="budget")
+    mistakes: dict[str, list[Any]] = {
+        "w": [0, 2.5],
+        "slots": [0],
+        "share_micro": [0],
+        "domain": [1],
+        "every_ms": [0],
+        "division": ["both"],
+    }
+    for field, values in mistakes.items():
+        for value in values:
+            change: Any = {field: value}
+            with pytest.raises(ParameterError, match=field):
+                replace(BASE, **change)

@@ -1,0 +1,75 @@
+"""Pseudonyms, partitions, slots and streams: keyed, even, and independent of each other."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import numpy as np
+import pytest
+
+from murmurate.randomizers import Key, ParameterError, RandomnessError
+from murmurate.randomizers.identity import NO_STREAM, Pepper, partitions, slots, streams
+
+SECRET = hashlib.sha256(b"identity").digest()
+PEPPER = Pepper(SECRET, deployment="shop")
+KEY, OTHER = (Key(hashlib.sha256(name).digest(), deployment="shop") for name in (b"one", b"two"))
+USERS = PEPPER.pseudonyms(b"user-%d" % i for i in range(20_000))
+
+
+def test_a_pseudonym_is_the_hmac_that_the_contract_names() -> None:
+    direct = hmac.new(SECRET, b"\x04\x00\x00\x00shop" + b"ada", hashlib.sha256).digest()[:16]
+    assert PEPPER.pseudonym(b"ada") == direct
+    assert PEPPER.pseudonyms([b"ada", b"grace"])[0].tobytes() == direct
+
+
+def test_another_pepper_or_deployment_gives_unrelated_pseudonyms() -> None:
+    others = [
+        Pepper(SECRET[::-1], deployment="shop").pseudonym(b"ada"),
+        Pepper(SECRET, deployment="shop2").pseudonym(b"ada"),
+        Pepper(SECRET, deployment="sho").pseudonym(b"pada"),
+    ]
+    assert len({PEPPER.pseudonym(b"ada"), *others}) == 4
+
+
+def test_a_pepper_shows_its_fingerprint_only() -> None:
+    assert SECRET.hex() not in repr(PEPPER)
+    assert PEPPER.fingerprint in repr(PEPPER)
+    with pytest.raises(RandomnessError, match="at least 32 random bytes"):
+        Pepper(b"short", deployment="shop")
+
+
+def even(counts: np.ndarray, n: int) -> bool:
+    """Whether counts of equally likely cells lie within 6 standard deviations (false alarm: 1e-6 for 100 cells)."""
+    share = n / len(counts)
+    return bool((np.abs(counts - share) < 6 * np.sqrt(share)).all())
+
+
+@pytest.mark.parametrize("of", [1, 8, 40, 64])
+def test_partitions_and_slots_are_even_and_blind_to_each_other(of: int) -> None:
+    by_partition, by_slot = partitions(USERS, of), slots(KEY, USERS, of).astype(np.int64)
+    n = len(USERS)
+    assert even(np.bincount(by_partition, minlength=of), n)
+    assert even(np.bincount(by_slot, minlength=of), n)
+    assert even(np.bincount((by_partition + by_slot) % of, minlength=of), n)  # as sums of independent draws are
+    assert (slots(KEY, USERS, of) == by_slot).all()
+    if of > 1:
+        assert (slots(OTHER, USERS, of) != by_slot).any()
+
+
+def test_a_user_serves_one_stream_in_the_proportion_of_the_shares() -> None:
+    shares = [500_000, 250_000, 100_000]
+    served = streams(KEY, USERS, shares)
+    n = len(USERS)
+    for index, share in enumerate(shares):
+        expected = n * share / 1e6
+        assert abs((served == index).sum() - expected) < 6 * expected**0.5
+    assert (served == NO_STREAM).sum() > 0
+    assert (streams(KEY, USERS, [1_000_000]) == 0).all()
+    assert (streams(OTHER, USERS, shares) != served).any()
+
+
+@pytest.mark.parametrize("shares", [[600_000, 500_000], [0, 5], [-1]])
+def test_shares_over_one_are_refused(shares: list[int]) -> None:
+    with pytest.raises(ParameterError, match="shares"):
+        streams(KEY, USERS, shares)
