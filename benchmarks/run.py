@@ -18,9 +18,9 @@ def main() -> None:
         print(", ".join(f"{name} {version(name)}" for name in packages))
     load = os.getloadavg()[0]  # figures of a machine that is busy with other things fall, the longest calls' most
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {processor()}; load before: {load:.1f}")
-    print(f"rates per second on one core, epsilon = {EPSILON:g}, n = {N:,}; best time of several, in turns")
+    print(f"rates per second on one core, epsilon = {EPSILON:g}, n = {N:,}; best of several times")
     few = ", ".join(f"{n:,} at d = {d}" for (name, d), n in PEER_N.items() if name == "oue")
-    print(f"peers' unary reports (lists of d numbers): n = {few}")
+    print(f"peers' oue reports (d numbers each): n = {few}")
     print("ratio: to the best peer; `!`: target missed\n")
     print(heading())
     for part in PARTS:
