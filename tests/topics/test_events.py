@@ -30,7 +30,12 @@ FIELD = {
     | ANY_JSON,
     "value": st.sampled_from(["home", "search", "help", "elsewhere"]) | ANY_JSON,
 }
-EVENTS = st.fixed_dictionaries({}, optional={name: st.just(GOOD[name]) | FIELD[name] for name in FIELDS})
+EVENTS = st.builds(
+    lambda start, changes, left_out: {key: value for key, value in {**start, **changes}.items() if key not in left_out},
+    st.sampled_from([GOOD, {**GOOD, "stream": "page"}]),
+    st.sampled_from(FIELDS).flatmap(lambda name: st.fixed_dictionaries({name: FIELD[name]}, optional=FIELD)),
+    st.sets(st.sampled_from(FIELDS), max_size=1),
+)
 
 
 def read(*events: Any, reader: EventReader = READER) -> Columns:
@@ -175,6 +180,13 @@ def test_an_event_that_is_wrong_in_its_value_alone_still_enrols_its_user(value: 
     assert columns.users == [b"u-1"]
     assert columns.code.tolist() == [REFUSED]
     assert columns.counts == {Reason.VALUE if isinstance(value, str) else Reason.TYPE: 1}
+
+
+@pytest.mark.parametrize("value", [None, 3, 14.2, True, [], ["help"], {}])
+def test_what_is_no_text_is_not_other(value: object) -> None:
+    columns = read({**GOOD, "stream": "page", "value": value})
+    assert columns.code.tolist() == [REFUSED]
+    assert columns.counts == {Reason.TYPE: 1}
 
 
 def test_an_event_without_a_value_still_enrols_its_user() -> None:
