@@ -2,6 +2,8 @@
 value.
 """
 
+from fractions import Fraction
+
 from murmurate.errors import MurmurateError, UsageError
 
 
@@ -27,3 +29,12 @@ class SnapshotError(MurmurateError, ValueError):
 
 class FrozenFactsError(MurmurateError):
     """The state was written under other terms. Going on as if nothing had changed would hand users a fresh budget."""
+
+
+def shown(found: object) -> str:
+    """What was found, short enough for a message whatever it is. For parameters only, never for a user's value."""
+    try:
+        text = str(found) if isinstance(found, Fraction) else repr(found)
+    except ValueError:  # a whole number of more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."

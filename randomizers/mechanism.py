@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError
+from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError, shown
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
 
@@ -33,7 +33,11 @@ MAX_LAW = 1 << 12  # reports that `law` will list
 
 
 class Mechanism(ABC):
-    """What every local randomizer offers to a device, a server and an auditor."""
+    """What every local randomizer offers to a device, a server and an auditor.
+
+    `digest` is the SHA-256 of b"murmurate/mechanism/1", a line feed, and `spec()` as JSON with sorted keys and no
+    spaces.
+    """
 
     name: ClassVar[str]
     """The word for it in a configuration, a round and a metric."""
@@ -42,7 +46,9 @@ class Mechanism(ABC):
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         if isinstance(d, bool) or not isinstance(d, int) or not 2 <= d <= self.max_domain:
-            raise ParameterError(f"{self.name}: d: found {d!r}; allowed: a whole number from 2 to {self.max_domain}")
+            raise ParameterError(
+                f"{self.name}: d: found {shown(d)}; allowed: a whole number from 2 to {self.max_domain}"
+            )
         self.d = d
         self.epsilon_micro = micro_nats(epsilon)
         self.digest = hashlib.sha256(
@@ -128,6 +134,8 @@ class Mechanism(ABC):
 
     def _values(self, values: NDArray[np.integer[Any]], draw: Draw) -> NDArray[np.integer[Any]]:
         """The values, if there is one for each user and every one lies in the domain."""
+        if not isinstance(draw, Draw):
+            raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a Draw from a Key")
         if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
             found = f"{values.dtype}{list(values.shape)}" if isinstance(values, np.ndarray) else type(values).__name__
             raise ValueRefusedError(f"{self.name}: values: found {found}; allowed: whole numbers in one dimension")
@@ -150,6 +158,12 @@ class Mechanism(ABC):
                 f"{self.name}: found a value outside the domain; allowed: a whole number from 0 to {self.d - 1}"
             )
         return int(value)
+
+    def checked_one(self, value: int, draw: DrawOne) -> int:
+        """The value of a single user with a draw of their own, if both are what they must be."""
+        if not isinstance(draw, DrawOne):
+            raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a DrawOne from a Key")
+        return self.checked(value)
 
     def _reports(self, reports: Reports) -> Reports:
         """The reports, if they have the shape of this mechanism's."""
@@ -195,18 +209,20 @@ class PureOracle(Mechanism):
             raise ReportError(
                 f"{self.name}: support: found {support.dtype}{list(support.shape)}; allowed: int64[{self.d}]"
             )
-        if n < 1 or support.min() < 0 or support.max() > n:
+        if not isinstance(n, int) or n < 1 or support.min() < 0 or support.max() > n:
             raise ReportError(
-                f"{self.name}: found n = {n} and counts that do not fit; allowed: n >= 1 and counts from 0 to n"
+                f"{self.name}: found n = {shown(n)} and counts that do not fit; allowed: n >= 1 and counts from 0 to n"
             )
         p, q = float(self.p), float(self.q)
         return np.asarray((support / n - q) / (p - q), np.float64)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
         """q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)), which is exact in f and n."""
-        f = np.asarray(frequency, np.float64)
-        if n < 1 or not np.all((f >= 0) & (f <= 1)):
-            raise ParameterError(f"{self.name}: variance: found n = {n}; allowed: n >= 1 and frequencies from 0 to 1")
+        f = np.asarray(frequency)
+        if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):
+            raise ParameterError(
+                f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1 and frequencies from 0 to 1"
+            )
         gap = self.p - self.q
         at_zero, slope = self.q * (1 - self.q) / gap**2, (1 - self.p - self.q) / gap
         return np.asarray((float(at_zero) + f * float(slope)) / n, np.float64)

@@ -8,8 +8,10 @@ It fails closed: without a good key and a working cipher nothing is drawn.  Per 
     MAC = AES_K(AES_K(user) xor value)                  two blocks of CBC-MAC; never leaves this file
     B_i = AES_K(MAC xor i)                              i as 16 little-endian bytes; words are cut from B_0 B_1 ...
 
-with lp(x) = 4 little-endian bytes of length, then x.  Every input has a fixed length of three blocks, for which
-CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: what a mechanism does with its words.
+with lp(x) = 4 bytes of length, then x; the deployment in UTF-8, version the digit 1, purpose a word: `report`, where
+the value is the canonical 16 bytes of the reported one, or a stage's (PURPOSES), where mechanism is empty and the
+value zero. Lengths, indices, values and words are little-endian.  Every input has a fixed length of three blocks, for
+which CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: what a mechanism does with its words.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError
+from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError, shown
 
 ALGORITHM = b"1"
 BLOCK = 16
@@ -42,7 +44,18 @@ _KNOWN_PLAIN = bytes(0x11 * i for i in range(16))
 _KNOWN_CIPHER = bytes.fromhex("69c4e0d86a7b0430d8cdb78070b4c55a")
 
 
-class Key:
+class Kept:
+    """What holds key material: it cannot be copied or pickled."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Never:
+        raise RandomnessError(
+            f"a {type(self).__name__} holds a key and cannot be copied or pickled: make it where it is needed"
+        )
+
+
+class Key(Kept):
     """A deployment's secret, from which rounds draw. It shows its fingerprint only, and cannot be copied or pickled.
 
     >>> key = Key(bytes(range(32)), deployment="shop")
@@ -50,22 +63,28 @@ class Key:
     Key(deployment='shop', fingerprint='6bc040b5907b58f1')
     """
 
-    __slots__ = ("_last", "_secret", "deployment")
+    __slots__ = ("_deployment", "_last", "_secret")
 
     def __init__(self, secret: bytes, *, deployment: str) -> None:
-        if not isinstance(secret, bytes | bytearray) or not secret:
-            raise RandomnessError(f"key: found {'none' if not secret else type(secret).__name__}; allowed: {_ALLOWED}")
+        if type(secret) not in (bytes, bytearray):
+            found = "none" if secret is None else type(secret).__name__
+            raise RandomnessError(f"key: found {found}; allowed: {_ALLOWED}")
         if len(secret) < SECRET_BYTES:
             raise RandomnessError(f"key: found {len(secret)} bytes; allowed: {_ALLOWED}")
         if len(set(secret)) < 8:
             raise RandomnessError(f"key: found {len(set(secret))} different bytes; allowed: {_ALLOWED}")
-        if not isinstance(deployment, str) or not deployment:
+        if not isinstance(deployment, str) or not deployment or not _writable(deployment):
             raise RandomnessError("key: found no deployment name; allowed: the name that prefixes the topics")
         self._secret = bytes(secret)
-        self.deployment = deployment
+        self._deployment = deployment
         self._last: tuple[tuple[bytes, ...], bytes] = ((), b"")
         if _ecb(_KNOWN_KEY)(_KNOWN_PLAIN) != _KNOWN_CIPHER:
             raise RandomnessError("AES-128 gives a wrong known answer: nothing was drawn")
+
+    @property
+    def deployment(self) -> str:
+        """The deployment it belongs to."""
+        return self._deployment
 
     @property
     def fingerprint(self) -> str:
@@ -80,9 +99,10 @@ class Key:
 
     def draw_one(self, user: bytes, *, round: bytes) -> DrawOne:
         """The same for a single user, in plain Python: what an embedded Device uses."""
-        if len(user) != BLOCK:
-            raise ValueRefusedError(f"user: found a pseudonym of {len(user)} bytes; allowed: {BLOCK}")
-        return DrawOne(self, bytes(user), _digest(round, "round"))
+        if not isinstance(user, bytes) or len(user) != BLOCK:
+            found = f"a pseudonym of {len(user)} bytes" if isinstance(user, bytes) else type(user).__name__
+            raise ValueRefusedError(f"user: found {found}; allowed: {BLOCK}")
+        return DrawOne(self, user, _digest(round, "round"))
 
     def words(
         self,
@@ -99,6 +119,7 @@ class Key:
         if purpose not in PURPOSES:
             raise ParameterError(f"purpose: found {purpose!r}; allowed: {', '.join(PURPOSES)}")
         lanes = Lanes(self._derive(_digest(round, "round"), b"", purpose), _rows(contexts, "contexts"), None)
+        _check_width(k, dtype)
         out = np.empty((len(contexts), k), dtype)
         for rows, words in lanes.words(k, dtype):
             out[rows] = words
@@ -107,7 +128,7 @@ class Key:
     def _derive(self, round: bytes, mechanism: bytes, purpose: str) -> bytes:
         context = (round, mechanism, purpose.encode())
         if self._last[0] != context:
-            parts = (self.deployment.encode(), *context, ALGORITHM)
+            parts = (self._deployment.encode(), *context, ALGORITHM)
             message = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
             self._last = context, hmac.digest(self._secret, message, "sha256")[:BLOCK]
         return self._last[1]
@@ -115,14 +136,11 @@ class Key:
     def __repr__(self) -> str:
         return f"Key(deployment={self.deployment!r}, fingerprint={self.fingerprint!r})"
 
-    def __reduce__(self) -> Never:
-        raise RandomnessError("a key cannot be copied or pickled: make one from its secret where it is needed")
-
 
 _ALLOWED = f"at least {SECRET_BYTES} random bytes, as `secrets.token_bytes({SECRET_BYTES})` makes them"
 
 
-class Draw:
+class Draw(Kept):
     """The randomness of n users in one round. Nothing is drawn until a mechanism opens it with its values."""
 
     __slots__ = ("_key", "_round", "_users")
@@ -140,7 +158,7 @@ class Draw:
         return Lanes(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"), self._users, values)
 
 
-class DrawOne:
+class DrawOne(Kept):
     """The randomness of one user in one round, in plain Python."""
 
     __slots__ = ("_key", "_round", "_user")
@@ -165,7 +183,7 @@ class DrawOne:
         return words
 
 
-class Lanes:
+class Lanes(Kept):
     """Opened randomness, handed out a cache-sized lane at a time, so that no caller ever holds n x k words."""
 
     __slots__ = ("_key", "_users", "_values")
@@ -175,8 +193,7 @@ class Lanes:
 
     def words(self, k: int, dtype: type[np.unsignedinteger[Any]]) -> Iterator[tuple[slice, Words]]:
         """Yield (rows, words) with words of shape (rows, k). They are overwritten by the next lane."""
-        if k < 1:
-            raise ParameterError(f"words: found {k} a context; allowed: at least 1")
+        _check_width(k, dtype)
         itemsize = np.dtype(dtype).itemsize
         blocks = -(-k * itemsize // BLOCK)
         step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks)))
@@ -226,6 +243,21 @@ def contexts(index: NDArray[np.integer[Any]], part: int = 0) -> Bytes:
     return out.view(np.uint8)
 
 
+def _check_width(k: int, dtype: type[np.unsignedinteger[Any]]) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ParameterError(f"words: found {shown(k)} a context; allowed: at least 1")
+    if np.dtype(dtype).kind != "u":
+        raise ParameterError(f"words: found {np.dtype(dtype)}; allowed: an unsigned type")
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _rows(array: Bytes, what: str) -> Bytes:
     if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != BLOCK:
         found = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
@@ -268,6 +300,10 @@ def _ecb_into(key: bytes) -> Callable[[NDArray[Any], NDArray[Any]], None]:
             raise RandomnessError(f"AES-128 gave {written} bytes of {data.nbytes}: nothing was drawn")
 
     cipher = _cipher(key)
+    probe, answer = np.frombuffer(_KNOWN_PLAIN, np.uint8), np.zeros(2 * BLOCK, np.uint8)
+    encrypt(probe, answer)  # both ways into the cipher must agree before one of them is used
+    if answer[:BLOCK].tobytes() != _ecb(key)(_KNOWN_PLAIN):
+        raise RandomnessError("AES-128 contradicts itself: nothing was drawn")
     return encrypt
 
 

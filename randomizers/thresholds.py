@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.errors import ParameterError, shown
 
 MICRO = 1_000_000
 MAX_MICRO = 20 * MICRO
@@ -27,13 +27,14 @@ def micro_nats(epsilon: Epsilon) -> int:
     allowed = "allowed: a number from 0.000001 (one micro-nat) to 20"
     if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, Fraction, Decimal)):
         raise ParameterError(f"epsilon: found {type(epsilon).__name__}; {allowed}")
-    if isinstance(epsilon, float):
-        epsilon = Decimal(repr(float(epsilon)))  # the number as it was written: 0.29 is 29/100
-    if isinstance(epsilon, Decimal) and not epsilon.is_finite():
-        raise ParameterError(f"epsilon: found {epsilon}; {allowed}")
-    micro = int(Fraction(epsilon) * MICRO) if epsilon > 0 else 0
-    if not 1 <= micro <= MAX_MICRO:
-        raise ParameterError(f"epsilon: found {epsilon}; {allowed}")
+    exact = (
+        Decimal(repr(float(epsilon))) if isinstance(epsilon, float) else epsilon
+    )  # as it was written: 0.29 is 29/100
+    if (isinstance(exact, Decimal) and not exact.is_finite()) or not 0 < exact * MICRO <= MAX_MICRO:
+        raise ParameterError(f"epsilon: found {shown(epsilon)}; {allowed}")
+    micro = int(exact * MICRO)
+    if micro < 1:
+        raise ParameterError(f"epsilon: found {shown(epsilon)}; {allowed}")
     return micro
 
 

@@ -42,11 +42,11 @@ class GRR(PureOracle):
 
     @property
     def realised(self) -> Fraction:
-        """P / q."""
+        """The ratio p / q."""
         return self.p / self.q
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """One word u a user: the (u div low)-th of the other values while u < (d - 1) low, else the true one."""
+        """One word u a user: other value number u div low, counted from 0, while there is one; else the true one."""
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         low = np.uint64(self._low)
@@ -60,7 +60,7 @@ class GRR(PureOracle):
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
-        value = self.checked(value)
+        value = self.checked_one(value, draw)
         index = draw.open(self.digest, canonical_one(value))(1, _BITS)[0] // self._low
         if index < self.d - 1:
             value = index + (index >= value)
@@ -80,7 +80,7 @@ class GRR(PureOracle):
         return self.d
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """P for the value itself, q for every other."""
+        """For the value itself p, for every other q."""
         value = self.checked(value)
         self._check_listable()
         return {y.to_bytes(self.wire_size, "little"): self.p if y == value else self.q for y in range(self.d)}
@@ -91,5 +91,5 @@ class GRR(PureOracle):
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """P and q."""
+        """The chances p and q."""
         return self.p, self.q

@@ -1,8 +1,9 @@
 """Unary encoding: a bit for every value of the domain, each perturbed by itself (OUE).
 
 Contract: two values differ in two bits, so P[y|x] / P[y|x'] <= p(1-q) / (q(1-p)) <= e^epsilon, in exact arithmetic
-(`law`). q is rounded up to a whole number out of 2^32 (2^64 where 32 bits are too coarse); p is exactly one half.
-Source: Wang 2021, section 3.3.3 and equation (3.6).  Not here: choosing between oracles (aggregators/chooser.py).
+(`law`). q is rounded up to a whole number out of 2^32 (of 2^64 where that would be below 2^16, above 11.09 nats); p
+is exactly one half. Source: Wang 2021, section 3.3.3 and equation (3.6).  Not here: choosing between oracles
+(aggregators/chooser.py).
 """
 
 from collections.abc import Mapping
@@ -63,7 +64,7 @@ class OUE(PureOracle):
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
-        value = self.checked(value)
+        value = self.checked_one(value, draw)
         row = 0
         for cell, word in enumerate(draw.open(self.digest, canonical_one(value))(self.d, self._bits)):
             row |= (word < (1 << (self._bits - 1) if cell == value else self._low)) << cell

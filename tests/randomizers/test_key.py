@@ -7,6 +7,7 @@ import copy
 import pickle
 import traceback
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -358,3 +359,58 @@ def test_no_error_text_of_a_failing_cipher_holds_the_secret_a_user_or_a_value(
     assert not reveals(text)
     assert user.decode() not in text
     assert "54320" not in text
+
+
+def test_a_cipher_that_says_it_wrote_and_did_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Idle:
+        def __init__(self, cipher: Any) -> None:
+            self.cipher = cipher
+
+        def update(self, data: bytes) -> bytes:
+            return bytes(self.cipher.update(data))
+
+        def update_into(self, data: bytes, buffer: Any) -> int:
+            return len(data)
+
+    key = Key(SECRET, deployment="shop")
+    real = randomness._cipher
+    monkeypatch.setattr(randomness, "_cipher", lambda key: Idle(real(key)))
+    with pytest.raises(RandomnessError, match="nothing was drawn"):
+        OUE(d=16, epsilon=1).perturb(np.zeros(2, np.int64), key.draw(np.zeros((2, 16), np.uint8), round=bytes(32)))
+
+
+def test_nothing_that_holds_a_key_can_be_copied_or_changed() -> None:
+    key = Key(SECRET, deployment="shop")
+    users = np.zeros((2, 16), np.uint8)
+    draw, one = key.draw(users, round=bytes(32)), key.draw_one(bytes(16), round=bytes(32))
+    for kept in (key, draw, one, draw.open(bytes(32), users)):
+        with pytest.raises(RandomnessError, match="cannot be copied or pickled"):
+            pickle.dumps(kept)
+    with pytest.raises(AttributeError):
+        key.deployment = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda key: Key(np.arange(32, dtype=np.uint8), deployment="a"),  # type: ignore[arg-type]
+        lambda key: Key(SECRET, deployment="\ud800"),
+        lambda key: key.draw_one("a" * 16, round=bytes(32)),
+        lambda key: key.draw_one([1] * 16, round=bytes(32)),
+        lambda key: key.words("slot", np.zeros((2, 16), np.uint8), round=bytes(32), k=-1),
+        lambda key: key.words("slot", np.zeros((2, 16), np.uint8), round=bytes(32), k=1.5),
+        lambda key: key.words("slot", np.zeros((2, 16), np.uint8), round=bytes(32), dtype=np.float64),
+        lambda key: OUE(d=4, epsilon=1).perturb(np.zeros(2, np.int64), None),  # type: ignore[arg-type]
+        lambda key: OUE(d=4, epsilon=1).perturb_one(1, None),  # type: ignore[arg-type]
+        lambda key: OUE(d=4, epsilon=1).estimate(np.zeros(4, np.int64), "3"),  # type: ignore[arg-type]
+        lambda key: OUE(d=4, epsilon=1).estimate(np.zeros(4, np.int64), float("nan")),  # type: ignore[arg-type]
+        lambda key: OUE(d=4, epsilon=1).variance(3, "x"),  # type: ignore[arg-type]
+        lambda key: OUE(d=10**5000, epsilon=1),
+        lambda key: OUE(d=4, epsilon=10**5000),
+        lambda key: OUE(d=4, epsilon=Fraction(1, 10**5000)),
+        lambda key: OUE(d=4, epsilon=20.0000005),
+    ],
+)
+def test_whatever_is_handed_over_the_error_is_one_of_ours(wrong: Any) -> None:
+    with pytest.raises(MurmurateError):
+        wrong(Key(SECRET, deployment="shop"))
