@@ -192,27 +192,33 @@ class DeviceArray:
         refused = {reason: int(self._in_slot[verdicts == verdict].sum()) for verdict, reason in REASONS.items()}
         return Grant(ask, answering, {reason: n for reason, n in refused.items() if n})
 
-    def rows(self, grant: Grant, members: int | None = None) -> NDArray[np.int64]:
-        """Which rows answer, of the first `members` users (all): int64[m]."""
-        return np.flatnonzero(grant.answering[self._slot[: self._size if members is None else members]])
+    def rows(self, grant: Grant, members: Mask | None = None) -> NDArray[np.int64]:
+        """Which rows answer, of the members (all users): int64[m]."""
+        answering = grant.answering[self._slot[: self._size]]
+        return np.flatnonzero(answering if members is None else answering[: len(members)] & members)
 
-    def answer(self, grant: Grant, values: NDArray[np.integer[Any]]) -> Answers:
-        """The reports to a question that was paid for. values: a value for each of the first len(values) users, who are
-        the population of this period; those enrolled later are not asked yet.
+    def answer(self, grant: Grant, values: NDArray[np.integer[Any]], members: Mask | None = None) -> Answers:
+        """The reports to a question that was paid for.
+
+        values: one for each of the first len(values) users. members: bool[len(values)], who of them is in the population
+        of this period; those enrolled later are not.
         """
-        if values.ndim != 1 or len(values) > self._size:
+        if values.ndim != 1 or len(values) > self._size or (members is not None and members.shape != values.shape):
             raise ValueRefusedError(
                 f"values: found {list(values.shape)}; allowed: one for each of at most {self._size} users"
             )
-        t, rows = grant.ask.t, self.rows(grant, len(values))
+        t = grant.ask.t
+        rows = self.rows(grant, np.ones(len(values), np.bool_) if members is None else members)
         told = values[rows].astype(np.int32)
         before = self._value_t[rows]
         told = np.where(before == t, self._value[rows], told)
         draw = self._secrets.randomness.draw(self._users[rows], round=grant.ask.digest)
         reports = grant.ask.mechanism.perturb(told, draw)
-        newer = rows if (before < t).all() else rows[before < t]
-        self._value[newer] = told if newer is rows else told[before < t]
-        self._value_t[newer] = t
+        newer = before < t
+        if newer.all():
+            self._value[rows], self._value_t[rows] = told, t
+        else:
+            self._value[rows[newer]], self._value_t[rows[newer]] = told[newer], t
         return Answers(rows, reports)
 
     def snapshot(self) -> bytes:

@@ -86,6 +86,15 @@ def test_only_members_of_the_period_answer_and_latecomers_wait() -> None:
         array.answer(grant, np.zeros(51, np.int64))
 
 
+def test_users_who_are_no_members_do_not_answer() -> None:
+    array = filled()
+    grant = granted(array.charge(ask(5, 1)))
+    members = np.arange(40) % 3 == 0
+    assert array.answer(grant, np.zeros(40, np.int64), members).rows.tolist() == list(range(0, 40, 3))
+    with pytest.raises(ValueRefusedError):
+        array.answer(grant, np.zeros(40, np.int64), members[:-1])
+
+
 def test_refused_users_are_counted_by_reason() -> None:
     array = filled()
     mask = np.array([True, False, False, False])

@@ -1,0 +1,1 @@
+"""The embedded runtime: the same stages on in-process logs, without a broker."""

@@ -1,0 +1,1 @@
+"""Replay: recorded or synthetic streams through every stage, with their truth beside them."""

@@ -1,0 +1,1 @@
+"""Stages: pure folds over ordered logs. Two runtimes run the same ones."""

@@ -1,0 +1,71 @@
+"""The contract of every stage: a pure fold over ordered logs.
+
+Contract: no I/O, no clock, no chance; time arrives as a record.  After any prefix of its logs a stage is in the same
+state and has emitted the same records, however those logs were interleaved: so a prefix can be folded again with its
+outputs thrown away, which is how a runtime recovers.  Not here: who moves records (embedded/, kafka/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Log(NamedTuple):
+    """One ordered input or output: a topic's name without the deployment, and a partition."""
+
+    topic: str
+    partition: int
+
+
+class Record(NamedTuple):
+    """What a log holds at an offset."""
+
+    log: Log
+    offset: int
+    value: bytes
+
+
+class Out(NamedTuple):
+    """A record to be written."""
+
+    log: Log
+    value: bytes
+
+
+@dataclass(frozen=True)
+class Outbox:
+    """Everything since the last drain: one transaction on Kafka, one step on the embedded runtime."""
+
+    records: tuple[Out, ...]
+    urgent: bool
+    """Decisive: a runtime flushes it at once."""
+
+
+class Stage(Protocol):
+    """A pure fold. Marks (the next offset of each log) are the runtime's."""
+
+    def fold(self, record: Record) -> None:
+        """Take one record."""
+        ...
+
+    def drain(self) -> Outbox:
+        """Hand over what is to be written."""
+        ...
+
+    def small(self) -> bytes:
+        """The state that goes into every transaction: tens of bytes, or all of it where it is small."""
+        ...
+
+    def snapshot(self) -> Iterable[bytes]:
+        """The large state, in chunks of at most 512 KiB; none where `small` says it all."""
+        ...
+
+    def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
+        """Where an instance that recovers from here must start to read its logs, given no snapshot after this."""
+        ...
+
+    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+        """Become, in a new instance, what `small` and `snapshot` describe."""
+        ...

@@ -1,0 +1,1 @@
+"""Methods: what to ask in each period, and what to release."""

@@ -1,0 +1,98 @@
+"""The contract of every method: a server-side state machine, one per stream, that says what to ask and what to release.
+
+Contract: `open(t)` begins period t, `tally(answer)` takes the whole answer to the one question that is open; each
+gives the next question about t or the decision that ends it.  A method is a pure function of what it was told: no
+clock, no chance but a public seed, its whole state in `state()`.  It may be wrong about users and budget: the Device
+never believes it. Not here: rounds on the wire, waiting, releases (agents/stages/publish.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers import Mechanism
+
+Purpose = Literal["dissimilarity", "publication"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a method knows of its stream."""
+
+    d: int
+    """Size of the domain, none and other included."""
+    epsilon_micro: int
+    """The stream's epsilon in any w periods."""
+    w: int
+    slots: int
+    """S."""
+    first_t: int
+    """The period that counts as t = 1."""
+    seed: bytes
+    """32 public bytes from which slots are drawn: who is asked is no secret, and must be the same after a crash."""
+    mechanism: str = "auto"
+    """A mechanism's name, or "auto" for the chooser's."""
+    min_batch: int = 2
+    """Fewer reports than this are not released: a round expected to stay below is not worth asking."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One round: who is asked, by which mechanism, to what end."""
+
+    mechanism: Mechanism
+    asked: NDArray[np.bool_] | None
+    """bool[S], or None for every slot."""
+    purpose: Purpose
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """All that came back to the open question."""
+
+    support: NDArray[np.int64]
+    """int64[d], the sum over all sub-batches."""
+    counted: int
+    """Reports behind it: 0 where the round stayed below min_batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The end of a period: what is released."""
+
+    t: int
+    published: bool
+    """Whether this period's own reports speak; else an older estimate stands for it."""
+    measured_t: int | None
+    """The period whose reports speak; None while there have been none."""
+    unbiased: Floats
+    """Raw frequencies: float64[d]."""
+    variance: Floats
+    """Of each as an estimate of period t: mechanism, sampling, and drift where measured_t is older: float64[d]."""
+    mechanism: Mechanism
+    """What the reports that speak came from, or would have."""
+
+
+class Method(Protocol):
+    """One stream's schedule."""
+
+    def open(self, t: int) -> Question | Decision:
+        """Begin period t; periods come in order, each once."""
+        ...
+
+    def tally(self, answer: Answer) -> Question | Decision:
+        """Take the answer to the question that is open."""
+        ...
+
+    def state(self) -> bytes:
+        """All that must survive a crash."""
+        ...
+
+    def load(self, state: bytes) -> None:
+        """Go on from `state()`, given the same setting."""
+        ...

@@ -1,0 +1,1 @@
+"""What may be done to estimates after the fact, at no cost in privacy."""
