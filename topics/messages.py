@@ -166,9 +166,17 @@ class Counted(Part):
 
 
 class Seal(Counted, Message, tag="murmurate/seal/1"):
-    """The end of a sub-batch: after `blocks` blocks with `counted` reports together."""
+    """The end of a sub-batch: after `blocks` blocks with `counted` reports together. It brings the whole descriptor,
+    so that who counts the reports needs no other log."""
 
     blocks: Whole
+    descriptor: Round
+
+    @model_validator(mode="after")
+    def _of_this_round(self) -> "Seal":
+        if self.descriptor.digest.hex() != self.round:
+            raise ValueError("found the descriptor of another round; allowed: the one whose digest is named")
+        return self
 
 
 class Tally(Counted, Message, tag="murmurate/tally/1"):
