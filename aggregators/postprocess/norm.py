@@ -1,0 +1,32 @@
+"""Norm-Sub: frequencies that are none below zero and add to 1, by one shift of them all.
+
+Contract: max(f + delta, 0) with the one delta for which they sum to 1, which is the nearest point of the simplex; what
+lies on the simplex comes back as it was.  Source: Wang 2021, section 8 (Norm-Sub, there equal to constrained least
+squares).  A trap: where positive estimates sum to less than 1, delta is positive and slightly negative ones become
+positive; zeroing them first gives another, worse point.  Not here: other post-processing, variances (a projection
+has none of its own that is exact).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers import ParameterError
+
+
+def norm_sub(estimate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest frequencies that are at least 0 and sum to 1: float64[d].
+
+    >>> norm_sub(np.array([0.5, 0.25, 0.5, -0.25])).tolist()
+    [0.4166666666666667, 0.16666666666666669, 0.4166666666666667, 0.0]
+    """
+    f = np.asarray(estimate, np.float64)
+    if f.ndim != 1 or not len(f) or not np.isfinite(f).all():
+        raise ParameterError(f"estimate: found float64{list(f.shape)} or not finite; allowed: finite, float64[d]")
+    if f.min() >= 0 and abs(float(f.sum()) - 1) <= len(f) * float(np.finfo(np.float64).eps):
+        return f.copy()
+    # A common shift changes nothing, and what lies 1 below the largest ends at 0: so no size of f can swallow the 1.
+    f = np.maximum(f - f.max(), -1.0)
+    falling = np.sort(f)[::-1]
+    delta = (1 - np.cumsum(falling)) / np.arange(1, len(f) + 1)  # if only the first j stay above zero
+    shift = float(delta[np.flatnonzero(falling + delta > 0)[-1]])
+    return np.asarray(np.maximum(f + shift, 0.0))
