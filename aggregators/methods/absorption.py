@@ -1,0 +1,57 @@
+"""Absorption: spare what is not needed, spend it where the stream changes (LPA; LBA's schedule too).
+
+Contract: publications are offered whole units; in any w consecutive periods at most w of them are used, and w more go
+to the first rounds.  A publication of k units takes over the k - 1 units of the periods before it and nullifies the
+k - 1 after it, so that the window holds.  Source: LDP-IDS algorithm 3, spec streams.md 2.1.  Erratum E5: the paper
+starts with a last publication of size 0 at time 0, which makes the nullified time -1 and offers two units at t = 1.
+"""
+
+from __future__ import annotations
+
+from murmurate.aggregators.methods.adaptive import Adaptive
+from murmurate.aggregators.methods.asking import FreshSlots
+from murmurate.aggregators.methods.method import Setting
+
+
+class Absorption:
+    """How much the next publication may use. Time is the paper's: 1 for the first period."""
+
+    def __init__(self, *, unit: int, w: int) -> None:
+        self.unit, self.w = unit, w
+        self.last = 0
+        """l: the last publication, 0 before the first."""
+        self.last_units = 0
+        """k_l: the units that it asked for, whether or not they answered."""
+
+    def offer(self, step: int) -> int:
+        """The amount for a publication now; 0 in a nullified period."""
+        nullified = max(self.last_units - 1, 0)  # E5
+        if step - self.last <= nullified:
+            return 0
+        return min(step - (self.last + nullified), self.w) * self.unit
+
+    def spend(self, step: int, amount: int) -> None:
+        """Note that this amount is asked for a publication now."""
+        self.last, self.last_units = step, amount // self.unit
+
+    def facts(self) -> dict[str, int]:
+        """The whole state."""
+        return {"last": self.last, "last_units": self.last_units}
+
+    def load(self, facts: dict[str, int]) -> None:
+        """Take over `facts`."""
+        self.last, self.last_units = facts["last"], facts["last_units"]
+
+
+class LPA(Adaptive):
+    """LDP-IDS population absorption: S // (2 w) fresh slots measure each period how far the last release is off, and
+    one to w times as many make a new one when that pays.
+    """
+
+    name = "lpa"
+    division = FreshSlots.division
+
+    def __init__(self, setting: Setting, *, variance: str = "sampling") -> None:
+        asking = FreshSlots(setting)
+        unit = asking.total // (2 * setting.w)
+        super().__init__(setting, asking, unit, Absorption(unit=unit, w=setting.w), variance)

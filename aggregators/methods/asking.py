@@ -1,0 +1,124 @@
+"""How a method asks: everybody for a part of epsilon, or some slots for all of it.
+
+Contract: a method counts its resource in whole amounts: micro-nats under budget division, slots under population
+division.  Any amount gives a question, its mechanism and the users it should reach; what methods share does not know
+which of the two it is (spec streams.md 2.2, resource abstraction).  Not here: how much, and when.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar, Protocol
+
+from murmurate.aggregators.chooser import choose
+from murmurate.aggregators.methods.method import Purpose, Question, Setting
+from murmurate.aggregators.methods.slots import Crowd, Pool
+from murmurate.randomizers import Mechanism, ParameterError, mechanism
+from murmurate.randomizers.state import Arrays
+from murmurate.randomizers.terms import Division
+from murmurate.randomizers.thresholds import MICRO
+
+
+class Asking(Protocol):
+    """Amounts turned into questions."""
+
+    division: ClassVar[Division]
+    """What the promise is divided into: population or budget."""
+    total: int
+    """The amount that any w periods may use."""
+
+    def mechanism(self, amount: int) -> Mechanism:
+        """By which mechanism this amount is asked."""
+        ...
+
+    def slots(self, amount: int) -> int:
+        """How many slots this amount asks."""
+        ...
+
+    def question(self, t: int, amount: int, purpose: Purpose) -> Question:
+        """The question, with its slots used."""
+        ...
+
+    def arrays(self, t: int) -> Arrays:
+        """What must survive a crash, as of t."""
+        ...
+
+    def load(self, t: int, arrays: Arrays) -> None:
+        """Go on from `arrays`."""
+        ...
+
+
+class Everybody:
+    """Budget division: every slot answers, with as many micro-nats of epsilon as the amount says."""
+
+    division: ClassVar[Division] = "budget"
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.total = setting.epsilon_micro
+
+    def mechanism(self, amount: int) -> Mechanism:
+        """The stream's mechanism at this epsilon: "auto" chooses again for each."""
+        return oracle(self._setting, amount)
+
+    def slots(self, amount: int) -> int:
+        """All of them."""
+        return self._setting.slots
+
+    def question(self, t: int, amount: int, purpose: Purpose) -> Question:
+        """To everybody."""
+        return Question(self.mechanism(amount), None, purpose)
+
+    def arrays(self, t: int) -> Arrays:
+        """Nothing: the ledger of the devices remembers charges, the method its amounts."""
+        return {}
+
+    def load(self, t: int, arrays: Arrays) -> None:
+        """Nothing to take over."""
+
+
+class FreshSlots:
+    """Population division: so many slots that have not answered for w periods, with the whole epsilon."""
+
+    division: ClassVar[Division] = "population"
+
+    def __init__(self, setting: Setting) -> None:
+        self.total = setting.slots
+        self.pool = Pool(slots=setting.slots, w=setting.w, seed=setting.seed)
+        self._mechanism = oracle(setting, setting.epsilon_micro)
+
+    def mechanism(self, amount: int) -> Mechanism:
+        """Always the same."""
+        return self._mechanism
+
+    def slots(self, amount: int) -> int:
+        """The amount itself."""
+        return amount
+
+    def question(self, t: int, amount: int, purpose: Purpose) -> Question:
+        """To slots drawn from those that are free."""
+        return Question(self._mechanism, self.pool.draw(t, amount, purpose), purpose)
+
+    def arrays(self, t: int) -> Arrays:
+        """When each slot was last used."""
+        return {"ages": self.pool.ages(t)}
+
+    def load(self, t: int, arrays: Arrays) -> None:
+        """Go on with these slots."""
+        self.pool.load(t, arrays["ages"])
+
+
+def sample_of(asking: type[Asking] | Asking, crowd: Crowd) -> float | None:
+    """Of how many users the reports of a question are a sample; None where everybody answers."""
+    return crowd.users if asking.division == "population" else None
+
+
+def oracle(setting: Setting, epsilon_micro: int) -> Mechanism:
+    """The setting's mechanism at an epsilon: the chooser's for "auto"."""
+    if epsilon_micro < 1:
+        raise ParameterError(
+            f"epsilon: found {setting.epsilon_micro} micro-nats for w = {setting.w} periods; allowed: at least one each"
+        )
+    if setting.mechanism == "auto":
+        return choose(d=setting.d, epsilon=Fraction(epsilon_micro, MICRO))
+    return mechanism({"name": setting.mechanism, "d": setting.d, "epsilon_micro": epsilon_micro})

@@ -1,0 +1,51 @@
+"""From a name and options to a method: the one list of what there is.
+
+Contract: a method that is not in `METHODS` cannot be named in a deployment file; errors list what is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from murmurate.aggregators.methods.absorption import LPA
+from murmurate.aggregators.methods.method import Method, Setting
+from murmurate.aggregators.methods.turns import Turns
+from murmurate.aggregators.methods.uniform import LBU, LPU
+from murmurate.randomizers import ParameterError
+from murmurate.randomizers.errors import shown
+from murmurate.randomizers.terms import Division
+
+METHODS: dict[str, type[Turns]] = {kind.name: kind for kind in (LBU, LPA, LPU)}
+
+
+def method(spec: Mapping[str, Any], setting: Setting) -> Method:
+    """The method that a spec describes, at its beginning: its name and its options.
+
+    >>> setting = Setting(d=4, epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
+    >>> method({"name": "lpa", "variance": "paper"}, setting).open(1).asked.sum()
+    np.int64(100)
+    """
+    kind = _kind(spec.get("name"))
+    known = [name for name in signature(kind).parameters if name != "setting"]
+    options = {key: value for key, value in spec.items() if key != "name"}
+    unknown = sorted(set(map(str, options)) - set(known))
+    if unknown:
+        raise ParameterError(
+            f"{kind.name}: found {', '.join(unknown)}; allowed: {', '.join(known) or 'no options but the name'}"
+        )
+    if setting.w < 1 or setting.slots < 1:
+        raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
+    return kind(setting, **options)
+
+
+def division(name: str) -> Division:
+    """What the promise of this method is divided into: population or budget."""
+    return _kind(name).division
+
+
+def _kind(name: object) -> type[Turns]:
+    if not isinstance(name, str) or name not in METHODS:
+        raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(METHODS))}")
+    return METHODS[name]

@@ -1,0 +1,117 @@
+"""One question at a time, periods in order, and a state that survives a crash at any point: what all methods share.
+
+Contract: `open` and `tally` come in turn, or a TurnError says so and nothing has changed.  `state()` between any two
+calls, loaded into a new instance with the same setting, goes on as if nothing had happened, and the same history
+gives the same bytes.  Not here: what to ask and what to release, which the methods fill in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import orjson
+
+from murmurate.aggregators.methods import standing
+from murmurate.aggregators.methods.errors import TurnError
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
+from murmurate.aggregators.methods.slots import Crowd
+from murmurate.randomizers import Mechanism, SnapshotError
+from murmurate.randomizers.state import Arrays, dump, load
+from murmurate.randomizers.terms import Division
+
+
+class Turns(ABC):
+    """A method but for what it asks and releases."""
+
+    name: ClassVar[str]
+    """The word for it in a configuration and a release."""
+    division: ClassVar[Division]
+    """What its promise is divided into: of the users (population) or of epsilon (budget)."""
+
+    def __init__(self, setting: Setting, *, would_use: Mechanism, **options: str) -> None:
+        self.setting = setting
+        self.crowd = Crowd(setting.slots)
+        self.standing = standing.nothing(would_use)
+        self.t = setting.first_t - 1
+        """The newest period that was opened."""
+        self.waiting: tuple[Purpose, int] | None = None
+        """Purpose and amount of the question that is open."""
+        facts = {**asdict(setting), "seed": setting.seed.hex(), **options}
+        self._setting = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    @property
+    def step(self) -> int:
+        """The period as the papers count it: 1 for the stream's first."""
+        return self.t - self.setting.first_t + 1
+
+    def open(self, t: int) -> Question | Decision:
+        """Begin period t."""
+        if self.waiting:
+            raise TurnError(
+                f"{self.name}: found t = {t} opened while the question of t = {self.t} waits for its answer"
+            )
+        if t <= self.t:
+            raise TurnError(
+                f"{self.name}: found t = {t} opened after t = {self.t}; allowed: periods in order, each once"
+            )
+        self.t = t
+        return self._begin()
+
+    def tally(self, answer: Answer) -> Question | Decision:
+        """Take the whole answer to the question that is open."""
+        if not self.waiting:
+            raise TurnError(f"{self.name}: found an answer at t = {self.t} while no question is open")
+        purpose, amount = self.waiting
+        self.waiting = None
+        self.crowd.learn(self._slots(amount), answer.counted)
+        return self._answered(purpose, amount, answer)
+
+    def state(self) -> bytes:
+        """All that must survive a crash."""
+        facts: dict[str, Any] = {
+            "setting": self._setting,
+            "t": self.t,
+            "waiting": self.waiting,
+            "reports": self.crowd.reports,
+            "asked": self.crowd.asked,
+            "standing": self.standing.facts(),
+            "own": self._facts(),
+        }
+        return dump(f"method {self.name}", facts, {**self.standing.arrays(), **self._arrays()})
+
+    def load(self, state: bytes) -> None:
+        """Go on from `state()`, given the same setting."""
+        facts, arrays = load(f"method {self.name}", state)
+        if facts["setting"] != self._setting:
+            raise SnapshotError(f"method {self.name}: found the state of another setting; allowed: of this one")
+        self.t = facts["t"]
+        self.waiting = (facts["waiting"][0], facts["waiting"][1]) if facts["waiting"] else None
+        self.crowd.reports, self.crowd.asked = facts["reports"], facts["asked"]
+        self.standing = standing.restored(facts["standing"], arrays)
+        self._load(facts["own"], arrays)
+
+    # ---- what a method fills in ----
+
+    @abstractmethod
+    def _begin(self) -> Question | Decision:
+        """The first question of period `self.t`; whoever asks sets `waiting`."""
+
+    @abstractmethod
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Question | Decision:
+        """What follows from the answer to a question of this amount."""
+
+    @abstractmethod
+    def _slots(self, amount: int) -> int:
+        """How many slots a question of this amount asked."""
+
+    def _facts(self) -> dict[str, Any]:
+        return {}
+
+    def _arrays(self) -> Arrays:
+        return {}
+
+    def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        return None
