@@ -6,6 +6,7 @@ is the schema.
 Not here: releases (release.py), blocks (block.py).
 
     rounds    Start, Round, GiveUp, Close, Settled      raw      Progress
+    ticks     Tick, to the door; in no topic of ours
     reports   Done                                      batches  Seal
     tallies   Tally                                     dead.*   Dead
 """
@@ -116,6 +117,17 @@ class Progress(Message, tag="murmurate/progress/1"):
     time: Millis
 
 
+class Tick(Message, tag="murmurate/tick/1"):
+    """What a source partition's clock says: at `time` its events ended before offset `end`. The door passes it on as
+    progress, behind all those events.
+    """
+
+    topic: TopicName
+    partition: Partition
+    time: Millis
+    end: Whole
+
+
 class Done(Message, tag="murmurate/done/1"):
     """A contributor has answered: so many reports came here, so many went to all targets together."""
 
@@ -167,7 +179,8 @@ class Counted(Part):
 
 class Seal(Counted, Message, tag="murmurate/seal/1"):
     """The end of a sub-batch: after `blocks` blocks with `counted` reports together. It brings the whole descriptor,
-    so that who counts the reports needs no other log."""
+    so that who counts the reports needs no other log.
+    """
 
     blocks: Whole
     descriptor: Round

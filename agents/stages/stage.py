@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 
 class Log(NamedTuple):
@@ -46,8 +46,15 @@ class Outbox:
 class Stage(Protocol):
     """A pure fold. Marks (the next offset of each log) are the runtime's."""
 
+    large: ClassVar[bool]
+    """Whether its state is kept in snapshots; else `small` and the logs from `replay_from` hold it all."""
+
     def fold(self, record: Record) -> None:
         """Take one record."""
+        ...
+
+    def ready(self, log: Log) -> bool:
+        """Whether this log's next record may be folded now, or has to wait; other logs may go on."""
         ...
 
     def drain(self) -> Outbox:

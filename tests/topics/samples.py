@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from murmurate.topics import Rejected, Round, Slots
 from murmurate.topics.codec import decode
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Close, Dead, Done, GiveUp, Progress, Seal, Settled, Start, Tally
+from murmurate.topics.messages import Close, Dead, Done, GiveUp, Progress, Seal, Settled, Start, Tally, Tick
 
 ROUND = Round(
     stream="screen",
@@ -55,6 +55,7 @@ MESSAGES: tuple[Message, ...] = (
     Close(round=DIGEST, contributors=(0, 2, 7)),
     Settled(stream="screen", t=5),
     Progress(topic="app.clicks", partition=3, time=1_794_992_412_480),
+    Tick(topic="app.clicks", partition=3, time=1_794_992_412_480, end=77),
     Done(round=DIGEST, contributor=3, sent=10, total=40),
     Seal(
         round=DIGEST, q=1, received=12, counted=9, rejected=Rejected(malformed=1, wrong_round=2), missing=(4,), blocks=1,

@@ -1,0 +1,141 @@
+"""The embedded runtime: every stage of a deployment on in-process logs, run until nothing moves. Deterministic.
+
+Contract: the same records in give the same records out, whatever the schedule and the faults; no clock, no threads, no
+broker.  Used by replay, demo and tests.  Not here: where records come from (replay/).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from murmurate.agents.embedded.log import Logs
+from murmurate.agents.embedded.task import Faults, Task
+from murmurate.agents.stages.aggregate import Aggregate
+from murmurate.agents.stages.door import TICKS, Door
+from murmurate.agents.stages.perturb import EdgeSecrets, Perturb
+from murmurate.agents.stages.publish import Publish
+from murmurate.agents.stages.shuffle import Shuffle
+from murmurate.agents.stages.stage import Log, Out
+from murmurate.config.plan import Plan
+from murmurate.randomizers import Key
+from murmurate.topics.codec import encode
+from murmurate.topics.messages import Progress, Start
+
+CLOCK = Log("clock", 0)
+ROUNDS = Log("rounds", 0)
+
+
+class Keys(NamedTuple):
+    """What all zones hold together, which only the embedded runtime ever has in one place."""
+
+    edge: EdgeSecrets
+    shuffle: Key
+
+
+class Schedule(Protocol):
+    """Which tasks get a turn, in which order, and how much they may fold."""
+
+    def turns(self, tasks: Sequence[Task]) -> Sequence[tuple[Task, int, Sequence[Log]]]:
+        """The next turns: task, most records of each log, order of its logs."""
+        ...
+
+
+class InTurn:
+    """Everybody in the order of the pipeline, as much as there is."""
+
+    def turns(self, tasks: Sequence[Task]) -> Sequence[tuple[Task, int, Sequence[Log]]]:
+        """One turn each."""
+        return [(task, 1 << 30, task.inputs) for task in tasks]
+
+
+class Runtime:
+    """A whole deployment in this process. `keep`: never forget a record, for whoever audits the logs afterwards."""
+
+    def __init__(
+        self, plan: Plan, keys: Keys, *, sources: Mapping[str, int] | None = None, faults: Faults | None = None,
+        schedule: Schedule | None = None, keep: bool = False,
+    ) -> None:  # fmt: skip
+        self.plan, self.logs = plan, Logs()
+        self._keep, self._schedule = keep, schedule or InTurn()
+        topics = dict(sources or {stream.topic: 1 for stream in plan.streams})
+        revisions = {stream.name: (stream.config, stream.revision) for stream in plan.streams}
+        self.seconds: Counter[str] = Counter()
+        """Time spent in each stage, for benchmarks; nothing depends on it."""
+
+        def task(name: str, build: Callable[[], object], *inputs: Log) -> Task:
+            return Task(name, build, inputs, self.logs, revisions, faults)  # type: ignore[arg-type]
+
+        self.doors = [
+            task(f"door {topic} {p}", partial(Door, plan, keys.edge.pepper, topic, p), Log(topic, p), Log(TICKS, p))
+            for topic, partitions in topics.items()
+            for p in range(partitions)
+        ]
+        self.perturbs = [
+            task(f"perturb {p}", partial(Perturb, plan, keys.edge, p, topics), Log("raw", p), ROUNDS)
+            for p in range(plan.partitions)
+        ]
+        self.shuffles = [
+            task(f"shuffle {q}", partial(Shuffle, plan, keys.shuffle, q), Log("reports", q), ROUNDS)
+            for q in range(plan.targets)
+        ]
+        self.aggregates = [
+            task(f"aggregate {b}", partial(Aggregate, plan, b), Log("batches", b)) for b in range(plan.targets)
+        ]
+        self.publish = task("publish 0", partial(Publish, plan), Log("tallies", 0), ROUNDS, CLOCK)
+        self.tasks = [*self.doors, *self.perturbs, *self.shuffles, *self.aggregates, self.publish]
+
+    def start(self, first_t: Mapping[str, int]) -> None:
+        """Begin: `rounds` says which period of each stream is the first."""
+        starts = [
+            Start(stream=stream.name, t=first_t[stream.name], config=stream.config, revision=stream.revision)
+            for stream in self.plan.streams
+            if stream.name in first_t
+        ]
+        self.logs.append(Out(ROUNDS, encode(start)) for start in starts)
+
+    def write(self, records: Sequence[Out]) -> None:
+        """Append to the logs: events, ticks, raw blocks."""
+        self.logs.append(records)
+
+    def tick(self, time_ms: int) -> None:
+        """Let publish's timer say what time it is."""
+        self.write([Out(CLOCK, encode(Progress(topic="clock", partition=0, time=time_ms)))])
+
+    def run(self) -> None:
+        """Until nothing moves."""
+        while True:
+            moved = False
+            for task, most, order in self._schedule.turns(self.tasks):
+                began = time.perf_counter()
+                moved |= task.step(most, order)
+                self.seconds[task.name.split()[0]] += time.perf_counter() - began  # type: ignore[assignment]
+            if not self._keep:
+                self._forget()
+            if not moved and not any(task.available(log) for task in self.tasks for log in task.inputs):
+                return
+            if not moved:
+                self._stuck()
+
+    def releases(self, since: int = 0) -> list[bytes]:
+        """The records of the releases topic from an offset on."""
+        log = Log("releases", 0)
+        return [self.logs.read(log, offset).value for offset in range(since, self.logs.end(log))]
+
+    def _stuck(self) -> None:
+        """Somebody has records and will not take them: fine if it is raw that waits for rounds to settle."""
+        raise RuntimeError("no task moves, but records wait: " + ", ".join(
+            f"{task.name} {log.topic}" for task in self.tasks for log in task.inputs if task.available(log)
+        ))  # fmt: skip
+
+    def _forget(self) -> None:
+        """Drop what no task can need again; releases stay."""
+        needed: dict[Log, int] = {}
+        for task in self.tasks:
+            for log, offset in task.start.items():
+                needed[log] = min(offset, needed.get(log, offset))
+        for log, offset in needed.items():
+            self.logs.forget(log, offset)

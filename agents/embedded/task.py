@@ -1,0 +1,163 @@
+"""One stage instance with its logs: fold, flush, crash, recover. The same steps as on Kafka, without a broker.
+
+Contract: a flush is one transaction of outputs and a state record {marks, from, small, snapshot}; between snapshots
+the logs are the state.  Recovery: 1. newest state record, 2. `restore` from its small part and snapshot, 3. fold the
+logs from `from` to the marks, outputs thrown away, 4. go on at the marks.  Whatever is delivered again lies below the
+marks and is skipped. Source: DESIGN rules 12 and 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from murmurate.agents.embedded.log import Logs
+from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.stage import Log, Out, Stage
+
+SNAPSHOT_BYTES = 64 << 20  # of input between two snapshots
+
+
+class Fault(Exception):  # noqa: N818 - it ends an instance and never leaves the runtime
+    """The process dies here."""
+
+
+class Faults(Protocol):
+    """What goes wrong, as a value in the input of a run."""
+
+    def at(self, point: str, task: str) -> None:
+        """Called at each point of an instance's life; raises Fault where it should die."""
+        ...
+
+
+class Fair:
+    """Nothing goes wrong."""
+
+    def at(self, point: str, task: str) -> None:
+        """Live on."""
+
+
+@dataclass(frozen=True)
+class StateRecord:
+    """What a transaction says about its instance."""
+
+    marks: Mapping[Log, int]
+    """The next offset of each log."""
+    start: Mapping[Log, int]
+    """Where a recovering instance must begin to read."""
+    small: bytes
+    snapshot: tuple[bytes, ...]
+    """The newest snapshot, which on Kafka is a pointer."""
+    revisions: Mapping[str, tuple[str, int]]
+    """Config digest and revision of each stream: another config stops here."""
+
+
+class Task:
+    """A stage instance, its inputs and its state partition."""
+
+    def __init__(
+        self, name: str, build: Callable[[], Stage], inputs: Sequence[Log], logs: Logs,
+        revisions: Mapping[str, tuple[str, int]], faults: Faults | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.inputs = name, list(inputs)
+        self._build, self._logs, self._revisions = build, logs, dict(revisions)
+        self._faults: Faults = faults or Fair()
+        self.state: list[StateRecord] = []
+        """The state partition; the last record counts."""
+        self.stage: Stage = build()
+        self.marks = dict.fromkeys(self.inputs, 0)
+        self.recoveries = 0
+        self._fresh = 0  # bytes folded since the last snapshot
+        self._alive = True
+
+    def available(self, log: Log) -> int:
+        """How many records wait."""
+        return self._logs.end(log) - self.marks[log]
+
+    def step(self, most: int = 1 << 30, order: Sequence[Log] | None = None) -> bool:
+        """Fold up to `most` records of each log, in this order of logs, and flush. Whether anything was done."""
+        try:
+            if not self._alive:
+                self.recover()
+                return True
+            moved = False
+            for log in order or self.inputs:
+                for _ in range(min(most, self.available(log))):
+                    if not self.stage.ready(log):
+                        break
+                    self.fold(log)
+                    moved = True
+            if moved:
+                self.flush()
+            return moved
+        except Fault:
+            self._alive = False
+            return True
+
+    def fold(self, log: Log, again: int | None = None) -> None:
+        """Fold the log's next record; or deliver an old one again, which the marks make harmless."""
+        offset = self.marks[log] if again is None else again
+        if offset < self.marks[log]:
+            return
+        record = self._logs.read(log, offset)
+        self._faults.at("before fold", self.name)
+        self.stage.fold(record)
+        self._fresh += len(record.value)
+        self.marks[log] = offset + 1
+        self._faults.at("after fold", self.name)
+
+    def flush(self) -> None:
+        """One transaction: 1. outputs, 2. the state record; both or neither."""
+        out = self.stage.drain()
+        last = self.state[-1] if self.state else None
+        snapshot = last.snapshot if last else ()
+        start = dict(last.start) if last else dict.fromkeys(self.inputs, 0)
+        if not self.stage.large:
+            start = dict(self.stage.replay_from(self.marks))
+        elif self._fresh >= SNAPSHOT_BYTES:
+            snapshot, start = self.snapshot()
+        record = StateRecord(dict(self.marks), start, self.stage.small(), snapshot, self._revisions)
+        self._faults.at("in the transaction", self.name)
+        self._logs.append(out.records)
+        self.state.append(record)
+        del self.state[:-2]  # a compacted log keeps the last; one more, so that tests see it replaced
+        self._faults.at("after the commit", self.name)
+
+    def snapshot(self) -> tuple[tuple[bytes, ...], dict[Log, int]]:
+        """The large state as it is now, and the marks it belongs to."""
+        self._faults.at("in a snapshot", self.name)
+        self._fresh = 0
+        return tuple(self.stage.snapshot()), dict(self.marks)
+
+    def recover(self) -> None:
+        """A new instance takes over where the last transaction ended."""
+        self.recoveries += 1
+        self._alive = True
+        self.stage = self._build()
+        self.marks, self._fresh = dict.fromkeys(self.inputs, 0), 0
+        if not self.state:
+            return
+        last = self.state[-1]
+        for stream, revision in last.revisions.items():
+            if self._revisions.get(stream, revision) != revision:
+                raise StateError(
+                    f"{self.name}: stream {stream!r}: the state was written under config {revision[0]}, revision "
+                    f"{revision[1]}; found {self._revisions[stream]} (see `murmurate check --against`)"
+                )
+        self.stage.restore(last.small, last.snapshot)
+        for log in self.inputs:
+            for offset in range(last.start.get(log, 0), last.marks.get(log, 0)):
+                self._faults.at("in a recovery", self.name)
+                self.stage.fold(self._logs.read(log, offset))
+        self.stage.drain()  # committed already
+        self.marks = dict(last.marks)
+
+    @property
+    def start(self) -> Mapping[Log, int]:
+        """From where this task may still need its logs."""
+        return self.state[-1].start if self.state else dict.fromkeys(self.inputs, 0)
+
+    def write(self, records: Sequence[Out]) -> None:
+        """Append to the logs as an outsider: events, ticks, the clock."""
+        self._logs.append(records)

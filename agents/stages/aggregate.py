@@ -1,0 +1,110 @@
+"""Aggregate: sealed sub-batches in, additive counts out, one tally a sub-batch. It sees what was said, not by whom.
+
+Log: its batches partition.  The seal that ends a sub-batch brings the round's descriptor, so that its mechanism is
+known without another log.  Reports that no value could have given are dropped and counted.  Source: DESIGN rules 16
+and 20.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import orjson
+
+from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.config.plan import Plan
+from murmurate.randomizers import mechanism
+from murmurate.topics.block import BatchBlock
+from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.messages import Rejected, Seal, Tally
+
+
+@dataclass(eq=False)
+class Batch:
+    """Blocks of a sub-batch whose seal has not come yet."""
+
+    first: int
+    """Offset of its first block."""
+    reports: list[np.ndarray] = field(default_factory=list)
+
+
+class Aggregate:
+    """The stage of one batches partition."""
+
+    large = False
+
+    def __init__(self, plan: Plan, partition: int) -> None:
+        self._plan, self._partition = plan, partition
+        self._open: dict[tuple[str, int], Batch] = {}
+        self._sealed: list[tuple[str, int, int]] = []  # (round, q, offset of the seal): what a replay may meet again
+        self._out: list[Out] = []
+        self.counts: Counter[str] = Counter()
+        """Reports ok | malformed."""
+
+    def fold(self, record: Record) -> None:
+        """A block, or the seal that ends a sub-batch."""
+        found = decode_record(record.value)
+        if isinstance(found, BatchBlock):
+            key = found.round.hex(), found.q
+            if not any(key == (digest, q) for digest, q, _ in self._sealed):
+                self._open.setdefault(key, Batch(record.offset)).reports.append(found.reports)
+        elif isinstance(found, Seal):
+            if any((found.round, found.q) == (digest, q) for digest, q, _ in self._sealed):
+                return
+            batch = self._open.pop((found.round, found.q), None)
+            self._sealed.append((found.round, found.q, record.offset))
+            self._out.append(Out(Log("tallies", 0), encode(self._tally(found, batch.reports if batch else []))))
+
+    def ready(self, log: Log) -> bool:
+        """Always."""
+        return True
+
+    def drain(self) -> Outbox:
+        """Tallies, all of them decisive."""
+        out, self._out = tuple(self._out), []
+        return Outbox(out, bool(out))
+
+    def _tally(self, seal: Seal, blocks: list[np.ndarray]) -> Tally:
+        if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
+            raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
+        asked = mechanism(seal.descriptor.mechanism)
+        counts, counted = np.zeros(asked.d, np.int64), 0
+        for reports in blocks:
+            good = reports[~asked.malformed(reports)]
+            counts += asked.support(good)
+            counted += len(good)
+        malformed = seal.counted - counted
+        self.counts.update(ok=counted, malformed=malformed + seal.rejected.malformed)
+        rejected = Rejected(
+            malformed=seal.rejected.malformed + malformed, wrong_round=seal.rejected.wrong_round,
+            undersized=seal.rejected.undersized,
+        )  # fmt: skip
+        descriptor = seal.descriptor
+        return Tally(
+            round=seal.round, q=seal.q, received=seal.received, counted=counted, rejected=rejected,
+            missing=seal.missing, stream=descriptor.stream, t=descriptor.t, targets=descriptor.targets, counts=tuple(counts.tolist()),
+        )  # fmt: skip
+
+    # ---- state: the log from the first block of any open sub-batch ----
+
+    def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
+        """From the first block of a sub-batch that is not sealed."""
+        starts = {log: min([mark, *(batch.first for batch in self._open.values())]) for log, mark in marks.items()}
+        self._sealed = [kept for kept in self._sealed if kept[2] >= min(starts.values(), default=0)]
+        return starts
+
+    def small(self) -> bytes:
+        """Sub-batches that a replay would meet again although they are sealed."""
+        return orjson.dumps(self._sealed)
+
+    def snapshot(self) -> Iterable[bytes]:
+        """None: the log holds everything."""
+        return ()
+
+    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+        """Know which sub-batches are sealed."""
+        self._sealed = [(digest, q, offset) for digest, q, offset in orjson.loads(small)]

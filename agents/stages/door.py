@@ -1,0 +1,128 @@
+"""The door: single JSON events in, blocks of pseudonyms, times and codes out, with the door's clock between them.
+
+Logs: a partition of a source topic, and that partition's ticks.  A tick says which events had come when the clock
+showed a time: exactly those go before its progress record, which every raw partition gets, and those after it wait
+for the next tick.  So what is written follows from the logs, not from how they interleave.  Events that cannot be
+read are counted by reason and named in dead.edge, without what they say.  Source: DESIGN rules 6, 15 and 19.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from murmurate.agents.stages.ordering import by_target
+from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.config.plan import Plan
+from murmurate.randomizers import Pepper
+from murmurate.randomizers.identity import partitions
+from murmurate.topics.block import encode_raw
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.events import EventReader, Fields
+from murmurate.topics.messages import Dead, Progress, Tick
+from murmurate.topics.names import stream_id
+
+TICKS = "ticks"
+BATCH = 10_000  # events read at once
+
+
+class Door:
+    """The stage of one source partition."""
+
+    large = False
+
+    def __init__(self, plan: Plan, pepper: Pepper, topic: str, partition: int) -> None:
+        self._plan, self._pepper, self._topic, self._partition = plan, pepper, topic, partition
+        streams = [stream for stream in plan.streams if stream.topic == topic]
+        self._names = [stream.name for stream in streams]
+        self._reader = EventReader({s.name: s.categories for s in streams}, streams[0].fields if streams else Fields())
+        self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet
+        self._ticks: list[tuple[int, Tick]] = []
+        self._next = 0  # the offset of the next event
+        self._out: list[Out] = []
+        self._urgent = False
+        self.counts: Counter[str] = Counter()
+        """Refusals by reason, and "read": raw-side facts, for the edge's own metrics."""
+
+    def fold(self, record: Record) -> None:
+        """An event, or a tick."""
+        if record.log.topic == TICKS:
+            tick = decode(record.value)
+            if isinstance(tick, Tick):
+                self._ticks.append((record.offset, tick))
+        else:
+            self._events.append((record.offset, record.value))
+            self._next = record.offset + 1
+        while self._ticks and self._ticks[0][1].end <= self._next:
+            self._pass(self._ticks.pop(0)[1])
+
+    def ready(self, log: Log) -> bool:
+        """Always."""
+        return True
+
+    def drain(self) -> Outbox:
+        """Raw blocks and progress."""
+        out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
+        return Outbox(out, urgent)
+
+    def _pass(self, tick: Tick) -> None:
+        """1. The events that the tick covers. 2. Its time, behind them, to everybody."""
+        covered = next((i for i, (offset, _) in enumerate(self._events) if offset >= tick.end), len(self._events))
+        for start in range(0, covered, BATCH):
+            self._read(self._events[start : min(start + BATCH, covered)])
+        del self._events[:covered]
+        progress = encode(Progress(topic=self._topic, partition=self._partition, time=tick.time))
+        self._out += [Out(Log("raw", p), progress) for p in range(self._plan.partitions)]
+        self._urgent = True
+
+    def _read(self, events: Sequence[tuple[int, bytes]]) -> None:
+        columns = self._reader.read([value for _, value in events])
+        self.counts["read"] += len(events)
+        rows = set(columns.index.tolist())
+        for index, reason in columns.refusals:
+            self.counts[reason.value] += 1
+            if index not in rows:
+                offset = events[index][0]
+                dead = Dead(reason=reason.value, topic=self._topic, partition=self._partition, offset=offset)
+                self._out.append(Out(Log("dead.edge", 0), encode(dead)))
+        users = self._pepper.pseudonyms(columns.users)
+        for position, name in enumerate(self._names):
+            mine = columns.stream == position
+            if mine.any():
+                self._out += raw_records(self._plan, name, users[mine], columns.time[mine], columns.code[mine])
+
+    # ---- state: the logs from the first event and tick that wait ----
+
+    def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
+        """From what still waits."""
+        first = {TICKS: [offset for offset, _ in self._ticks], self._topic: [offset for offset, _ in self._events]}
+        return {log: min([mark, *first[log.topic]]) for log, mark in marks.items()}
+
+    def small(self) -> bytes:
+        """The offset of the next event."""
+        return str(self._next if not self._events else self._events[0][0]).encode()
+
+    def snapshot(self) -> Iterable[bytes]:
+        """None: the logs hold everything."""
+        return ()
+
+    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+        """Know where the events go on."""
+        self._next = int(small)
+
+
+def raw_records(plan: Plan, stream: str, users: np.ndarray, times: np.ndarray, codes: np.ndarray) -> Sequence[Out]:
+    """Events of one stream as blocks, each for the raw partition of its users."""
+    if plan.partitions == 1:
+        parts: Iterable[np.ndarray | slice] = [slice(None)]
+    else:
+        parts = by_target(partitions(users, plan.partitions), plan.partitions)
+    identity = stream_id(stream)
+    return [
+        Out(Log("raw", p), block)
+        for p, mine in enumerate(parts)
+        if len(users[mine])
+        for block in encode_raw(identity, users[mine], times[mine], codes[mine])
+    ]

@@ -1,0 +1,326 @@
+"""Perturb: raw events and rounds in, randomized reports out. One instance is the guard of all users of a raw partition.
+
+Logs: its raw partition (blocks of events, progress records) and `rounds`.  A round is charged when its descriptor is
+folded and answered when its period has closed, whichever comes last: every member answers, a user without a value
+says *none*.  Its answers are permuted, each report draws its own target, and `done` tells every target what came and
+what there was in all. Source: DESIGN rules 4 to 8 and 14.  Not here: deciding (Device), the door's parsing (door.py).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from murmurate.agents.stages.closing import Closing
+from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.ordering import by_target, permutation
+from murmurate.agents.stages.roll import UNKNOWN, Roll
+from murmurate.agents.stages.sealing import Seal
+from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.agents.stages.values import Values
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import Ask, DeviceArray, Grant, Pepper, Refusal, Secrets, mechanism
+from murmurate.randomizers.identity import NO_STREAM, partitions, streams
+from murmurate.randomizers.state import dump, load
+from murmurate.topics.block import REFUSED, RawBlock, encode_reports
+from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.messages import Done, Progress, Round, Settled, Start
+from murmurate.topics.names import stream_id
+
+MAX_UNSETTLED = 4  # periods of one stream that wait for their decision before raw has to wait too
+
+
+class EdgeSecrets(NamedTuple):
+    """What a perturb worker holds."""
+
+    devices: Secrets
+    pepper: Pepper
+    state: bytes
+
+    def fingerprints(self) -> dict[str, str]:
+        """Of the keys on which the ledger rests."""
+        split = self.devices.split.fingerprint
+        return {"pepper": self.pepper.fingerprint, "slots": self.devices.slots.fingerprint, "split": split}
+
+
+@dataclass(eq=False)
+class Guarded:
+    """One stream's part of the partition."""
+
+    plan: StreamPlan
+    devices: DeviceArray
+    closing: Closing
+    values: Values
+    pending: dict[str, tuple[Round, Grant | Refusal]]
+    """Rounds that wait for their period to close, in the order of the log, by digest."""
+    first_t: int | None = None
+    """The first period that rounds may ask about."""
+    settled_t: int = -1
+
+
+class Perturb:
+    """The stage. `sources`: partitions of each source topic."""
+
+    large = True
+
+    def __init__(self, plan: Plan, secrets: EdgeSecrets, partition: int, sources: Mapping[str, int]) -> None:
+        self._plan, self._secrets, self._partition = plan, secrets, partition
+        self._sources = dict(sources)
+        self._terms = plan.terms(secrets.fingerprints())
+        self._seal = Seal(secrets.state, f"{plan.name}/perturb/{partition}")
+        self._roll = Roll()
+        self._home = np.zeros(0, np.int16)  # per user: position of the stream served (split = "users"),
+        self._row = np.zeros(0, np.int32)  # and the row there
+        self._streams = {stream.name: self._guarded(stream) for stream in plan.streams}
+        self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
+        self._out: list[Out] = []
+        self._urgent = False
+        self.edge_counts: Counter[tuple[str, str]] = Counter()
+        """(stream, accepted | late | future | value | foreign) -> events: raw-side facts, for the edge's own metrics.
+        """
+        self.refusals: Counter[tuple[str, str]] = Counter()
+        """(stream, reason) -> users that a round asked in vain."""
+
+    # ---- folding ----
+
+    def fold(self, record: Record) -> None:
+        """One record of the raw partition or of `rounds`."""
+        found = decode_record(record.value)
+        match found:
+            case RawBlock():
+                self._events(found)
+            case Progress():
+                self._progress(found)
+            case Start() if found.stream in self._streams:
+                guarded = self._streams[found.stream]
+                guarded.first_t = found.t
+                guarded.values.settle(found.t - 1)
+            case Round() if found.stream in self._streams:
+                self._round(found)
+            case Settled() if found.stream in self._streams:
+                self._streams[found.stream].settled_t = max(found.t, self._streams[found.stream].settled_t)
+                self._streams[found.stream].values.settle(found.t)
+            case _:
+                pass  # what other stages tell each other
+
+    def ready(self, log: Log) -> bool:
+        """Whether this log may be folded now: raw waits while too many periods are unsettled, `rounds` never does."""
+        return log.topic != "raw" or all(len(s.values.frozen) < MAX_UNSETTLED for s in self._streams.values())
+
+    def drain(self) -> Outbox:
+        """Reports and `done` records; decisive as soon as a round is answered."""
+        out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
+        return Outbox(out, urgent)
+
+    # ---- raw ----
+
+    def _events(self, block: RawBlock) -> None:
+        guarded = self._by_id.get(block.stream)
+        if guarded is None:
+            return
+        name, closing = guarded.plan.name, guarded.closing
+        late, ahead = closing.late(block.times), closing.ahead(block.times)
+        on_time = ~(late | ahead)
+        self.edge_counts[name, "late"] += int(late.sum())
+        self.edge_counts[name, "future"] += int((ahead & ~late).sum())
+        whole = bool(on_time.all())
+        users, times, codes = (
+            (block.users, block.times, block.values)
+            if whole
+            else (block.users[on_time], block.times[on_time], block.values[on_time])
+        )
+        rows = self._rows(users, name)
+        known = rows != UNKNOWN
+        refused = codes == REFUSED
+        self.edge_counts[name, "foreign"] += int((~known).sum())
+        self.edge_counts[name, "value"] += int((known & refused).sum())
+        good = known & ~refused
+        self.edge_counts[name, "accepted"] += int(good.sum())
+        if not good.all():
+            rows, times, codes = rows[good], times[good], codes[good]
+        guarded.values.take(rows, times, codes)
+
+    def _rows(self, users: np.ndarray, stream: str) -> np.ndarray:
+        """Each user's row in this stream, UNKNOWN where it is not theirs to serve. Whoever is new is enrolled."""
+        found = self._roll.find(users)
+        new = found == UNKNOWN
+        if new.any():
+            here = new.copy()
+            here[new] = partitions(users[new], self._plan.partitions) == self._partition
+            found[here] = self._roll.add(users[here])
+            self._enrol()
+        if self._plan.split == "budget":
+            return found
+        known = found != UNKNOWN
+        rows = np.full(len(found), UNKNOWN, np.int64)
+        position = self._position(stream)
+        mine = self._home[found[known]] == position
+        rows[known] = np.where(mine, self._row[found[known]], UNKNOWN)
+        return rows
+
+    def _enrol(self) -> None:
+        """Give the roll's new users their places in the streams they serve."""
+        new = self._roll.users[len(self._home) :]
+        ordered = [self._streams[terms.name] for terms in self._terms.streams]
+        if self._plan.split == "budget":
+            for guarded in ordered:
+                guarded.devices.enrol(new)
+            self._home = np.zeros(len(self._roll), np.int16)
+            return
+        home = streams(self._secrets.devices.split, new, [terms.share_micro for terms in self._terms.streams])
+        row = np.zeros(len(new), np.int32)
+        for position, guarded in enumerate(ordered):
+            mine = home == position
+            row[mine] = len(guarded.devices) + np.arange(int(mine.sum()))
+            guarded.devices.enrol(new[mine])
+        self._home = np.concatenate((self._home, home.astype(np.int16)))
+        self._row = np.concatenate((self._row, row))
+
+    def _position(self, stream: str) -> int:
+        return next((i for i, terms in enumerate(self._terms.streams) if terms.name == stream), NO_STREAM)
+
+    def _progress(self, progress: Progress) -> None:
+        for guarded in self._streams.values():
+            if guarded.plan.topic == progress.topic:
+                for t in guarded.closing.progress(progress.partition, progress.time):
+                    self._close(guarded, t)
+
+    def _close(self, guarded: Guarded, t: int) -> None:
+        guarded.values.close(t, len(guarded.devices))
+        for digest in [digest for digest, (asked, _) in guarded.pending.items() if asked.t <= t]:
+            self._answer(guarded, *guarded.pending.pop(digest))
+        if t <= guarded.settled_t or (guarded.first_t is not None and t < guarded.first_t):
+            guarded.values.settle(t)
+
+    # ---- rounds ----
+
+    def _round(self, asked: Round) -> None:
+        """1. Decide and charge. 2. Answer, if the period has closed; else wait for it."""
+        guarded = self._streams[asked.stream]
+        grant = guarded.devices.charge(
+            Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), mechanism(asked.mechanism), asked.digest)
+        )
+        if isinstance(grant, Refusal):
+            self.refusals[asked.stream, grant.reason] += len(guarded.devices)
+        else:
+            self.refusals.update({(asked.stream, reason): n for reason, n in grant.refused.items()})
+        if guarded.closing.open_t is not None and asked.t < guarded.closing.open_t:
+            self._answer(guarded, asked, grant)
+        else:
+            guarded.pending[asked.digest.hex()] = asked, grant
+
+    def _answer(self, guarded: Guarded, asked: Round, grant: Grant | Refusal) -> None:
+        """1. Perturb. 2. Permute. 3. Scatter. 4. Blocks per target, then `done` with both counts."""
+        frozen = guarded.values.frozen.get(asked.t)
+        sent: list[np.ndarray] = [np.zeros((0, 1), np.uint8)] * asked.targets
+        if frozen is not None and isinstance(grant, Grant):
+            answers = guarded.devices.answer(grant, frozen.values, frozen.members)
+            users = guarded.devices.users[answers.rows]
+            key = self._secrets.devices.randomness
+            order = permutation(key, users, round=asked.digest)
+            targets = key.words("scatter", users, round=asked.digest)[:, 0] % np.uint64(asked.targets)
+            sent = [answers.reports[order[mine]] for mine in by_target(targets[order], asked.targets)]
+        total = sum(len(reports) for reports in sent)
+        for q, reports in enumerate(sent):
+            log = Log("reports", q)
+            if len(reports):
+                self._out += [Out(log, block) for block in encode_reports(asked.digest, self._partition, reports)]
+            done = Done(round=asked.digest.hex(), contributor=self._partition, sent=len(reports), total=total)
+            self._out.append(Out(log, encode(done)))
+        self._urgent = True
+
+    # ---- state ----
+
+    def small(self) -> bytes:
+        """Nothing: between snapshots the logs are the state."""
+        return b""
+
+    def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
+        """From these marks, given a snapshot taken at them."""
+        return marks
+
+    def snapshot(self) -> Iterable[bytes]:
+        """Users, values, ledgers and open questions, sealed."""
+        facts: dict[str, Any] = {"home": len(self._home), "streams": {}}
+        arrays: dict[str, np.ndarray] = {"roll": self._roll.users}
+        for name, guarded in self._streams.items():
+            kept, held = guarded.values.arrays()
+            closing = guarded.closing
+            facts["streams"][name] = {
+                "values": kept, "first_t": guarded.first_t, "settled_t": guarded.settled_t,
+                "open_t": closing.open_t, "times": {str(p): t for p, t in sorted(closing.times.items())},
+                "pending": [encode(asked).decode() for asked, _ in guarded.pending.values()],
+                "refused": {
+                    digest: [grant.reason, grant.why]
+                    for digest, (_, grant) in guarded.pending.items() if isinstance(grant, Refusal)
+                },
+            }  # fmt: skip
+            arrays |= {f"{name}/values/{key}": array for key, array in held.items()}
+            arrays[f"{name}/devices"] = np.frombuffer(guarded.devices.snapshot(), np.uint8)
+            for digest, (_, grant) in guarded.pending.items():
+                if isinstance(grant, Grant):
+                    arrays[f"{name}/grant/{digest}"] = grant.answering
+        return self._seal.chunks(dump("perturb", facts, arrays))
+
+    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+        """The state of a snapshot; none is the state before the first record."""
+        data = self._seal.open(snapshot)
+        if not data:
+            return
+        facts, arrays = load("perturb", data)
+        if facts["streams"].keys() != self._streams.keys():
+            raise StateError(
+                f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts['streams']))}; "
+                f"the config {', '.join(sorted(self._streams))} (see `murmurate check --against`)"
+            )
+        if len(arrays["roll"]):
+            self._roll.add(arrays["roll"])
+        for name, guarded in self._streams.items():
+            kept = facts["streams"][name]
+            guarded.devices = DeviceArray.restore(
+                arrays[f"{name}/devices"].tobytes(), self._terms, name, self._secrets.devices,
+                partition=self._partition,
+            )  # fmt: skip
+            start = f"{name}/values/"
+            held = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+            guarded.values.load(kept["values"], held)
+            guarded.first_t, guarded.settled_t = kept["first_t"], kept["settled_t"]
+            guarded.closing.open_t = kept["open_t"]
+            guarded.closing.times = {int(p): t for p, t in kept["times"].items()}
+            for text in kept["pending"]:
+                asked = decode_record(text.encode())
+                assert isinstance(asked, Round)  # noqa: S101 - what `snapshot` wrote
+                guarded.pending[asked.digest.hex()] = asked, self._pending(guarded, asked, kept["refused"], arrays)
+        self._home = np.zeros(0, np.int16)
+        self._place_all(facts["home"])
+
+    def _pending(
+        self, guarded: Guarded, asked: Round, refused: Mapping[str, list[str]], arrays: Mapping[str, np.ndarray]
+    ) -> Grant | Refusal:
+        digest = asked.digest.hex()
+        if digest in refused:
+            return Refusal(*refused[digest])
+        ask = Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), mechanism(asked.mechanism), asked.digest)
+        return Grant(ask, arrays[f"{guarded.plan.name}/grant/{digest}"], {})
+
+    def _place_all(self, users: int) -> None:
+        """Work out again where each user of the roll is; a pure function of the split key."""
+        if self._plan.split == "budget":
+            self._home = np.zeros(users, np.int16)
+            return
+        home = streams(
+            self._secrets.devices.split, self._roll.users, [terms.share_micro for terms in self._terms.streams]
+        )
+        self._home, self._row = home.astype(np.int16), np.zeros(users, np.int32)
+        for position in range(len(self._terms.streams)):
+            mine = home == position
+            self._row[mine] = np.arange(int(mine.sum()))
+
+    def _guarded(self, stream: StreamPlan) -> Guarded:
+        closing = Closing(stream.every_ms, self._plan.lateness_ms, self._plan.future_ms, self._sources[stream.topic])
+        devices = DeviceArray(self._terms, stream.name, self._secrets.devices, partition=self._partition)
+        return Guarded(stream, devices, closing, Values(stream), {})

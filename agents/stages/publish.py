@@ -1,0 +1,196 @@
+"""Publish: opens rounds, counts their tallies to Q, lets the method decide, and releases. The only stage that asks.
+
+Logs: its tallies partition, `rounds` (for the `start` of its streams) and `clock` (the ticks of its own timer).  A
+round whose patience has ended after its period is given up: the shuffle then says who counts.  Its state is small and
+whole in every transaction.  Source: DESIGN rules 15, 16 and 22.  Not here: what to ask (aggregators/methods).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+
+from murmurate.agents.stages.errors import StageError, StateError
+from murmurate.agents.stages.release import release
+from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.aggregators.methods.method import Answer, Decision, Method, Question, Setting
+from murmurate.aggregators.methods.registry import method
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.messages import GiveUp, Progress, Round, Settled, Start, Tally
+from murmurate.topics.names import stream_partition
+from murmurate.topics.slots import Slots
+
+ROUNDS = Log("rounds", 0)
+
+
+@dataclass(eq=False)
+class Course:
+    """Where one stream stands."""
+
+    plan: StreamPlan
+    method: Method
+    first_t: int
+    t: int
+    asked: Round | None = None
+    """The open round."""
+    got: dict[int, Tally] = field(default_factory=dict)
+    """Its tallies so far, by sub-batch."""
+    slots: int = 0
+    """Slots asked in all rounds of this period,"""
+    tallies: list[Tally] = field(default_factory=list)
+    """and what came back in those that are complete."""
+    given_up: bool = False
+
+
+class Publish:
+    """The stage of one tallies partition."""
+
+    large = False
+
+    def __init__(self, plan: Plan, partition: int = 0, partitions: int = 1) -> None:
+        self._plan = plan
+        self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, partitions) == partition}
+        self._partition = partition
+        self._courses: dict[str, Course] = {}
+        self._out: list[Out] = []
+        self._urgent = False
+
+    def fold(self, record: Record) -> None:
+        """A tally, the start of a stream, or a tick of the clock."""
+        found = decode(record.value)
+        match found:
+            case Start() if found.stream in self._mine and found.stream not in self._courses:
+                plan = self._mine[found.stream]
+                course = Course(plan, method(plan.method, self._setting(plan, found.t)), found.t, found.t)
+                self._courses[found.stream] = course
+                self._step(course, course.method.open(found.t))
+            case Tally() if found.stream in self._mine:
+                self._tally(found)
+            case Progress():
+                self._tick(found.time)
+            case _:
+                pass  # rounds: its own, and what others tell each other
+
+    def ready(self, log: Log) -> bool:
+        """Always."""
+        return True
+
+    def drain(self) -> Outbox:
+        """Rounds and releases, all of them decisive."""
+        out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
+        return Outbox(out, urgent)
+
+    def _tally(self, tally: Tally) -> None:
+        course = self._courses.get(tally.stream)
+        if course is None or course.asked is None or course.asked.digest.hex() != tally.round:
+            raise StageError(
+                f"publish: stream {tally.stream!r}: a tally of a round that is not open (period {tally.t})"
+            )
+        if tally.q in course.got:
+            raise StageError(
+                f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
+            )
+        course.got[tally.q] = tally
+        if len(course.got) < course.asked.targets:
+            return
+        tallies = [course.got[q] for q in sorted(course.got)]
+        course.tallies += tallies
+        support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
+        course.asked, course.got = None, {}
+        self._step(course, course.method.tally(Answer(support, sum(one.counted for one in tallies))))
+
+    def _step(self, course: Course, step: Question | Decision) -> None:
+        """Ask the next question; or release, settle the period and open the next one."""
+        if isinstance(step, Decision):
+            record = release(self._plan, course.plan, step, course.slots, course.tallies)
+            self._out.append(Out(Log("releases", self._partition), encode(record)))
+            self._out.append(Out(ROUNDS, encode(Settled(stream=course.plan.name, t=course.t))))
+            course.t, course.slots, course.tallies = course.t + 1, 0, []
+            step = course.method.open(course.t)
+        if isinstance(step, Decision):
+            raise StageError(f"publish: stream {course.plan.name!r}: method decides period {course.t} unasked")
+        slots = Slots.every(course.plan.slots) if step.asked is None else Slots.chosen(step.asked)
+        course.asked = Round(
+            stream=course.plan.name, t=course.t, slots=slots, mechanism=step.mechanism.spec(), purpose=step.purpose,
+            contributors=self._plan.partitions, targets=self._plan.targets, patience_ms=self._plan.patience_ms,
+            config=course.plan.config, revision=course.plan.revision,
+        )  # fmt: skip
+        course.given_up = False
+        course.slots += slots.count()
+        self._out.append(Out(ROUNDS, encode(course.asked)))
+        self._urgent = True
+
+    def _tick(self, time_ms: int) -> None:
+        """Give up rounds whose patience, counted from the end of their period, is over."""
+        for course in self._courses.values():
+            if course.asked is None or course.given_up:
+                continue
+            end = (course.t + 1) * course.plan.every_ms + self._plan.lateness_ms
+            if time_ms >= end + course.asked.patience_ms:
+                course.given_up = True
+                self._out.append(Out(ROUNDS, encode(GiveUp(round=course.asked.digest.hex()))))
+                self._urgent = True
+
+    def _setting(self, stream: StreamPlan, first_t: int) -> Setting:
+        seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{self._plan.name}\n{stream.name}\n{stream.config}".encode())
+        return Setting(
+            d=stream.d, epsilon_micro=self._plan.epsilon_of(stream.name), w=stream.w, slots=stream.slots,
+            first_t=first_t, seed=seed.digest(), mechanism=stream.mechanism, min_batch=self._plan.min_batch,
+        )  # fmt: skip
+
+    # ---- state: all of it, in every transaction ----
+
+    def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
+        """From here: nothing has to be read again."""
+        return marks
+
+    def small(self) -> bytes:
+        """Every course."""
+        courses: dict[str, Any] = {
+            name: {
+                "first_t": course.first_t, "t": course.t, "slots": course.slots, "given_up": course.given_up,
+                "asked": encode(course.asked).decode() if course.asked else None,
+                "got": [encode(tally).decode() for tally in course.got.values()],
+                "tallies": [encode(tally).decode() for tally in course.tallies],
+                "method": base64.b64encode(course.method.state()).decode(), "config": course.plan.config,
+                "revision": course.plan.revision,
+            }
+            for name, course in self._courses.items()
+        }  # fmt: skip
+        return orjson.dumps(courses, option=orjson.OPT_SORT_KEYS)
+
+    def snapshot(self) -> Iterable[bytes]:
+        """None: `small` says it all."""
+        return ()
+
+    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+        """Every course as it was."""
+        for name, kept in orjson.loads(small).items():
+            plan = self._mine.get(name)
+            if plan is None or (plan.config, plan.revision) != (kept["config"], kept["revision"]):
+                found = "no such stream" if plan is None else f"config {plan.config}, revision {plan.revision}"
+                raise StateError(
+                    f"publish: stream {name!r}: the state was written under config {kept['config']}, revision "
+                    f"{kept['revision']}; found {found} (see `murmurate check --against`)"
+                )
+            course = Course(plan, method(plan.method, self._setting(plan, kept["first_t"])), kept["first_t"], kept["t"])
+            course.method.load(base64.b64decode(kept["method"]))
+            course.slots, course.given_up = kept["slots"], kept["given_up"]
+            asked = decode(kept["asked"].encode()) if kept["asked"] else None
+            course.asked = asked if isinstance(asked, Round) else None
+            for key, into in (("got", course.got), ("tallies", course.tallies)):
+                for text in kept[key]:
+                    tally = decode(text.encode())
+                    assert isinstance(tally, Tally)  # noqa: S101 - what `small` wrote
+                    if isinstance(into, dict):
+                        into[tally.q] = tally
+                    else:
+                        into.append(tally)
+            self._courses[name] = course

@@ -1,0 +1,84 @@
+"""From a decision to the release that subscribers read: names, errors, privacy, all that was received (DESIGN rule 10).
+
+Contract: no clock, host or version; numbers rounded to six places; the same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from murmurate.aggregators.methods.method import Decision
+from murmurate.aggregators.postprocess.norm import norm_sub
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import Mechanism
+from murmurate.topics.messages import Rejected, Tally
+from murmurate.topics.release import PLACES, Periods, Privacy, Release, Reports
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+
+
+def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tally]) -> Release:
+    """The release of a period. slots: asked in all its rounds; tallies: all that came back."""
+    return Release(
+        deployment=plan.name,
+        stream=stream.name,
+        revision=stream.revision,
+        t=decision.t,
+        start=instant(decision.t * stream.every_ms),
+        end=instant((decision.t + 1) * stream.every_ms),
+        measure=stream.measure,
+        decision="published" if decision.published else "approximated",
+        measured_t=decision.measured_t,
+        estimate=_named(stream, norm_sub(decision.unbiased) if decision.measured_t is not None else decision.unbiased),
+        stderr=_named(stream, np.sqrt(decision.variance)),
+        unbiased=_named(stream, decision.unbiased),
+        reports=_reports(slots, tallies),
+        privacy=Privacy(
+            unit="user",
+            epsilon=plan.epsilon_of(stream.name) / 1e6,
+            window=Periods(periods=stream.w) if plan.window_ms is None else duration(plan.window_ms),
+            w=stream.w,
+            shuffled=None,
+        ),
+        mechanism=_mechanism(decision.mechanism),
+        method=dict(stream.method),
+    )
+
+
+def instant(time_ms: int) -> str:
+    """RFC 3339, with milliseconds only where there are some."""
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    return moment.isoformat(timespec="milliseconds" if time_ms % 1000 else "seconds").replace("+00:00", "Z")
+
+
+def duration(length_ms: int) -> str:
+    """A duration as the config writes it: "1h", "90s"."""
+    unit, size = next((unit, size) for unit, size in _UNITS if length_ms % size == 0)
+    return f"{length_ms // size}{unit}"
+
+
+def _named(stream: StreamPlan, values: np.ndarray) -> dict[str, float]:
+    return {name: round(value, PLACES) + 0.0 for name, value in zip(stream.names, values.tolist(), strict=True)}
+
+
+def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:
+    return Reports(
+        slots=slots,
+        received=sum(tally.received for tally in tallies),
+        counted=sum(tally.counted for tally in tallies),
+        rejected=Rejected(
+            malformed=sum(tally.rejected.malformed for tally in tallies),
+            wrong_round=sum(tally.rejected.wrong_round for tally in tallies),
+            undersized=sum(tally.rejected.undersized for tally in tallies),
+        ),
+        missing=sum(len(tally.missing) for tally in tallies if tally.q == 0),
+    )
+
+
+def _mechanism(mechanism: Mechanism) -> dict[str, str | int | float]:
+    spec = {key: value for key, value in mechanism.spec().items() if key != "epsilon_micro"}
+    return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}

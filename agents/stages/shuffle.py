@@ -1,0 +1,194 @@
+"""Shuffle: one target's reports of a round, sealed as one permuted sub-batch. It sees arrival, and mixes it.
+
+Logs: its reports partition and `rounds`.  A sub-batch is sealed when all contributors have said `done`, or all those
+that a logged `close` names; everyone takes the same decision about min_batch, from the round's total.  Only the
+moment of the answer to a `give_up` depends on interleaving: what counts follows the `close` in the log.  Source:
+DESIGN rules 8, 15 and 16.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import orjson
+
+from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.ordering import permutation
+from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.config.plan import Plan
+from murmurate.randomizers import Key, mechanism
+from murmurate.randomizers.randomness import contexts
+from murmurate.topics.block import ReportBlock, encode_batch
+from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
+from murmurate.topics.names import batch_partition
+
+
+@dataclass(eq=False)
+class Contribution:
+    """What one contributor sent here for one round."""
+
+    reports: list[np.ndarray] = field(default_factory=list)
+    done: Done | None = None
+
+
+@dataclass(eq=False)
+class Gathering:
+    """A round that is not sealed yet."""
+
+    contributions: dict[int, Contribution] = field(default_factory=dict)
+    asked: Round | None = None
+    closed: tuple[int, ...] | None = None
+    """Who counts, if a `close` says so."""
+    first: dict[str, int] = field(default_factory=dict)
+    """The offset of its first record in each log."""
+    last: dict[str, int] = field(default_factory=dict)
+
+
+class Shuffle:
+    """The stage of one reports partition."""
+
+    large = False
+
+    def __init__(self, plan: Plan, key: Key, partition: int) -> None:
+        self._plan, self._key, self._q = plan, key, partition
+        self._open: dict[str, Gathering] = {}
+        self._sealed: dict[str, dict[str, int]] = {}  # rounds that may be met again, and where they were met last
+        self._missing: dict[str, list[int]] = {}  # of these, who was closed out and may still come
+        self._out: list[Out] = []
+        self._urgent = False
+        self.counts: Counter[str] = Counter()
+        """Sub-batches sealed | too_small | deadline."""
+
+    def fold(self, record: Record) -> None:
+        """A block or `done` from reports, or a record of `rounds`."""
+        found = decode_record(record.value)
+        match found:
+            case ReportBlock():
+                digest = found.round.hex()
+            case Round():
+                digest = found.digest.hex()
+            case Done() | GiveUp() | Close():
+                digest = found.round
+            case _:
+                return
+        if digest in self._sealed:
+            self._after(digest, record, found)
+            return
+        if digest not in self._open and isinstance(found, GiveUp | Close):
+            return  # its round stands before it in this log, so it has been sealed and forgotten
+        gathering = self._open.setdefault(digest, Gathering())
+        gathering.first.setdefault(record.log.topic, record.offset)
+        gathering.last[record.log.topic] = record.offset
+        match found:
+            case ReportBlock():
+                gathering.contributions.setdefault(found.contributor, Contribution()).reports.append(found.reports)
+            case Done():
+                gathering.contributions.setdefault(found.contributor, Contribution()).done = found
+            case Round():
+                gathering.asked = found
+            case GiveUp() if self._q == 0:
+                here = tuple(sorted(c for c, sent in gathering.contributions.items() if sent.done is not None))
+                self._out.append(Out(Log("rounds", 0), encode(Close(round=digest, contributors=here))))
+                self._urgent = True
+            case Close() if gathering.closed is None:  # the first one in the log holds
+                gathering.closed = found.contributors
+        self._try_to_seal(digest, gathering)
+
+    def ready(self, log: Log) -> bool:
+        """Always: what comes too early waits here."""
+        return True
+
+    def drain(self) -> Outbox:
+        """Sealed sub-batches, decisive; and the answer to a `give_up`."""
+        out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
+        return Outbox(out, urgent)
+
+    def _after(self, digest: str, record: Record, found: object) -> None:
+        """A record of a round that is sealed: it changes nothing but how long the round is remembered."""
+        self._sealed[digest][record.log.topic] = record.offset
+        late = self._missing.get(digest, [])
+        if isinstance(found, Done) and found.contributor in late:
+            late.remove(found.contributor)
+            if not late:
+                del self._missing[digest]
+
+    def _try_to_seal(self, digest: str, gathering: Gathering) -> None:
+        asked = gathering.asked
+        if asked is None:
+            return
+        named = range(asked.contributors) if gathering.closed is None else gathering.closed
+        sent = [gathering.contributions.get(contributor) for contributor in named]
+        if any(one is None or one.done is None for one in sent):
+            return
+        del self._open[digest]
+        missing = sorted(set(range(asked.contributors)) - set(named))
+        late = [c for c in missing if (one := gathering.contributions.get(c)) is None or one.done is None]
+        self._sealed[digest] = gathering.last
+        if late:
+            self._missing[digest] = late
+        self._seal(asked, [one for one in sent if one is not None], tuple(missing))
+
+    def _seal(self, asked: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
+        """1. Count. 2. Decide by the round's total. 3. Permute. 4. Blocks, then the seal that counts them."""
+        width = mechanism(asked.mechanism).wire_size
+        total = here = 0
+        fitting: list[np.ndarray] = []
+        for one in sent:
+            assert one.done is not None  # noqa: S101 - what `_try_to_seal` made sure of
+            came = sum(len(reports) for reports in one.reports)
+            if came != one.done.sent:
+                raise StageError(
+                    f"shuffle {self._q}: contributor {one.done.contributor} sent {one.done.sent}, {came} came"
+                )
+            total, here = total + one.done.total, here + came
+            fitting += [reports for reports in one.reports if reports.shape[1] == width]
+        reports = np.concatenate(fitting) if fitting else np.zeros((0, width), np.uint8)
+        malformed = here - len(reports)
+        undersized = 0
+        if total < self._plan.min_batch:
+            undersized, reports = len(reports), reports[:0]
+        self.counts["too_small" if total < self._plan.min_batch else "deadline" if missing else "sealed"] += 1
+        order = permutation(self._key, contexts(np.arange(len(reports)), self._q), round=asked.digest)
+        blocks = list(encode_batch(asked.digest, self._q, reports[order])) if len(reports) else []
+        seal = Seal(
+            round=asked.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
+            rejected=Rejected(malformed=malformed, wrong_round=0, undersized=undersized),
+            blocks=len(blocks), descriptor=asked,
+        )  # fmt: skip
+        log = Log("batches", batch_partition(asked.stream, self._q, self._plan.targets))
+        self._out += [Out(log, block) for block in blocks]
+        self._out.append(Out(log, encode(seal)))
+        self._urgent = True
+
+    # ---- state: the logs from the first record of any open round, and which rounds after that are sealed ----
+
+    def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
+        """From the first record of a round that is not sealed."""
+        starts = {
+            log: min([mark, *(one.first[log.topic] for one in self._open.values() if log.topic in one.first)])
+            for log, mark in marks.items()
+        }
+        by_topic = {log.topic: start for log, start in starts.items()}
+        self._sealed = {
+            digest: last
+            for digest, last in self._sealed.items()
+            if digest in self._missing or any(offset >= by_topic.get(topic, 0) for topic, offset in last.items())
+        }
+        return starts
+
+    def small(self) -> bytes:
+        """Rounds that a replay would meet again although they are sealed."""
+        return orjson.dumps({"sealed": self._sealed, "missing": self._missing}, option=orjson.OPT_SORT_KEYS)
+
+    def snapshot(self) -> Iterable[bytes]:
+        """None: the logs hold everything."""
+        return ()
+
+    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+        """Know which rounds are sealed; the others come from the logs."""
+        kept = orjson.loads(small)
+        self._sealed, self._missing = kept["sealed"], kept["missing"]

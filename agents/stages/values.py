@@ -1,0 +1,127 @@
+"""What each user of one stream says in each period: the event that counts, the value that is carried, or none.
+
+Contract: of several events in a period the last (or first) counts by (time, code), never by arrival, so that
+reordering within a period changes nothing.  A value stands for later periods while carry allows it.  Closing a period
+freezes its values until it is settled.  Vectorized over users; memory is a few bytes a user for each open and frozen
+period.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.config.plan import StreamPlan
+
+Ints = NDArray[np.int64]
+_LAST, _FIRST = -1, np.iinfo(np.int64).max  # "no event yet", below or above every key
+
+
+@dataclass(frozen=True, eq=False)
+class Frozen:
+    """A closed period's population and what each of them says."""
+
+    values: NDArray[np.int32]
+    """int32[users known when it closed]"""
+    members: NDArray[np.bool_]
+    """Who of them is asked about this period."""
+
+
+class Values:
+    """The values of one stream's users, by row."""
+
+    def __init__(self, plan: StreamPlan) -> None:
+        self._every, self._carry = plan.every_ms, plan.carry_ms
+        self._none = plan.d - 1 if plan.says_none else None
+        self._last = plan.several == "last"
+        self._joined = 0  # users known when the newest period closed: they are the population of the next one
+        self._open: dict[
+            int, Ints
+        ] = {}  # per period, per row: (milliseconds into the period << 32 | code) of the event
+        self._time = np.zeros(0, np.int64)  # of each row's newest value, where values are carried,
+        self._code = np.zeros(0, np.int32)  # and the value itself, -1 before the first
+        self.frozen: dict[int, Frozen] = {}
+
+    def take(self, rows: Ints, times: Ints, codes: NDArray[np.uint32]) -> None:
+        """Events of open periods, with their users' rows."""
+        if not len(rows):
+            return
+        periods = times // self._every
+        first = int(periods[0])
+        if (periods == first).all():
+            self._take(first, rows, times, codes)
+            return
+        for t in np.unique(periods).tolist():
+            mine = periods == t
+            self._take(t, rows[mine], times[mine], codes[mine])
+
+    def close(self, t: int, users: int) -> Frozen:
+        """Freeze period t, now that `users` rows are known."""
+        keys = self._room(t, users)[:users]
+        del self._open[t]
+        spoken = keys != (_LAST if self._last else _FIRST)
+        codes = (keys & 0xFFFFFFFF).astype(np.int32)
+        if self._carry == 0:
+            values = np.where(spoken, codes, np.int32(self._none or 0)).astype(np.int32)
+            members = np.arange(users) < self._joined
+        else:
+            self._grow(users)
+            self._time[:users][spoken] = t * self._every + (keys[spoken] >> 32)
+            self._code[:users][spoken] = codes[spoken]
+            standing = self._code[:users] >= 0
+            if self._carry is None:  # users join with their first event, and their value stands for ever
+                values, members = self._code[:users].copy(), standing
+            else:
+                standing &= t * self._every - self._time[:users] <= self._carry
+                values = np.where(standing, self._code[:users], np.int32(self._none or 0)).astype(np.int32)
+                members = np.arange(users) < self._joined
+        self._joined = users
+        self.frozen[t] = Frozen(values, members)
+        return self.frozen[t]
+
+    def settle(self, t: int) -> None:
+        """Forget the frozen values up to period t."""
+        for old in [old for old in self.frozen if old <= t]:
+            del self.frozen[old]
+
+    def arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The whole state: facts and arrays."""
+        arrays: dict[str, NDArray[Any]] = {"time": self._time, "code": self._code}
+        arrays |= {f"open/{t}": keys for t, keys in self._open.items()}
+        for t, frozen in self.frozen.items():
+            arrays |= {f"frozen/{t}/values": frozen.values, f"frozen/{t}/members": frozen.members}
+        return {"joined": self._joined}, arrays
+
+    def load(self, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over a state."""
+        self._joined = facts["joined"]
+        self._time, self._code = arrays["time"].copy(), arrays["code"].copy()
+        self._open = {int(name[5:]): a.copy() for name, a in arrays.items() if name.startswith("open/")}
+        periods = [int(name.split("/")[1]) for name in arrays if name.startswith("frozen/") and name.endswith("values")]
+        self.frozen = {t: Frozen(arrays[f"frozen/{t}/values"], arrays[f"frozen/{t}/members"]) for t in periods}
+
+    def _take(self, t: int, rows: Ints, times: Ints, codes: NDArray[np.uint32]) -> None:
+        keys = ((times - t * self._every) << 32) | codes
+        held = self._room(t, int(rows.max()) + 1)
+        (np.maximum if self._last else np.minimum).at(held, rows, keys)
+
+    def _room(self, t: int, users: int) -> Ints:
+        """The keys of an open period, for so many rows at least."""
+        held = self._open.get(t)
+        if held is None or len(held) < users:
+            wider = np.full(
+                max(users, len(held) * 3 // 2 if held is not None else 0), _LAST if self._last else _FIRST, np.int64
+            )
+            if held is not None:
+                wider[: len(held)] = held
+            self._open[t] = held = wider
+        return held
+
+    def _grow(self, users: int) -> None:
+        if users > len(self._time):
+            more = max(users, len(self._time) * 3 // 2) - len(self._time)
+            self._time = np.concatenate((self._time, np.zeros(more, np.int64)))
+            self._code = np.concatenate((self._code, np.full(more, -1, np.int32)))
