@@ -1,0 +1,218 @@
+"""From murmurate.toml and the environment to a checked Deployment, or to one line a mistake: key, found, allowed.
+
+Contract: MURMURATE__TABLE__KEY overrides a key of the file (lists and tables as JSON); a mistake never shows what
+stands under `secrets` or a password.  Not here: what is allowed (settings.py, streams.py), the secrets (secrets.py).
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, get_args, get_origin
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
+
+from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
+from murmurate.config.kinds import Kind, seen
+from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
+
+FILE: Final = "murmurate.toml"
+"""Where a deployment is described unless another file is named."""
+PREFIX: Final = "MURMURATE__"
+ENVIRONMENT: Final = "environment"
+_TABLES: Final = frozenset({"model_type", "model_attributes_type", "dict_type"})
+_A_FILE: Final = "a file that `murmurate init` writes"
+
+Steps = tuple[str, ...]
+
+
+def load(path: Path | str = FILE, environ: Mapping[str, str] | None = None) -> Deployment:
+    """The deployment that a file and the environment describe.
+
+    The file may be absent where the environment names the deployment.
+    """
+    path = Path(path)
+    environment = os.environ if environ is None else environ
+    overrides = _Overrides(environment)
+    if not path.exists() and "name" in overrides.values:
+        return _built({}, overrides, str(path))
+    if not path.is_file():
+        found = "something that is no file" if path.exists() else "no such file"
+        raise ConfigError([Mistake("", found, _A_FILE, where=str(path))])
+    try:
+        return _built(path, overrides, str(path))
+    except tomllib.TOMLDecodeError as error:
+        found = f"no TOML ({str(error).rstrip('.')})"
+    except UnicodeDecodeError as error:
+        found = f"bytes that are not UTF-8 (byte {error.start})"
+    except OSError as error:
+        found = f"a file that cannot be read ({error.strerror})"
+    raise ConfigError([Mistake("", found, "TOML in UTF-8", where=str(path))])
+
+
+def build(values: Mapping[str, Any], where: str = "deployment") -> Deployment:
+    """The deployment that these values describe, spelled as in the file: for embedded runs and tests."""
+    return _built(dict(values), _Overrides({}), where)
+
+
+class _Overrides:
+    """What the environment says, as a nested table, and which keys it says it about."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.values: dict[str, Any] = {}
+        self.paths: set[Steps] = set()
+        mistakes = []
+        for variable in sorted(environ):  # a table before the keys inside it
+            if not variable.startswith(PREFIX):
+                continue
+            steps = tuple(variable.removeprefix(PREFIX).lower().split("__"))
+            try:
+                self._put(steps, _value(environ[variable]))
+            except ValueError as error:
+                mistakes.append(Mistake(variable, str(error), "a text, or JSON for a list or a table", ENVIRONMENT))
+        if mistakes:
+            raise ConfigError(mistakes)
+
+    def _put(self, steps: Steps, value: Any) -> None:
+        table = self.values
+        for step in steps[:-1]:
+            table = table.setdefault(step, {})
+            if not isinstance(table, dict):
+                raise ValueError("a key inside another variable's value")
+        table[steps[-1]] = value
+        self.paths.add(steps)
+
+    def where(self, steps: Steps, otherwise: str) -> str:
+        """Whether a key came from the environment."""
+        return ENVIRONMENT if any(steps[: len(path)] == path for path in self.paths) else otherwise
+
+
+def _value(text: str) -> Any:
+    """A table or a list from its JSON; anything else stays a text, which every kind of value can read."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        raise ValueError("brackets that are no JSON") from None
+
+
+def _built(file: Path | dict[str, Any], overrides: _Overrides, where: str) -> Deployment:
+    class Sourced(Deployment):
+        """A Deployment from these two sources."""
+
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **others: Any
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            """The environment before the file."""
+            below = TomlConfigSettingsSource(settings_cls, file) if isinstance(file, Path) else init_settings
+            return _Environment(settings_cls, overrides.values), below
+
+    try:
+        return Sourced(**({} if isinstance(file, Path) else file))
+    except ValidationError as error:
+        raise ConfigError(_mistakes(error, overrides, where)) from None
+
+
+class _Environment(PydanticBaseSettingsSource):
+    """The overrides as a source of settings; unknown keys are kept, so that they are refused."""
+
+    def __init__(self, settings_cls: type[BaseSettings], values: dict[str, Any]) -> None:
+        super().__init__(settings_cls)
+        self._values = values
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return self._values.get(field.alias or field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return self._values
+
+
+def _mistakes(error: ValidationError, overrides: _Overrides, where: str) -> list[Mistake]:
+    """Pydantic's errors as lines, in its order; each line once."""
+    found: list[Mistake] = []
+    for detail in error.errors(include_url=False):
+        # "[key]" marks an error about a table's name
+        steps = tuple(str(step) for step in detail["loc"] if step != "[key]")
+        hidden = "secrets" in steps or "password" in steps
+        kind, value, ctx = detail["type"], detail["input"], detail.get("ctx", {})
+        cause = ctx.get("error")
+        if isinstance(cause, NotAllowedError):
+            lines = list(cause.mistakes)
+        elif kind == "extra_forbidden":
+            lines = [Mistake("", "an unknown key", ", ".join(_keys(steps[:-1])))]
+        elif kind == "missing":
+            lines = [Mistake("", "nothing", _allowed(steps))]
+        elif kind in _TABLES:
+            lines = [Mistake("", _sort(value), _table(steps))]
+        elif kind == "literal_error":
+            lines = [Mistake("", seen(value), _allowed(steps))]
+        else:
+            lines = [Mistake("", seen(value), detail["msg"])]
+        for line in lines:
+            place = (*steps, *(line.key.split(".") if line.key else ()))
+            shown = Mistake(line.key, "(hidden)" if hidden and not _harmless(line) else line.found, line.allowed)
+            found.append(shown.below(*steps, where=overrides.where(place, where)))
+    return list(dict.fromkeys(found))
+
+
+def _harmless(line: Mistake) -> bool:
+    """Whether what was found is said in words of our own."""
+    return line.found in ("an unknown key", "nothing", "neither file nor env", "both file and env")
+
+
+def _sort(value: object) -> str:
+    """What stands where a table should be, without saying it: it might be a secret."""
+    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a single value"
+
+
+def _keys(steps: Steps) -> list[str]:
+    model = _model(steps)
+    return [field.alias or name for name, field in model.model_fields.items()] if model else ["none"]
+
+
+def _allowed(steps: Steps) -> str:
+    """What is allowed for a key, from the class that describes it."""
+    model = _model(steps[:-1])
+    fields = {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
+    field = fields.get(steps[-1])
+    if field is None:
+        return _table(steps)
+    kind = next((item for item in field.metadata if isinstance(item, Kind)), None)
+    if kind is not None:
+        return kind.allowed
+    choices = next((get_args(part) for part in _parts(field.annotation) if get_origin(part) is Literal), None)
+    return ", ".join(map(str, choices)) if choices else _table(steps)
+
+
+def _table(steps: Steps) -> str:
+    return FILE_OR_ENV if _model(steps) is Secret else "a table"
+
+
+def _model(steps: Steps) -> type[BaseModel] | None:
+    """The class that describes a table of the file."""
+    model: type[BaseModel] | None = Deployment
+    inside_table_of_tables = False
+    for step in steps:
+        if inside_table_of_tables:  # the step is a stream's own name
+            inside_table_of_tables = False
+            continue
+        field = model.model_fields.get(step) if model else None
+        parts = _parts(field.annotation) if field else []
+        inside_table_of_tables = field is not None and get_origin(field.annotation) is dict
+        model = next((part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)), None)
+    return model
+
+
+def _parts(annotation: Any) -> list[Any]:
+    """Everything an annotation is made of, itself first."""
+    parts, inner = [annotation], get_args(annotation) if get_origin(annotation) is not Literal else ()
+    for part in inner:
+        parts += _parts(part)
+    return parts

@@ -1,0 +1,226 @@
+"""The deployment file as a class: one promise to users, who they are, time, Kafka, secrets, and the streams.
+
+Contract: a Deployment that is built can be planned: what its keys owe each other was checked, and every mistake was
+named.  Unknown keys are refused, nothing can change afterwards.  Not here: reading files and the environment
+(loader.py), one stream by itself (streams.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from murmurate.config.errors import Mistake, NotAllowedError
+from murmurate.config.kinds import Number, Text, Texts, Whole, written
+from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
+from murmurate.config.streams import METHODS, AnyStream, Frequency, Table
+from murmurate.randomizers.terms import MAX_SLOTS
+from murmurate.randomizers.thresholds import MICRO, micro_nats
+from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
+
+ADDRESS: Final = Text(r"^[A-Za-z0-9._:\[\]-]+:[0-9]{1,5}$", 'a host and a port, such as "localhost:9092"')
+WORD: Final = Text(r"^.{1,1024}$", "a text")
+NAME: Final = Text(NAME_PATTERN, "1 to 32 of a-z, 0-9, dash, a letter first")
+STREAM_NAME: Final = Text(STREAM_PATTERN, "1 to 32 of a-z, 0-9, dash, underscore, a letter first")
+
+FILE_OR_ENV: Final = '{ file = "PATH" } or { env = "VARIABLE" }'
+"""The forms of a place for a secret."""
+
+SecretName = Literal["pepper", "randomness", "slots", "split", "state", "shuffle"]
+
+
+class Privacy(Table):
+    """The promise to one user, over all streams together."""
+
+    epsilon: Annotated[float, Epsilon()]
+    """What anyone can learn about one user in one window, in nats."""
+    window: Annotated[Window, WindowKind()]
+    """Any stretch of this length; or { periods = 20 }: the papers' w, exactly."""
+    split: Literal["users", "budget"] = "users"
+    """A user serves one stream with the whole epsilon, or all of them with a part of it each."""
+    delta: Annotated[float, Number(0, 1e-3, with_low=False)] = 1e-8
+    """For the (epsilon, delta) after shuffling, stated in each release."""
+    min_batch: Annotated[int, Whole(2, 1_000_000_000)] = 1000
+    """Fewer reports than this: nothing is released."""
+    assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
+    """The part of the reports that may come from colluders."""
+
+    @property
+    def epsilon_micro(self) -> int:
+        """Epsilon in micro-nats, never more than was said."""
+        return micro_nats(self.epsilon)
+
+
+class Population(Table):
+    """Who is asked."""
+
+    partitions: Annotated[int, Whole(1, 1024)] = 8
+    """Raw partitions, for life: moving a user would forget what was spent."""
+    enrol: Literal["seen", "explicit"] = "seen"
+    """Whoever ever sent an event, from the next period on; or only enrolled users."""
+    forget_after: Annotated[int, Duration("1s", "4000d")] = written("7d")
+    """A silent user leaves after this: at least one window, so that nothing spent is forgotten."""
+
+
+class Time(Table):
+    """How long one waits, and for whose clock."""
+
+    lateness: Annotated[int, Duration("0s", "24d")] = written("10s")
+    """A period closes this long after its end."""
+    clock: Literal["wall", "feed"] = "wall"
+    """The door's clock, or that of `murmurate feed`, for recordings."""
+    future: Annotated[int, Duration("0s", "24d")] = written("5m")
+    """An event further ahead of the clock than this is refused."""
+    patience: Annotated[int, Duration("1ms", "1d")] = written("30s")
+    """A round's missing contributors are closed out after this."""
+
+
+class Secret(Table):
+    """Where a secret is kept: a file or an environment variable, never the deployment file itself."""
+
+    file: Annotated[str, WORD] | None = Field(default=None, repr=False)
+    """A file with the secret."""
+    env: Annotated[str, WORD] | None = Field(default=None, repr=False)
+    """An environment variable with the secret."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.file is None) == (self.env is None):
+            found = "neither file nor env" if self.file is None else "both file and env"
+            raise NotAllowedError(Mistake("", found, FILE_OR_ENV))
+        return self
+
+
+class Kafka(Table):
+    """How the brokers are reached."""
+
+    brokers: Annotated[tuple[str, ...], Texts(ADDRESS, 1, 100)] = ("localhost:9092",)
+    """Where to begin."""
+    replication: Annotated[int, Whole(1, 100)] = 1
+    """Copies of each record; 1 on a laptop."""
+    targets: Annotated[int | None, Whole(1, 1024)] = None
+    """Partitions of reports and of batches, over which reports scatter; left out: partitions, at most 8."""
+    security: Literal["plaintext", "ssl", "sasl_ssl"] = "plaintext"
+    """What protects the connection."""
+    username: Annotated[str, WORD] | None = None
+    """For sasl_ssl."""
+    password: Secret | None = None
+    """For sasl_ssl."""
+    ca_file: Path | None = None
+    """Who signed the brokers' certificates."""
+
+    @model_validator(mode="after")
+    def _someone_logs_in(self) -> Self:
+        absent = [key for key in ("username", "password") if getattr(self, key) is None]
+        if self.security == "sasl_ssl" and absent:
+            forms = {"username": "a text with sasl_ssl", "password": f"{FILE_OR_ENV} with sasl_ssl"}
+            raise NotAllowedError(*(Mistake(key, "nothing", forms[key]) for key in absent))
+        return self
+
+
+class Secrets(Table):
+    """Where each secret is kept; only fingerprints are ever printed."""
+
+    pepper: Secret | None = None
+    """Edge: user to pseudonym."""
+    randomness: Secret | None = None
+    """Edge: the chance in every report, as sensitive as the raw data."""
+    slots: Secret | None = None
+    """Edge: pseudonym to slot, frozen for life."""
+    split: Secret | None = None
+    """Edge: pseudonym to stream, frozen for life."""
+    state: Secret | None = None
+    """Edge: seals the state that holds everybody's current value."""
+    shuffle: Secret | None = None
+    """Mixing: the order of reports."""
+
+
+class Web(Table):
+    """The page and its endpoints."""
+
+    listen: Annotated[str, ADDRESS] = "127.0.0.1:8000"
+    """Where it listens."""
+
+
+class Deployment(BaseSettings):
+    """One deployment: a murmurate.toml, each key of which MURMURATE__TABLE__KEY in the environment overrides."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True, populate_by_name=False
+    )
+
+    schema_: Annotated[Literal[1], Field(alias="schema")] = 1
+    """Version of this file's form."""
+    name: Annotated[str, NAME]
+    """Prefix of every topic, group, transactional id and metric label."""
+    privacy: Privacy
+    population: Population = Population()
+    time: Time = Time()
+    kafka: Kafka = Kafka()
+    secrets: Secrets = Secrets()
+    web: Web = Web()
+    streams: dict[Annotated[str, STREAM_NAME], AnyStream]
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What is handed in and nothing else: loader.py adds the file and the environment."""
+        return (init_settings,)
+
+    def w(self, stream: Frequency) -> int:
+        """The periods that one window can touch.
+
+        A window may begin inside a period, hence + 1; a carried value speaks longer than its event (DESIGN rule 3).
+        """
+        window = self.privacy.window
+        if window.periods is not None or window.ms is None:
+            return window.periods or 1
+        return -(-(window.ms + (stream.missing.carry_ms or 0)) // stream.every) + 1
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        mistakes = (*self._mistakes(), *(mistake for name in self.streams for mistake in self._stream_mistakes(name)))
+        if mistakes:
+            raise NotAllowedError(*mistakes)
+        return self
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        if not self.streams:
+            yield Mistake("streams", "none", "one or more tables [streams.NAME]")
+        if sum(stream.share_micro for stream in self.streams.values()) > MICRO:
+            shares = ", ".join(f"{name} {stream.share:g}" for name, stream in sorted(self.streams.items()))
+            yield Mistake("streams.*.share", shares, "at most 1 together")
+        window = self.privacy.window
+        needed = window.ms or max((stream.every * self.w(stream) for stream in self.streams.values()), default=0)
+        if self.population.forget_after < needed:
+            found, least = shortest(self.population.forget_after), shortest(needed)
+            yield Mistake("population.forget_after", f"{found!r}", f'"{least}" or more, the window')
+
+    def _stream_mistakes(self, name: str) -> Iterator[Mistake]:
+        stream, key = self.streams[name], f"streams.{name}"
+        w = self.w(stream)
+        if w > MAX_W:
+            yield Mistake(f"{key}.every", f"{w} periods in one window", f"at most {MAX_W} periods in one window")
+        elif stream.slots is not None and (stream.slots % (2 * w) or not 2 * w <= stream.slots <= MAX_SLOTS):
+            most = MAX_SLOTS - MAX_SLOTS % (2 * w)
+            yield Mistake(f"{key}.slots", f"{stream.slots}", f"a multiple of 2 w = {2 * w}, up to {most}")
+        limit = self.privacy.epsilon_micro
+        if self.privacy.split == "budget":
+            limit = limit * stream.share_micro // MICRO
+        answers = w if METHODS[stream.method.name].division == "budget" else 1
+        if limit // answers < 1:
+            found = f"{self.privacy.epsilon:g}, {limit} micro-nats for {answers} answers of stream {name!r}"
+            yield Mistake("privacy.epsilon", found, "at least one micro-nat an answer")
+        ours = {f"{self.name}.{topic}" for topic in TOPICS if topic != "events"}
+        if stream.source is not None and stream.source.topic in ours:
+            yield Mistake(f"{key}.source.topic", repr(stream.source.topic), "a topic that is not Murmurate's own")

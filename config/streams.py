@@ -1,0 +1,200 @@
+"""The [streams.NAME] tables: what is measured, when, from which events, and by which method and mechanism.
+
+Contract: a stream that is built makes sense by itself; `METHODS` is the one list of methods a file may name.  Not
+here: what streams share (settings.py), what a method does (aggregators/methods).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+
+from murmurate.config.errors import Mistake, NotAllowedError
+from murmurate.config.kinds import Flag, Kind, Text, Texts, Whole, seen, written
+from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
+from murmurate.randomizers.registry import MECHANISMS
+from murmurate.randomizers.terms import MAX_SLOTS, Division
+from murmurate.topics.release import MAX_NAMES
+
+AUTO: Final = "auto"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a method spends the promise, as far as the file's checks need to know."""
+
+    division: Division
+    """budget: everybody answers each period with a part of epsilon; population: a part of the users with all of it."""
+    parts: Callable[[int], int]
+    """From w to the number of parts into which the users fall; the smallest round asks one of them."""
+    options: tuple[str, ...] = ()
+    """Which of [streams.NAME.method]'s keys it takes."""
+
+
+METHODS: Final[Mapping[str, Schedule]] = MappingProxyType(
+    {
+        "lbu": Schedule("budget", lambda w: 1),
+        "lpu": Schedule("population", lambda w: w),
+        "lpa": Schedule("population", lambda w: 2 * w, ("variance",)),
+    }
+)
+"""Every method by name. Sources: LDP-IDS, sections 5 and 6; spec/streams.md 2.1."""
+
+
+class Table(BaseModel):
+    """A table of the deployment file: frozen, and with no key that is not described."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True, populate_by_name=False
+    )
+
+
+class OneOf(Kind):
+    """One word of a list that is known when the file is read."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    @property
+    def allowed(self) -> str:
+        """All of them."""
+        return ", ".join(self.words)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """An enumeration."""
+        return {"enum": list(self.words)}
+
+    def read(self, found: Any) -> str:
+        """The word."""
+        if found not in self.words:
+            raise ValueError
+        return str(found)
+
+
+POINTER: Final = Text(r"^(/([^~/]|~[01])*)+$", 'a JSON pointer such as "/session/user_id"')
+TOPIC: Final = Text(r"^[A-Za-z0-9._-]{1,249}$", "a topic: 1 to 249 letters, digits, dots, dashes, underscores")
+VALUE: Final = Text(r"^[^\u0000-\u001f\u007f]{1,256}$", "a text of 1 to 256 printable characters")
+
+
+class Source(Table):
+    """Where a stream's events are found: any JSON topic of yours."""
+
+    topic: Annotated[str, TOPIC]
+    """The topic."""
+    user: Annotated[str, POINTER] = "/user"
+    """Who, a text or a whole number."""
+    time: Annotated[str, POINTER] | None = None
+    """When: RFC 3339 or epoch milliseconds. Left out: the record's own timestamp."""
+    value: Annotated[str, POINTER] = "/value"
+    """What."""
+
+
+class Method(Table):
+    """Who is asked when, and what is released."""
+
+    name: Annotated[str, OneOf(*METHODS)]
+    """lbu, lpu: the same each period; lpa: more where the data change."""
+    variance: Literal["sampling", "paper"] | None = None
+    """For lpa: with the sampling of users (default), or as the paper has it."""
+
+    @model_validator(mode="after")
+    def _only_its_own(self) -> Self:
+        if self.variance is not None and "variance" not in METHODS[self.name].options:
+            takers = ", ".join(name for name, schedule in METHODS.items() if "variance" in schedule.options)
+            raise NotAllowedError(Mistake("variance", seen(self.variance), f"only with {takers}"))
+        return self
+
+    def described(self) -> dict[str, str]:
+        """Name and options as a release shows them, defaults written out."""
+        options = {"variance": self.variance or "sampling"} if "variance" in METHODS[self.name].options else {}
+        return {"name": self.name, **options}
+
+
+def _by_name(found: Any) -> Any:
+    return {"name": found} if isinstance(found, str) else found
+
+
+class Stream(Table):
+    """What every stream says, whatever it measures."""
+
+    every: Annotated[int, Duration("1ms", "24d")]
+    """Length of a period; one release each."""
+    share: Annotated[float, Share()] = 1.0
+    """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
+    method: Annotated[Method, BeforeValidator(_by_name, json_schema_input_type=str | Method)] = Method(name="lpa")
+    """A method's name, or a table with a name and options."""
+    mechanism: Annotated[str, OneOf(AUTO, *sorted(MECHANISMS))] = AUTO
+    """"auto": the one with the smallest exact variance."""
+    several: Literal["last", "first"] = "last"
+    """Which of several events of one user in a period counts, by (time, value), never by arrival."""
+    missing: Annotated[Missing, MissingKind()] = written("none")
+    """What a user without an event says: "none", or the last value for as long as { carry = "15m" } or "always"."""
+    slots: Annotated[int, Whole(2, MAX_SLOTS)] | None = None
+    """S: users are addressed by a keyed hash mod S, frozen for life: a multiple of 2 w up to 65 536."""
+    source: Source | None = None
+    """Where its events come from; left out: {name}.events, told apart by their "stream"."""
+
+    @property
+    def share_micro(self) -> int:
+        """Its share in millionths."""
+        return millionths(self.share)
+
+
+class Frequency(Stream):
+    """How many users say each of some declared values: a rolling histogram."""
+
+    measure: Literal["frequency"]
+    """What is measured."""
+    values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_NAMES)]
+    """The values, declared and never inferred from data."""
+    other: Annotated[bool, Flag()] = False
+    """Whether anything else counts as "other"; if not, such an event is refused and its user has no value."""
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What a release has besides the declared values."""
+        none = ("none",) if self.missing.carry_ms is not None else ()
+        return (*(("other",) if self.other else ()), *none)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        mistakes = tuple(self._mistakes())
+        if mistakes:
+            raise NotAllowedError(*mistakes)
+        return self
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        twice = sorted({value for value in self.values if self.values.count(value) > 1})
+        if twice:
+            yield Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
+        for name in self.added:
+            if name in self.values:
+                why = "other = true" if name == "other" else "missing"
+                yield Mistake("values", seen(name), f"other words: {why} adds this one")
+        d, most = len(self.values) + len(self.added), MAX_NAMES
+        if not 2 <= d <= most:
+            added = f" and {' and '.join(self.added)}" if self.added else ""
+            yield Mistake("values", f"{len(self.values)}{added}, {d} in all", f"2 to {most} in all")
+        carry = self.missing.carry_ms
+        if carry and carry % self.every:
+            yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
+
+
+MEASURES: Final[Mapping[str, type[Stream]]] = MappingProxyType({"frequency": Frequency})
+"""Every measure by name."""
+
+
+def _known(found: Any) -> Any:
+    """A stream of a known measure: of any other, no key is worth a word."""
+    if isinstance(found, Mapping) and found.get("measure") not in MEASURES:
+        raise NotAllowedError(Mistake("measure", seen(found.get("measure")), ", ".join(MEASURES)))
+    return found
+
+
+# With a second measure: Annotated[Frequency | Mean, Field(discriminator="measure"), BeforeValidator(_known)]
+AnyStream = Annotated[Frequency, BeforeValidator(_known)]
