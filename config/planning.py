@@ -1,0 +1,130 @@
+"""From a checked Deployment to the Plan that stages consume: w, slots, limits, and a digest of what releases mean.
+
+Contract: two deployments that promise the same give equal plans; a stream's `config` changes with anything that
+changes what its releases mean.  Not in it, since it changes how releases come and not what they say: Kafka, secrets,
+the page, partitions, lateness, future, patience, min_batch, delta, assumed_corrupt.  Not here: words (explain.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+import orjson
+
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.settings import Deployment
+from murmurate.config.streams import METHODS, Frequency
+from murmurate.randomizers.terms import MAX_SLOTS
+from murmurate.randomizers.thresholds import MICRO
+from murmurate.topics.events import Categories, Fields
+
+MOST_TARGETS: Final = 8
+"""Reports partitions where the file does not say: batches stay large, and a mixing zone has no more instances."""
+FEWEST_SLOTS: Final = 4096
+DIGEST_DIGITS: Final = 16
+
+
+def plan(deployment: Deployment) -> Plan:
+    """What the stages need to know. Streams stand in the order of their names."""
+    privacy, population, time = deployment.privacy, deployment.population, deployment.time
+    made = Plan(
+        name=deployment.name,
+        epsilon_micro=privacy.epsilon_micro,
+        split=privacy.split,
+        window_ms=privacy.window.ms,
+        delta=privacy.delta,
+        min_batch=privacy.min_batch,
+        assumed_corrupt=privacy.assumed_corrupt,
+        partitions=population.partitions,
+        targets=deployment.kafka.targets or min(population.partitions, MOST_TARGETS),
+        enrol=population.enrol,
+        forget_after_ms=population.forget_after,
+        lateness_ms=time.lateness,
+        future_ms=time.future,
+        patience_ms=time.patience,
+        streams=tuple(_stream(deployment, name) for name in sorted(deployment.streams)),
+    )
+    made.terms({})  # they cannot be built if they could spend more than epsilon
+    return made
+
+
+def default_slots(w: int) -> int:
+    """S: the smallest multiple of 2 w that is at least 32 w and at least 4 096, or the largest up to 65 536.
+
+    A multiple of 2 w, because a method's unit is S / 2w slots and a rest would never be asked. 32 w gives a unit of 16
+    slots (spec/streams.md, section 6); 4 096 keeps the sizes of units even where w is small. A bitmap of 65 536 slots
+    is the largest that a round carries.
+
+    >>> default_slots(61), default_slots(20), default_slots(5_000)
+    (4148, 4120, 60000)
+    """
+    step = 2 * w
+    return min(-(-max(32 * w, FEWEST_SLOTS) // step) * step, MAX_SLOTS // step * step)
+
+
+def answer_micro(made: Plan, name: str) -> int:
+    """What one answer of this stream spends, in micro-nats: all under population division; a w-th under lbu."""
+    stream = made.stream(name)
+    limit = made.epsilon_of(name)
+    return limit if stream.division == "population" else limit // stream.w
+
+
+def _stream(deployment: Deployment, name: str) -> StreamPlan:
+    stream = deployment.streams[name]
+    w = deployment.w(stream)
+    if stream.source is None:
+        topic, fields = f"{deployment.name}.events", Fields(stream="/stream")
+    else:
+        source = stream.source
+        topic, fields = source.topic, Fields(user=source.user, value=source.value, time=source.time)
+    slots = stream.slots or default_slots(w)
+    return StreamPlan(
+        name=name,
+        measure=stream.measure,
+        categories=Categories(stream.values, stream.other),
+        every_ms=stream.every,
+        w=w,
+        share_micro=stream.share_micro,
+        slots=slots,
+        method=stream.method.described(),
+        mechanism=stream.mechanism,
+        division=METHODS[stream.method.name].division,
+        several=stream.several,
+        carry_ms=stream.missing.carry_ms,
+        topic=topic,
+        fields=fields,
+        config=_digest(_meaning(deployment, name, stream, slots, topic, fields)),
+    )
+
+
+def _meaning(
+    deployment: Deployment, name: str, stream: Frequency, slots: int, topic: str, fields: Fields
+) -> dict[str, Any]:
+    """Everything that gives a stream's releases their meaning, in whole numbers and words, defaults written out."""
+    privacy, population = deployment.privacy, deployment.population
+    limit = privacy.epsilon_micro
+    return {
+        "schema": "murmurate/stream/1",
+        "name": name,
+        "measure": stream.measure,
+        "values": stream.values,
+        "other": stream.other,
+        "every_ms": stream.every,
+        "several": stream.several,
+        "carry_ms": stream.missing.carry_ms,
+        "source": {"topic": topic, "user": fields.user, "value": fields.value, "time": fields.time},
+        "population": {"enrol": population.enrol, "forget_after_ms": population.forget_after},
+        "epsilon_micro": limit if privacy.split == "users" else limit * stream.share_micro // MICRO,
+        "window": {"ms": privacy.window.ms, "w": deployment.w(stream)},
+        "split": privacy.split,
+        "share_micro": stream.share_micro,
+        "slots": slots,
+        "method": stream.method.described(),
+        "mechanism": stream.mechanism,
+    }
+
+
+def _digest(meaning: dict[str, Any]) -> str:
+    canonical = orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(canonical).hexdigest()[:DIGEST_DIGITS]
