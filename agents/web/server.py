@@ -1,0 +1,213 @@
+"""The page and the live stream of releases over HTTP, for reading only.
+
+Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
+page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
+resume after Last-Event-ID. A refusal is JSON with one line that says what is allowed. On a loopback address only
+requests to a local name are answered, so that no page from elsewhere reads a replay's truth by rebinding its name.
+Not here: metrics and readiness, and who may read (the address one listens on, or a proxy, decides).
+"""
+
+import ipaddress
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib import resources
+
+from aiohttp import web
+from aiohttp_sse import sse_response
+
+from murmurate.agents.web.errors import ListenError, QueryError
+from murmurate.agents.web.feed import KEEP, Feed, Follower
+
+HEARTBEAT_S = 15.0
+"""Below the 30 to 60 s after which proxies drop a silent connection."""
+RETRY_MS = 1000
+FILES = {
+    "index.html": "text/html",
+    "style.css": "text/css",
+    "chart.js": "text/javascript",
+    "panel.js": "text/javascript",
+    "app.js": "text/javascript",
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers. It stops when it is told to."""
+
+    url: str
+    """Where the page is."""
+    runner: web.AppRunner
+
+    async def stop(self) -> None:
+        """End every stream and close the port."""
+        await self.runner.cleanup()
+
+
+async def serve(feed: Feed, host: str = "127.0.0.1", port: int = 8000, *, heartbeat_s: float = HEARTBEAT_S) -> Running:
+    """A server for a feed's page; port 0 takes any free one. ListenError if the address cannot be had."""
+    app = Pages(feed, local=_is_local(host), heartbeat_s=heartbeat_s).app()
+    # A reader who leaves ends its handler at once; one who stays has a second to hear the end.
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except (OSError, OverflowError) as error:
+        await runner.cleanup()
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and (error.errno or 0) > 0 else str(error)
+        raise ListenError(
+            f"web: cannot listen on {host}:{port}: {reason.lower()}; allowed: a free port of this machine, 0 for any"
+        ) from None
+    bound = runner.addresses[0]
+    return Running(f"http://{_reachable(str(bound[0]))}:{bound[1]}", runner)
+
+
+class Pages:
+    """The routes over one feed."""
+
+    def __init__(self, feed: Feed, *, local: bool, heartbeat_s: float) -> None:
+        self._feed, self._local, self._heartbeat_s = feed, local, heartbeat_s
+        self._followers: set[Follower] = set()
+        static = resources.files("murmurate.agents.web") / "static"
+        self._files = {name: (static / name).read_text(encoding="utf-8") for name in FILES}
+
+    def app(self) -> web.Application:
+        """The aiohttp application."""
+        app = web.Application(middlewares=[self._refusals])
+        get = app.router.add_get
+        get("/", self._file, allow_head=False)
+        get("/{name:[a-z]+[.](?:css|js)}", self._file, allow_head=False)
+        get("/favicon.ico", self._nothing, allow_head=False)
+        get("/healthz", self._health, allow_head=False)
+        get("/v1/feed", self._frames, allow_head=False)
+        get("/v1/streams/{stream}/releases", self._releases, allow_head=False)
+        app.on_response_prepare.append(self._harden)
+        app.on_shutdown.append(self._close)
+        return app
+
+    async def _file(self, request: web.Request) -> web.Response:
+        name = request.match_info.get("name", "index.html")
+        if name not in FILES:
+            raise web.HTTPNotFound
+        return web.Response(text=self._files[name], content_type=FILES[name], charset="utf-8")
+
+    async def _nothing(self, request: web.Request) -> web.Response:
+        """No icon, and no complaint about it in the browser's console."""
+        return web.Response(status=204)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def _frames(self, request: web.Request) -> web.StreamResponse:
+        _query(request)
+        return await self._send(request, self._resumed(request) or 0, "")
+
+    async def _releases(self, request: web.Request) -> web.StreamResponse:
+        stream = request.match_info["stream"]
+        if not self._feed.started:
+            return _refusal(503, "no stream has begun yet; ask again in a second", retry=True)
+        if stream not in self._feed.streams:
+            known = list(self._feed.streams)
+            return _refusal(404, f"found no stream of that name; allowed: {', '.join(known)}", streams=known)
+        last = _query(request, "last").get("last")
+        after = self._resumed(request)
+        if after is None:
+            after = 0 if last is None else self._feed.before_last(stream, last)
+        return await self._send(request, after, stream)
+
+    async def _send(self, request: web.Request, after: int, stream: str) -> web.StreamResponse:
+        """Server-sent events until the run or the server ends."""
+        if self._feed.ended and after >= self._feed.last:
+            return web.Response(status=204)  # tells an EventSource that resumes that there is no more to come
+        follower = self._feed.follow(after, stream)
+        self._followers.add(follower)
+        try:
+            async with sse_response(request, sep="\n", ping_interval=self._heartbeat_s) as events:
+                await events.write(f"retry: {RETRY_MS}\n\n".encode())
+                async for frame in follower:
+                    data = (frame.body if stream else frame.json).decode()
+                    await events.send(data, id=f"{self._feed.run}-{frame.number}")
+        except ConnectionResetError:
+            pass  # the reader left
+        finally:
+            self._followers.discard(follower)
+        return events
+
+    def _resumed(self, request: web.Request) -> int | None:
+        """The frame after which a reader goes on: None for a new one, and for one of another run."""
+        run, _, number = request.headers.get("Last-Event-ID", "").partition("-")
+        if run != self._feed.run or not (number.isascii() and number.isdigit()) or len(number) > 18:
+            return None
+        return min(int(number), self._feed.last)
+
+    async def _close(self, app: web.Application) -> None:
+        for follower in tuple(self._followers):
+            follower.close()
+
+    async def _harden(self, request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(HEADERS)
+
+    @web.middleware
+    async def _refusals(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        if self._local and not _names_this_machine(request.host):
+            return _refusal(421, "found a request to another host; allowed: localhost or a loopback address")
+        try:
+            return await handler(request)
+        except QueryError as error:
+            return _refusal(400, str(error))
+        except web.HTTPMethodNotAllowed:
+            return _refusal(405, "found another method; allowed: GET")
+        except web.HTTPNotFound:
+            return _refusal(404, "found no such page; allowed: /, /v1/feed, /v1/streams/NAME/releases, /healthz")
+
+
+def _refusal(status: int, line: str, *, retry: bool = False, **more: object) -> web.Response:
+    headers = {"Allow": "GET"} if status == 405 else {"Retry-After": "1"} if retry else None
+    return web.json_response({"error": line, **more}, status=status, headers=headers)
+
+
+def _query(request: web.Request, *allowed: str) -> dict[str, int]:
+    """The numbers asked for, each at most once; QueryError for anything else."""
+    found: dict[str, int] = {}
+    for name, value in request.query.items():
+        if name not in allowed or name in found:
+            names = " or ".join(f"{name} once" for name in allowed) or "no query"
+            raise QueryError(f"query: found {name[:64]!r}; allowed: {names}")
+        if not (value.isascii() and value.isdigit() and len(value) <= len(str(KEEP)) and int(value) <= KEEP):
+            raise QueryError(f"query: {name}: found {value[:64]!r}; allowed: a whole number from 0 to {KEEP}")
+        found[name] = int(value)
+    return found
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether a Host header is a loopback address or localhost, with any port."""
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    return _is_local(name)
+
+
+def _reachable(host: str) -> str:
+    """The host to write in a link: a wildcard address is reached by the loopback one."""
+    address = ipaddress.ip_address(host)
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "[::1]"
+    return f"[{host}]" if address.version == 6 else host

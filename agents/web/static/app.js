@@ -1,0 +1,87 @@
+"use strict";
+/* The page: reads frames (server-sent events, or those inside a report.html), keeps a Panel for each stream and draws
+   at most once a screen refresh. */
+
+const $ = (id) => document.getElementById(id);
+const panels = new Map(), figures = new Map();
+let waiting = false, finished = false;
+
+function tile(name, text) {
+  if (!figures.has(name)) {
+    const pair = make("div"), value = make("dd");
+    pair.append(make("dt", name), value); $("figures").append(pair); figures.set(name, value);
+  }
+  if (figures.get(name).textContent !== text) figures.get(name).textContent = text;
+}
+
+const say = (text) => { if ($("status").textContent !== text) $("status").textContent = text; };
+
+function schedule() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame((now) => {
+    waiting = false;
+    for (const panel of panels.values()) panel.render(now);
+    if ([...panels.values()].some((panel) => panel.dirty && panel.plot.clientWidth)) schedule();
+  });
+}
+
+const TAKE = {
+  hello({ deployment, promise, streams, mode }) {
+    panels.clear(); figures.clear(); finished = false;   /* a hello is the start of a run, this one's or the next one's */
+    document.title = `${deployment}: Murmurate`; $("deployment").textContent = deployment;
+    $("mode").textContent = mode; $("mode").hidden = false;
+    $("promise").replaceChildren(...promise.map((sentence) => make("li", sentence)));
+    $("figures").replaceChildren();
+    tile("events", "0"); tile("events per second", "0"); tile("releases", "0");
+    for (const spec of streams) panels.set(spec.name, new Panel(spec));
+    $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
+    say(mode === "live" ? "Live" : "Running");
+  },
+  release({ release, truth }) { panels.get(release.stream)?.add(release, truth); },
+  progress({ events, events_per_second: speed, releases, of }) {
+    tile("events", short(events)); tile("events per second", short(speed));
+    tile("releases", of ? `${grouped(releases)} of ${grouped(of)}` : grouped(releases));
+  },
+  done({ summary: s }) {
+    finished = true;
+    tile("events", short(s.events)); tile("events per second", short(s.events_per_second)); tile("releases", grouped(s.releases));
+    tile("published", grouped(s.published)); tile("mean relative error", figure(s.mre)); tile("mean squared error", figure(s.mse));
+    tile("bits per user and period", figure(s.bits_per_user_per_period)); tile("over budget", grouped(s.over_budget));
+    for (const panel of panels.values()) { panel.rank(); panel.touch(); }
+    say(`Finished in ${figure(s.seconds)} s`);
+  },
+};
+
+function take(frame) {
+  TAKE[frame.type]?.(frame);
+  schedule();
+}
+
+function theme() {
+  const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const show = () => {
+    $("theme").textContent = dark() ? "Light colours" : "Dark colours";
+    for (const panel of panels.values()) panel.redraw();
+  };
+  const stored = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
+  if (stored === "dark" || stored === "light") document.documentElement.dataset.theme = stored;
+  $("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = dark() ? "light" : "dark";
+    try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* a page from disk may have no storage */ }
+    show();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+  show();
+}
+
+function connect() {
+  const source = new EventSource("v1/feed");
+  source.onmessage = (event) => { take(JSON.parse(event.data)); if (finished) source.close(); };
+  source.onerror = () => { if (!finished) say(source.readyState === EventSource.CLOSED ? "The server has ended" : "Connection lost, trying again"); };
+  source.onopen = () => { if (panels.size && !finished) say("Running"); };
+}
+
+theme();
+if ($("frames")) for (const frame of JSON.parse($("frames").textContent)) take(frame);
+else connect();
