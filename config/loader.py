@@ -108,7 +108,12 @@ def _built(file: Path | dict[str, Any], overrides: _Overrides, where: str) -> De
 
         @classmethod
         def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **others: Any
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             """The environment before the file."""
             below = TomlConfigSettingsSource(settings_cls, file) if isinstance(file, Path) else init_settings

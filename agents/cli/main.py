@@ -8,7 +8,12 @@ import click
 from murmurate import __version__
 from murmurate.errors import MurmurateError, UsageError
 
-VERBS = {"audit": "check that what is claimed holds, exactly and by measurement"}
+VERBS = {
+    "init": "write a deployment file that works, and events that fit it",
+    "check": "say in words what a deployment promises",
+    "audit": "check that what is claimed holds, exactly and by measurement",
+    "schema": "print the JSON Schema of the deployment file, an event, a release, a round",
+}
 
 
 class Verbs(click.Group):

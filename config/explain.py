@@ -1,0 +1,253 @@
+"""What a deployment promises and who reads what, in words and as data: `murmurate check`.
+
+Contract: every figure is worked out from the plan by the code that the stages use; nothing is claimed that is not
+checked.  Lines have at most 80 columns.  Not here: mistakes (loader.py), which method to take (`murmurate plan`).
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from murmurate.aggregators.chooser import choose
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.planning import answer_micro
+from murmurate.config.quantities import shortest
+from murmurate.config.streams import AUTO, METHODS
+from murmurate.randomizers import Mechanism, mechanism
+from murmurate.randomizers.thresholds import MICRO
+from murmurate.topics.names import TOPICS, ZONES, topic
+
+COLUMNS: Final = 80
+SIGMAS: Final = 5
+"""A unit is expected this many standard deviations above min_batch, so that it is hardly ever too small (rule 8)."""
+SEES: Final = {
+    "edge": "trusted with raw events. Whoever runs the brokers is, too",
+    "mixing": "sees when reports arrive, and mixes them",
+    "analysis": "sees what was reported, not who",
+    "everybody": "questions, and which slots they ask; nothing of users",
+}
+"""What each zone learns."""
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    """One stream, worked out."""
+
+    name: str
+    measure: str
+    names: tuple[str, ...]
+    every_ms: int
+    w: int
+    share: float
+    share_of: str
+    method: dict[str, str | int | float]
+    mechanism: str
+    answer_epsilon: float
+    """What one answer spends."""
+    wire_bytes: int
+    """Of a report."""
+    slots: int
+    unit: str
+    """The part of all users that the smallest round asks, as a fraction."""
+    users_needed: int
+    """From so many users on, in the whole deployment, the smallest round is hardly ever below min_batch."""
+    carry_ms: int | None
+    config: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One deployment, worked out."""
+
+    name: str
+    promise: tuple[str, ...]
+    streams: tuple[StreamFacts, ...]
+    zones: dict[str, tuple[str, ...]]
+    """The topics that each zone reads, sources included."""
+    warnings: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON takes it."""
+        return {"ok": True, **asdict(self)}
+
+    def lines(self) -> Iterator[str]:
+        """The same in words."""
+        streams = f"{len(self.streams)} stream{'s' if len(self.streams) > 1 else ''}"
+        yield f"{self.name}: {streams}, 1 promise"
+        for sentence in self.promise:
+            yield from _wrapped(sentence, "    ", "      ")
+        yield ""
+        wide = max(len(stream.name) for stream in self.streams)
+        for stream in self.streams:
+            yield from _stream_lines(stream, wide)
+        yield ""
+        yield "  who reads what"
+        for zone, topics in self.zones.items():
+            yield from _wrapped(" ".join(topics), f"    {zone:<10}", " " * 14)
+            yield f"{'':14}{SEES[zone]}"
+        for warning in self.warnings:
+            yield from _wrapped(f"warning: {warning}", "  ", "    ")
+        yield "  ok"
+
+
+def explain(made: Plan, users: int | None = None) -> Facts:
+    """What this plan promises; with a number of users, also which streams would have too few reports to release."""
+    streams = tuple(_facts(made, stream) for stream in made.streams)
+    warnings = [] if users is None else [line for facts in streams for line in _too_few(made, facts, users)]
+    return Facts(made.name, tuple(_promise(made)), streams, _zones(made), tuple(warnings))
+
+
+def resolve(made: Plan, name: str) -> Mechanism:
+    """The mechanism that an answer of this stream uses, at the epsilon that it really spends."""
+    stream = made.stream(name)
+    epsilon = Fraction(answer_micro(made, name), MICRO)
+    if stream.mechanism == AUTO:
+        return choose(d=stream.d, epsilon=epsilon)
+    return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
+
+
+def users_needed(part: Fraction, min_batch: int) -> int:
+    """The least n with n part - 5 sqrt(n part (1 - part)) >= min_batch: users fall into slots by chance.
+
+    >>> users_needed(Fraction(1, 122), 1000), users_needed(Fraction(1), 1000)
+    (142819, 1000)
+    """
+    spread = SIGMAS * math.sqrt(1 - part)
+    root = (spread + math.sqrt(spread * spread + 4 * min_batch)) / 2
+    return math.ceil(Fraction(root * root) / part) if spread else math.ceil(min_batch / part)
+
+
+def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
+    used = resolve(made, stream.name)
+    part = Fraction(1, METHODS[str(stream.method["name"])].parts(stream.w))
+    if made.split == "users":
+        part *= Fraction(stream.share_micro, MICRO)
+    return StreamFacts(
+        name=stream.name,
+        measure=stream.measure,
+        names=stream.names,
+        every_ms=stream.every_ms,
+        w=stream.w,
+        share=stream.share_micro / MICRO,
+        share_of="the users" if made.split == "users" else "epsilon",
+        method=dict(stream.method),
+        mechanism=used.name,
+        answer_epsilon=used.epsilon,
+        wire_bytes=used.wire_size,
+        slots=stream.slots,
+        unit=str(part),
+        users_needed=users_needed(part, made.min_batch),
+        carry_ms=stream.carry_ms,
+        config=stream.config,
+    )
+
+
+def _promise(made: Plan) -> Iterator[str]:
+    epsilon = f"epsilon {_plain(made.epsilon_micro)}"
+    always = [stream.name for stream in made.streams if stream.carry_ms is None]
+    if made.window_ms is not None:
+        stretch = f"in any {_stretch(made.window_ms)}"
+    else:
+        stretch = f"in any {made.streams[0].w} periods of a stream"
+    yield f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}."
+    if made.window_ms is None:
+        yield "The window is a number of periods, as in the papers, and not one stretch of time for all streams."
+        for stream in made.streams:
+            if stream.carry_ms:
+                yield (
+                    f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for counts "
+                    "by itself: one event can be answered about in more than one window."
+                )
+    for name in always:
+        yield (
+            f"{name}: a value stands until the next one, so the promise is over the sequence of values, as in the "
+            "papers: each window hides what a user's values were in it. One event that stands for longer than a "
+            "window is answered about in every one of them."
+        )
+    if made.split == "budget":
+        parts = ", ".join(f"{stream.name} {_plain(made.epsilon_of(stream.name))}" for stream in made.streams)
+        yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."
+    elif len(made.streams) > 1:
+        yield "A user serves one stream, which a keyed hash chooses once, with the whole epsilon."
+    idle = MICRO - sum(stream.share_micro for stream in made.streams)
+    if idle:
+        what = "the users serve no stream" if made.split == "users" else "epsilon stay unspent"
+        yield f"{idle * 100 / MICRO:g} % of {what}."
+
+
+def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
+    lead, indent = f"  {stream.name:<{wide}}  ", " " * min(wide + 4, 24)
+    share = {1.0: "all of", 0.5: "half of"}.get(stream.share, f"{stream.share * 100:g} % of")
+    whole = f"{share} {stream.share_of}".replace("all of the", "all")
+    variance = " by the paper's variance" if stream.method.get("variance") == "paper" else ""
+    parts = [
+        f"{stream.measure} of {len(stream.names)} values every {shortest(stream.every_ms)}",
+        f"w = {stream.w}",
+        whole,
+        f"{stream.method['name']}{variance}",
+        f"{stream.mechanism} at epsilon {stream.answer_epsilon:g}",
+        f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
+    ]
+    if stream.carry_ms:
+        parts.insert(1, f"values carried {shortest(stream.carry_ms)}")
+    yield from _wrapped(", ".join(parts), lead, indent)
+    asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
+    needed = f"a round asks {asked}, and has min_batch reports from {_round_up(stream.users_needed)} users on"
+    yield from _wrapped(needed, indent, indent)
+
+
+def _too_few(made: Plan, facts: StreamFacts, users: int) -> Iterator[str]:
+    part = Fraction(facts.unit)
+    expected = float(users * part)
+    if users < facts.users_needed:
+        wanted = made.min_batch + SIGMAS * math.sqrt(expected * float(1 - part))
+        yield (
+            f"{facts.name}: {_spaced(users)} users give a round about {_spaced(int(expected))} reports, below "
+            f"min_batch + {SIGMAS} sigma = {_spaced(math.ceil(wanted))}: rounds would often be asked, spent and "
+            "not released. Allow a smaller min_batch, longer periods or a shorter window."
+        )
+
+
+def _zones(made: Plan) -> dict[str, tuple[str, ...]]:
+    """Pipeline topics by zone, sources at the edge first."""
+    sources = sorted({stream.topic for stream in made.streams})
+    data = {"edge": ("raw",), "mixing": ("reports",), "analysis": ("batches", "tallies", "releases")}
+    zones = {}
+    for zone in ZONES:
+        names = tuple(topic(made.name, name) for name in data[zone] if TOPICS[name].zone == zone)
+        zones[zone] = (*sources, *names) if zone == "edge" else names
+    return zones | {"everybody": (topic(made.name, "rounds"),)}
+
+
+def _stretch(ms: int) -> str:
+    units = {"d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
+    short = shortest(ms)
+    count, unit = int(short.rstrip("dhms")), short.lstrip("0123456789")
+    return units[unit] if count == 1 else f"{count} {units[unit]}s"
+
+
+def _plain(micro: int) -> str:
+    """Millionths as a number with at least one place: 2000000 is "2.0"."""
+    digits = f"{micro // MICRO}.{micro % MICRO:06d}".rstrip("0")
+    return f"{digits}0" if digits.endswith(".") else digits
+
+
+def _spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def _round_up(number: int) -> str:
+    """To two leading digits, never less than it is."""
+    grain = 10 ** max(len(str(number)) - 2, 0)
+    return _spaced(-(-number // grain) * grain)
+
+
+def _wrapped(text: str, lead: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, COLUMNS, initial_indent=lead, subsequent_indent=indent, break_on_hyphens=False, break_long_words=True
+    )

@@ -1,0 +1,85 @@
+"""Example deployments and events that fit them: what `murmurate init` writes.
+
+Contract: the same plan gives the same bytes, by a fixed formula (SHA-256 of user and step; no chance).  800 users over
+half an hour, in order of time: some minutes are quiet, and in the middle one value becomes popular, so that there is
+something to see.  Not here: writing files (agents/cli/init.py), the bundled recording of the demo.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any, Final
+
+import orjson
+
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.topics.pointers import tokens
+
+USERS: Final = 800
+MINUTES: Final = 30
+START_MS: Final = 1_794_992_400_000
+"""2026-11-18T09:00:00Z, a Wednesday."""
+_MINUTE_MS: Final = 60_000
+_ONE_IN: Final = 5  # minutes between two events of one user, on average
+_PEAK: Final = range(12, 20)
+
+
+def names() -> tuple[str, ...]:
+    """The examples there are."""
+    folder = files("murmurate.config").joinpath("examples")
+    return tuple(sorted(found.name.removesuffix(".toml") for found in folder.iterdir() if found.name.endswith(".toml")))
+
+
+def example(name: str) -> str:
+    """The text of an example's murmurate.toml."""
+    return files("murmurate.config").joinpath("examples", f"{name}.toml").read_text(encoding="utf-8")
+
+
+def events(made: Plan) -> Iterator[bytes]:
+    """JSON lines of events for every stream of a plan, in order of time: a few thousand."""
+    rows = []
+    for minute in range(MINUTES):
+        for user in range(USERS):
+            stream = made.streams[user % len(made.streams)]
+            mark = hashlib.sha256(b"%d %d" % (user, minute)).digest()
+            if mark[0] % _ONE_IN and minute:  # the first minute introduces everybody
+                continue
+            time_ms = START_MS + minute * _MINUTE_MS + int.from_bytes(mark[1:5], "little") % _MINUTE_MS
+            rows.append((time_ms, user, stream, _value(stream, minute, int.from_bytes(mark[5:9], "little") % 100)))
+    for time_ms, user, stream, value in sorted(rows, key=lambda row: row[:2]):
+        yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
+
+
+def _value(stream: StreamPlan, minute: int, mark: int) -> str:
+    """Each value is half as frequent as the one before; in the peak, two fifths of all say the third (or the last)."""
+    values = stream.categories.values
+    if minute in _PEAK and mark % 5 < 2:
+        return values[min(2, len(values) - 1)]
+    step = 0
+    while mark < 50 and step < len(values) - 1:
+        mark, step = mark * 2, step + 1
+    return values[step]
+
+
+def _event(stream: StreamPlan, user: str, time_ms: int, value: str) -> dict[str, Any]:
+    """The document in which every pointer leads to what it names."""
+    fields = stream.fields
+    instant = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{time_ms % 1000:03d}Z"
+    event: dict[str, Any] = {}
+    for pointer, content in (
+        (fields.stream, stream.name),
+        (fields.user, user),
+        (fields.time or "/time", instant),
+        (fields.value, value),
+    ):
+        if pointer is None:
+            continue
+        *path, last = tokens(pointer)
+        table = event
+        for step in path:
+            table = table.setdefault(step, {})
+        table[last] = content
+    return event
