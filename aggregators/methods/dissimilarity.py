@@ -52,7 +52,14 @@ def total_variance(mechanism: Mechanism, support: NDArray[np.int64], n: int) -> 
 def sampling_variance(frequencies: Floats, n: float, users: float) -> Floats:
     """What asking n of so many users, without replacement, adds to each cell: float64[d]."""
     f = np.clip(frequencies, 0, 1)
-    return np.asarray(f * (1 - f) / n * max(0.0, 1 - n / users))
+    return np.asarray(f * (1 - f) / n * not_asked(n, users))
+
+
+def not_asked(n: float, users: float) -> float:
+    """(users - n) / (users - 1): the exact factor of a sample without replacement. The spec writes 1 - n / users in
+    its text, and this one in its golden values.
+    """
+    return (users - n) / (users - 1) if users > max(n, 1.0) else 0.0
 
 
 def dissimilarity(mechanism: Mechanism, answer: Answer, release: Floats, rule: Rule) -> float | None:
@@ -73,5 +80,5 @@ def publication_error(mechanism: Mechanism, n: float, users: float, frequencies:
     error = mean_variance(mechanism, n)
     if rule == "sampling":
         f = np.clip(frequencies, 0, 1)
-        error += max(0.0, 1 - float(f @ f)) / (len(f) * n) * max(0.0, 1 - n / users)
+        error += max(0.0, 1 - float(f @ f)) / (len(f) * n) * not_asked(n, users)
     return error

@@ -25,7 +25,8 @@ def norm_sub(estimate: NDArray[np.float64]) -> NDArray[np.float64]:
     if f.min() >= 0 and abs(float(f.sum()) - 1) <= len(f) * float(np.finfo(np.float64).eps):
         return f.copy()
     # A common shift changes nothing, and what lies 1 below the largest ends at 0: so no size of f can swallow the 1.
-    f = np.maximum(f - f.max(), -1.0)
+    with np.errstate(over="ignore"):
+        f = np.maximum(f - f.max(), -1.0)
     falling = np.sort(f)[::-1]
     delta = (1 - np.cumsum(falling)) / np.arange(1, len(f) + 1)  # if only the first j stay above zero
     shift = float(delta[np.flatnonzero(falling + delta > 0)[-1]])
