@@ -1,0 +1,242 @@
+"""LBU, LPU and LPA step by step, against the golden traces and against what each period must do."""
+
+import json
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmurate.aggregators.methods.absorption import LPA, Absorption
+from murmurate.aggregators.methods.errors import TurnError
+from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.uniform import LBU, LPU
+from murmurate.randomizers import GRR, OUE, ParameterError, SnapshotError
+from tests.aggregators.methods.driving import SEED
+
+GOLDEN: dict[str, Any] = json.loads(
+    (Path(__file__).resolve().parents[2] / "data" / "methods.json").read_text(encoding="ascii")
+)
+TRACE = GOLDEN["LPA_trace"]
+SETTING = Setting(d=2, epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
+EVEN = np.array([0.5, 0.5])
+LOST = Answer(np.zeros(2, np.int64), 0)
+
+
+def even(question: Question, users: int = 1) -> Answer:
+    """The answer of so many users a slot, half of whose reports name each value."""
+    n = users * int(SETTING.slots if question.asked is None else question.asked.sum())
+    return Answer(np.array([n - n // 2, n // 2]), n)
+
+
+def ask(step: Question | Decision) -> Question:
+    assert isinstance(step, Question)
+    return step
+
+
+def decided(step: Question | Decision) -> Decision:
+    assert isinstance(step, Decision)
+    return step
+
+
+@pytest.mark.parametrize("first_t", [1, 29_916_540])
+def test_lpa_offers_prices_and_publishes_as_in_the_golden_trace(first_t: int) -> None:
+    lpa = LPA(replace(SETTING, first_t=first_t), variance="paper")
+    lpa.crowd.learn(TRACE["S"], TRACE["n_hat"])
+    for (t, offered, err, published), dis in zip(TRACE["rows"], TRACE["dis"], strict=True):
+        first = ask(lpa.open(first_t + t - 1))
+        assert first.purpose == "dissimilarity"
+        assert first.asked is not None
+        assert first.asked.sum() == TRACE["unit"]
+        assert lpa.allotment.offer(lpa.step) == offered
+        price = lpa.price(offered, EVEN)
+        assert price == (inf if err is None else pytest.approx(err, rel=1e-4))
+        step = lpa.decide(dis, EVEN)
+        if published:
+            question = ask(step)
+            assert question.purpose == "publication"
+            assert question.asked is not None
+            assert question.asked.sum() == offered
+            step = lpa.tally(even(question))
+        decision = decided(step)
+        assert (decision.t, decision.published) == (first_t + t - 1, bool(published))
+
+
+def test_a_tie_is_approximated() -> None:
+    lpa = LPA(SETTING, variance="paper")
+    lpa.open(1)
+    lpa.crowd.learn(10, 10)
+    assert not decided(lpa.decide(lpa.price(250, EVEN), EVEN)).published
+
+
+def test_in_any_window_absorption_offers_at_most_w_units_whatever_is_decided() -> None:
+    # Brute force over all decisions of 12 periods.
+    for w in (1, 2, 3, 5):
+        for pattern in range(1 << 12):
+            schedule, used = Absorption(unit=1, w=w), []
+            for step in range(1, 13):
+                amount = schedule.offer(step)
+                publish = amount > 0 and bool(pattern >> step - 1 & 1)
+                if publish:
+                    schedule.spend(step, amount)
+                used.append(amount if publish else 0)
+                assert sum(used[-w:]) <= w
+
+
+def test_lpa_releases_zeros_with_the_widest_error_before_anything_is_known() -> None:
+    lpa = LPA(SETTING)
+    ask(lpa.open(1))
+    decision = decided(lpa.tally(LOST))
+    assert (decision.published, decision.measured_t) == (False, None)
+    assert decision.unbiased.tolist() == [0, 0]
+    assert decision.variance.tolist() == [1, 1]
+
+
+def test_zeros_are_off_by_what_the_first_round_saw() -> None:
+    lpa = LPA(SETTING)
+    lpa.open(1)
+    lpa.crowd.learn(10, 10)
+    assert decided(lpa.decide(-1.0, EVEN)).variance.tolist() == [0.25, 0.25]  # 1/d^2 at least
+    lpa = LPA(replace(SETTING, min_batch=10_000))
+    lpa.open(1)
+    lpa.crowd.learn(10, 10)
+    assert decided(lpa.decide(0.4, EVEN)).variance.tolist() == [0.4, 0.4]
+
+
+def test_a_release_that_stands_is_never_surer_than_its_own_reports_nor_than_its_distance() -> None:
+    lpa = LPA(SETTING)
+    published = decided(lpa.tally(even(ask(lpa.tally(even(ask(lpa.open(1))))))))
+    assert published.published
+    own = published.variance
+    lpa.open(2)
+    assert np.array_equal(decided(lpa.decide(-0.5, EVEN)).variance, own)
+    lpa.open(3)
+    price = lpa.price(lpa.allotment.offer(lpa.step), EVEN)
+    assert decided(lpa.decide(price, EVEN)).variance == pytest.approx(np.maximum(own, price))
+    ask(lpa.open(4))
+    assert decided(lpa.tally(LOST)).variance == pytest.approx(np.maximum(own, price))  # the last distance speaks
+
+
+def test_a_published_value_has_the_error_of_mechanism_and_sampling() -> None:
+    lpu = LPU(SETTING)
+    question = ask(lpu.open(1))
+    decision = decided(lpu.tally(even(question, users=10)))
+    grr = GRR(d=2, epsilon=1)
+    sampling = 0.25 / 5_000 * (20_000 - 5_000) / 19_999
+    assert decision.variance == pytest.approx(grr.variance(5_000, EVEN) + sampling)
+    lbu = LBU(SETTING)
+    decision = decided(lbu.tally(even(ask(lbu.open(1)))))
+    assert decision.variance == pytest.approx(GRR(d=2, epsilon=0.25).variance(2_000, EVEN))
+
+
+def test_an_empty_second_round_leaves_the_release_and_uses_its_units() -> None:
+    lpa = LPA(SETTING)
+    ask(lpa.open(1))
+    lpa.crowd.learn(10, 10)
+    lpa.decide(-1.0, EVEN)
+    ask(lpa.open(2))
+    ask(lpa.decide(9.0, EVEN))
+    decision = decided(lpa.tally(LOST))
+    assert not decision.published
+    assert decision.measured_t is None
+    assert (lpa.allotment.facts()) == {"last": 2, "last_units": 2}
+    assert decision.variance.tolist() == [9.0, 9.0]
+
+
+def test_a_round_that_would_stay_below_min_batch_is_not_asked() -> None:
+    for min_batch, asks in ((250, True), (251, False)):
+        lpa = LPA(replace(SETTING, min_batch=min_batch))
+        lpa.open(1)
+        lpa.crowd.learn(10, 10)
+        assert isinstance(lpa.decide(9.0, EVEN), Question) is asks
+
+
+def test_lpu_asks_group_after_group_in_the_golden_sizes() -> None:
+    golden = GOLDEN["LPU_group_sizes"]
+    lpu = LPU(replace(SETTING, slots=golden["S"], w=golden["w"], first_t=77))
+    masks = []
+    for t in range(77, 77 + 2 * golden["w"]):
+        asked = ask(lpu.open(t)).asked
+        assert asked is not None
+        masks.append(asked)
+        lpu.tally(LOST)
+    assert [int(mask.sum()) for mask in masks] == 2 * golden["sizes"]
+    assert np.array_equal(np.sum(masks, axis=0), np.full(golden["S"], 2))
+
+
+def test_lbu_asks_everybody_for_a_whole_part_of_epsilon_each_period() -> None:
+    lbu = LBU(replace(SETTING, epsilon_micro=1_000_003, w=20, d=9))
+    for t in range(1, 30):
+        question = ask(lbu.open(t))
+        assert question.asked is None
+        assert question.mechanism == OUE(d=9, epsilon=0.05)
+        lbu.tally(Answer(np.zeros(9, np.int64), 0))
+
+
+def test_the_chooser_decides_at_the_epsilon_that_is_used() -> None:
+    six = replace(SETTING, d=6)
+    assert ask(LPU(six).open(1)).mechanism == GRR(d=6, epsilon=1)
+    assert ask(LBU(six).open(1)).mechanism == OUE(d=6, epsilon=0.25)
+    assert ask(LBU(replace(six, mechanism="grr")).open(1)).mechanism == GRR(d=6, epsilon=0.25)
+
+
+def test_a_missing_answer_of_a_uniform_method_lets_its_error_grow_with_age() -> None:
+    lpu = LPU(SETTING)
+    assert decided(lpu.tally(LOST) if isinstance(lpu.open(1), Question) else lpu.open(1)).variance.tolist() == [1, 1]
+    lpu.open(2)
+    first = decided(lpu.tally(Answer(np.array([200, 300]), 500)))
+    lpu.open(3)
+    assert decided(lpu.tally(LOST)).variance.tolist() == [1, 1]  # one estimate says nothing about drift
+    lpu.open(4)
+    second = decided(lpu.tally(Answer(np.array([210, 290]), 500)))
+    step = float(((second.unbiased - first.unbiased) ** 2).mean())
+    errors = []
+    for t in (5, 6, 7, 8):
+        lpu.open(t)
+        decision = decided(lpu.tally(LOST))
+        assert decision.measured_t == 4
+        errors.append(float(decision.variance[0] - second.variance.mean()))
+    assert errors == pytest.approx([step * x for x in (0.5, 1, 2.25, 4)])  # gaps of 1/2, 1, 3/2 and 2 steps
+
+
+def test_things_told_out_of_turn_are_refused_and_change_nothing() -> None:
+    for method in (LBU(SETTING), LPU(SETTING), LPA(SETTING)):
+        before = method.state()
+        with pytest.raises(TurnError, match="no question is open"):
+            method.tally(LOST)
+        with pytest.raises(TurnError, match="opened after t = 0"):
+            method.open(0)
+        assert method.state() == before
+        method.open(1)
+        with pytest.raises(TurnError, match="waits for its answer"):
+            method.open(2)
+        method.tally(LOST)
+        with pytest.raises(TurnError, match="found t = 1 opened after t = 1"):
+            method.open(1)
+    with pytest.raises(TurnError, match="no first round is open"):
+        LPA(SETTING).decide(1.0, EVEN)
+
+
+def test_the_state_of_another_setting_or_method_is_refused() -> None:
+    state = LPA(SETTING).state()
+    others = (LPA(replace(SETTING, w=5)), LPA(SETTING, variance="paper"), LPA(replace(SETTING, seed=bytes(32))))
+    for other in others:
+        with pytest.raises(SnapshotError, match="state of another setting"):
+            other.load(state)
+    with pytest.raises(SnapshotError):
+        LPU(SETTING).load(state)
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "said"),
+    [
+        (LPA, replace(SETTING, slots=7), "lpa: found 7 to divide, w = 4; allowed: at least 2 w = 8"),
+        (LPU, replace(SETTING, slots=3), "slots: found 3 for 4 groups"),
+        (LBU, replace(SETTING, epsilon_micro=3), "epsilon: found 3 micro-nats for w = 4 periods"),
+    ],
+)
+def test_what_leaves_a_period_nothing_is_refused(kind: Any, setting: Setting, said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        kind(setting)
