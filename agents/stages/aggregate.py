@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import orjson
@@ -35,7 +36,7 @@ class Batch:
 class Aggregate:
     """The stage of one batches partition."""
 
-    large = False
+    large: ClassVar[bool] = False
 
     def __init__(self, plan: Plan, partition: int) -> None:
         self._plan, self._partition = plan, partition

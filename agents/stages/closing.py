@@ -1,9 +1,10 @@
-"""Periods at a raw partition: which one is open, by the door's progress records and by nothing a user sends.
+"""Periods and the door's clock: which event is late or from the future, and which period a raw partition may close.
 
-Contract: a stream's clock is the least time that all partitions of its source have reached.  A period closes when the
-clock passes its end plus lateness; an event for a closed period is late, one further ahead of the clock than `future`
-is from the future, and both are refused as if they had never come (DESIGN rules 6 and 15).  A function of the raw log
-alone.
+Contract: an event is judged by the ticks of its own source partition, so that nothing depends on how sources
+interleave: it is late if its period was over, lateness included, at the tick before it, and from the future if it
+lies further ahead than `future` of the tick that covers it.  A raw partition closes a period when all source
+partitions have reached its end plus lateness; every event that was in time stands before that in the log.  Nothing a
+user sends closes anything (DESIGN rules 6 and 15).
 """
 
 from __future__ import annotations
@@ -13,47 +14,49 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.config.plan import Plan, StreamPlan
+
 Mask = NDArray[np.bool_]
+
+
+def opened(every_ms: int, lateness_ms: int, clock: int) -> int:
+    """The first period that is still open when the clock shows this time."""
+    return max(0, clock - lateness_ms) // every_ms
+
+
+def late(plan: Plan, stream: StreamPlan, times: NDArray[np.int64], before: int | None) -> Mask:
+    """Which events come too late. before: the tick before them, None before the first."""
+    first = 0 if before is None else opened(stream.every_ms, plan.lateness_ms, before)
+    return times < first * stream.every_ms
+
+
+def ahead(plan: Plan, times: NDArray[np.int64], now: int) -> Mask:
+    """Which events come from further ahead than allowed. now: the tick that covers them."""
+    return times > now + plan.future_ms
 
 
 @dataclass
 class Closing:
-    """The open period of one stream."""
+    """The periods of one stream at a raw partition."""
 
     every_ms: int
     lateness_ms: int
-    future_ms: int
     sources: int
     """Partitions of the stream's source."""
     times: dict[int, int] = field(default_factory=dict)
-    """The newest time each source partition has reached."""
+    """The newest time that each source partition has reached."""
     open_t: int | None = None
     """The period that closes next; None before every source partition has shown a time."""
-
-    @property
-    def clock(self) -> int | None:
-        """The time all source partitions have reached."""
-        return min(self.times.values()) if len(self.times) == self.sources else None
 
     def progress(self, partition: int, time_ms: int) -> range:
         """Take a progress record; the periods that it closes. A time that goes back is no progress."""
         if partition < self.sources:
             self.times[partition] = max(time_ms, self.times.get(partition, 0))
-        clock = self.clock
-        if clock is None:
+        if len(self.times) < self.sources:
             return range(0)
-        opened = max(0, clock - self.lateness_ms) // self.every_ms  # the first period whose end, and lateness, is ahead
+        first = opened(self.every_ms, self.lateness_ms, min(self.times.values()))
         if self.open_t is None:
-            self.open_t = opened
-        closed = range(self.open_t, opened)
-        self.open_t = max(self.open_t, opened)
+            self.open_t = first
+        closed = range(self.open_t, first)
+        self.open_t = max(self.open_t, first)
         return closed
-
-    def late(self, times: NDArray[np.int64]) -> Mask:
-        """Which events come after their period has closed."""
-        return times < (self.open_t or 0) * self.every_ms
-
-    def ahead(self, times: NDArray[np.int64]) -> Mask:
-        """Which events come from further ahead than allowed; all of them while there is no clock."""
-        clock = self.clock
-        return np.ones(len(times), np.bool_) if clock is None else times > clock + self.future_ms

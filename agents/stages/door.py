@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
+import orjson
 
+from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.ordering import by_target
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
-from murmurate.config.plan import Plan
+from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import partitions
 from murmurate.topics.block import encode_raw
@@ -31,16 +34,17 @@ BATCH = 10_000  # events read at once
 class Door:
     """The stage of one source partition."""
 
-    large = False
+    large: ClassVar[bool] = False
 
     def __init__(self, plan: Plan, pepper: Pepper, topic: str, partition: int) -> None:
         self._plan, self._pepper, self._topic, self._partition = plan, pepper, topic, partition
         streams = [stream for stream in plan.streams if stream.topic == topic]
-        self._names = [stream.name for stream in streams]
+        self._streams = streams
         self._reader = EventReader({s.name: s.categories for s in streams}, streams[0].fields if streams else Fields())
         self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet
         self._ticks: list[tuple[int, Tick]] = []
         self._next = 0  # the offset of the next event
+        self._clock: int | None = None  # the newest tick that was passed on
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
@@ -71,13 +75,14 @@ class Door:
         """1. The events that the tick covers. 2. Its time, behind them, to everybody."""
         covered = next((i for i, (offset, _) in enumerate(self._events) if offset >= tick.end), len(self._events))
         for start in range(0, covered, BATCH):
-            self._read(self._events[start : min(start + BATCH, covered)])
+            self._read(self._events[start : min(start + BATCH, covered)], tick.time)
         del self._events[:covered]
+        self._clock = tick.time
         progress = encode(Progress(topic=self._topic, partition=self._partition, time=tick.time))
         self._out += [Out(Log("raw", p), progress) for p in range(self._plan.partitions)]
         self._urgent = True
 
-    def _read(self, events: Sequence[tuple[int, bytes]]) -> None:
+    def _read(self, events: Sequence[tuple[int, bytes]], now: int) -> None:
         columns = self._reader.read([value for _, value in events])
         self.counts["read"] += len(events)
         rows = set(columns.index.tolist())
@@ -88,10 +93,18 @@ class Door:
                 dead = Dead(reason=reason.value, topic=self._topic, partition=self._partition, offset=offset)
                 self._out.append(Out(Log("dead.edge", 0), encode(dead)))
         users = self._pepper.pseudonyms(columns.users)
-        for position, name in enumerate(self._names):
+        for position, stream in enumerate(self._streams):
             mine = columns.stream == position
             if mine.any():
-                self._out += raw_records(self._plan, name, users[mine], columns.time[mine], columns.code[mine])
+                self._in_time(stream, users[mine], columns.time[mine], columns.code[mine], now)
+
+    def _in_time(self, stream: StreamPlan, users: np.ndarray, times: np.ndarray, codes: np.ndarray, now: int) -> None:
+        too_late, too_early = late(self._plan, stream, times, self._clock), ahead(self._plan, times, now)
+        self.counts["late"] += int(too_late.sum())
+        self.counts["future"] += int(too_early.sum())
+        good = ~(too_late | too_early)
+        if good.any():
+            self._out += raw_records(self._plan, stream.name, users[good], times[good], codes[good])
 
     # ---- state: the logs from the first event and tick that wait ----
 
@@ -101,8 +114,8 @@ class Door:
         return {log: min([mark, *first[log.topic]]) for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """The offset of the next event."""
-        return str(self._next if not self._events else self._events[0][0]).encode()
+        """The offset of the next event, and the clock."""
+        return orjson.dumps([self._events[0][0] if self._events else self._next, self._clock])
 
     def snapshot(self) -> Iterable[bytes]:
         """None: the logs hold everything."""
@@ -110,7 +123,7 @@ class Door:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
         """Know where the events go on."""
-        self._next = int(small)
+        self._next, self._clock = orjson.loads(small)
 
 
 def raw_records(plan: Plan, stream: str, users: np.ndarray, times: np.ndarray, codes: np.ndarray) -> Sequence[Out]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class Guarded:
     """One stream's part of the partition."""
 
     plan: StreamPlan
+    position: int
+    """Among the streams of the terms, as the split key counts them."""
     devices: DeviceArray
     closing: Closing
     values: Values
@@ -65,7 +67,7 @@ class Guarded:
 class Perturb:
     """The stage. `sources`: partitions of each source topic."""
 
-    large = True
+    large: ClassVar[bool] = True
 
     def __init__(self, plan: Plan, secrets: EdgeSecrets, partition: int, sources: Mapping[str, int]) -> None:
         self._plan, self._secrets, self._partition = plan, secrets, partition
@@ -76,6 +78,7 @@ class Perturb:
         self._home = np.zeros(0, np.int16)  # per user: position of the stream served (split = "users"),
         self._row = np.zeros(0, np.int32)  # and the row there
         self._streams = {stream.name: self._guarded(stream) for stream in plan.streams}
+        self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
         self._out: list[Out] = []
         self._urgent = False
@@ -122,66 +125,59 @@ class Perturb:
         guarded = self._by_id.get(block.stream)
         if guarded is None:
             return
-        name, closing = guarded.plan.name, guarded.closing
-        late, ahead = closing.late(block.times), closing.ahead(block.times)
-        on_time = ~(late | ahead)
-        self.edge_counts[name, "late"] += int(late.sum())
-        self.edge_counts[name, "future"] += int((ahead & ~late).sum())
-        whole = bool(on_time.all())
-        users, times, codes = (
-            (block.users, block.times, block.values)
-            if whole
-            else (block.users[on_time], block.times[on_time], block.values[on_time])
-        )
-        rows = self._rows(users, name)
-        known = rows != UNKNOWN
-        refused = codes == REFUSED
-        self.edge_counts[name, "foreign"] += int((~known).sum())
-        self.edge_counts[name, "value"] += int((known & refused).sum())
-        good = known & ~refused
-        self.edge_counts[name, "accepted"] += int(good.sum())
-        if not good.all():
+        users, times, codes = block.users, block.times, block.values
+        past = times < (guarded.closing.open_t or 0) * guarded.plan.every_ms
+        if past.any():  # the door has refused them; whatever came in its place changes nothing
+            self.edge_counts[guarded.plan.name, "late"] += int(past.sum())
+            users, times, codes = users[~past], times[~past], codes[~past]
+        everybody = self._find(users)
+        good = codes != REFUSED
+        if self._plan.split == "budget":
+            known = everybody != UNKNOWN
+            for each in self._streams.values():
+                each.values.saw(everybody[known], times[known])
+            rows = everybody
+            good &= known
+        else:
+            home = np.where(everybody == UNKNOWN, NO_STREAM, self._home[everybody])
+            rows = np.where(everybody == UNKNOWN, UNKNOWN, self._row[everybody])
+            for position, each in enumerate(self._in_order):
+                here = home == position
+                if here.any():
+                    each.values.saw(rows[here], times[here])
+            good &= home == guarded.position
+        accepted = int(good.sum())
+        self.edge_counts[guarded.plan.name, "accepted"] += accepted
+        if accepted < len(good):
             rows, times, codes = rows[good], times[good], codes[good]
         guarded.values.take(rows, times, codes)
 
-    def _rows(self, users: np.ndarray, stream: str) -> np.ndarray:
-        """Each user's row in this stream, UNKNOWN where it is not theirs to serve. Whoever is new is enrolled."""
+    def _find(self, users: np.ndarray) -> np.ndarray:
+        """Each user's row in the roll; whoever is new is enrolled, and UNKNOWN if they belong to another partition."""
         found = self._roll.find(users)
         new = found == UNKNOWN
         if new.any():
-            here = new.copy()
-            here[new] = partitions(users[new], self._plan.partitions) == self._partition
-            found[here] = self._roll.add(users[here])
+            new[new] = partitions(users[new], self._plan.partitions) == self._partition
+            found[new] = self._roll.add(users[new])
             self._enrol()
-        if self._plan.split == "budget":
-            return found
-        known = found != UNKNOWN
-        rows = np.full(len(found), UNKNOWN, np.int64)
-        position = self._position(stream)
-        mine = self._home[found[known]] == position
-        rows[known] = np.where(mine, self._row[found[known]], UNKNOWN)
-        return rows
+        return found
 
     def _enrol(self) -> None:
         """Give the roll's new users their places in the streams they serve."""
-        new = self._roll.users[len(self._home) :]
-        ordered = [self._streams[terms.name] for terms in self._terms.streams]
+        new = self._roll.since(len(self._home))
         if self._plan.split == "budget":
-            for guarded in ordered:
+            for guarded in self._in_order:
                 guarded.devices.enrol(new)
             self._home = np.zeros(len(self._roll), np.int16)
             return
         home = streams(self._secrets.devices.split, new, [terms.share_micro for terms in self._terms.streams])
         row = np.zeros(len(new), np.int32)
-        for position, guarded in enumerate(ordered):
+        for position, guarded in enumerate(self._in_order):
             mine = home == position
             row[mine] = len(guarded.devices) + np.arange(int(mine.sum()))
             guarded.devices.enrol(new[mine])
         self._home = np.concatenate((self._home, home.astype(np.int16)))
         self._row = np.concatenate((self._row, row))
-
-    def _position(self, stream: str) -> int:
-        return next((i for i, terms in enumerate(self._terms.streams) if terms.name == stream), NO_STREAM)
 
     def _progress(self, progress: Progress) -> None:
         for guarded in self._streams.values():
@@ -248,10 +244,10 @@ class Perturb:
         facts: dict[str, Any] = {"home": len(self._home), "streams": {}}
         arrays: dict[str, np.ndarray] = {"roll": self._roll.users}
         for name, guarded in self._streams.items():
-            kept, held = guarded.values.arrays()
+            held = guarded.values.arrays()
             closing = guarded.closing
             facts["streams"][name] = {
-                "values": kept, "first_t": guarded.first_t, "settled_t": guarded.settled_t,
+                "first_t": guarded.first_t, "settled_t": guarded.settled_t,
                 "open_t": closing.open_t, "times": {str(p): t for p, t in sorted(closing.times.items())},
                 "pending": [encode(asked).decode() for asked, _ in guarded.pending.values()],
                 "refused": {
@@ -287,7 +283,7 @@ class Perturb:
             )  # fmt: skip
             start = f"{name}/values/"
             held = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-            guarded.values.load(kept["values"], held)
+            guarded.values.load(held)
             guarded.first_t, guarded.settled_t = kept["first_t"], kept["settled_t"]
             guarded.closing.open_t = kept["open_t"]
             guarded.closing.times = {int(p): t for p, t in kept["times"].items()}
@@ -321,6 +317,7 @@ class Perturb:
             self._row[mine] = np.arange(int(mine.sum()))
 
     def _guarded(self, stream: StreamPlan) -> Guarded:
-        closing = Closing(stream.every_ms, self._plan.lateness_ms, self._plan.future_ms, self._sources[stream.topic])
+        closing = Closing(stream.every_ms, self._plan.lateness_ms, self._sources[stream.topic])
+        position = [terms.name for terms in self._terms.streams].index(stream.name)
         devices = DeviceArray(self._terms, stream.name, self._secrets.devices, partition=self._partition)
-        return Guarded(stream, devices, closing, Values(stream), {})
+        return Guarded(stream, position, devices, closing, Values(stream, self._plan.forget_after_ms), {})

@@ -11,7 +11,7 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
@@ -52,7 +52,7 @@ class Course:
 class Publish:
     """The stage of one tallies partition."""
 
-    large = False
+    large: ClassVar[bool] = False
 
     def __init__(self, plan: Plan, partition: int = 0, partitions: int = 1) -> None:
         self._plan = plan

@@ -19,7 +19,7 @@ class Roll:
 
     def __init__(self) -> None:
         self._size = 0
-        self._users = np.zeros((1024, 2), np.uint64)  # both halves of each pseudonym, by row
+        self._first, self._second = np.zeros((2, 1024), np.uint64)  # both halves of each pseudonym, by row
         self._table = np.full(4096, UNKNOWN, np.int32)
 
     def __len__(self) -> int:
@@ -28,23 +28,33 @@ class Roll:
     @property
     def users(self) -> Bytes:
         """All pseudonyms in the order of their rows: uint8[n, 16]."""
-        return self._users[: self._size].view(np.uint8)
+        return self.since(0)
+
+    def since(self, row: int) -> Bytes:
+        """The pseudonyms from a row on."""
+        return np.column_stack((self._first[row : self._size], self._second[row : self._size])).view(np.uint8)
 
     def find(self, users: Bytes) -> Rows:
         """The row of each pseudonym, UNKNOWN for a new one: int64[n]."""
         keys = _halves(users)
-        rows = np.full(len(keys), UNKNOWN, np.int64)
-        mask = np.uint64(len(self._table) - 1)
-        at = (keys[:, 1] & mask).astype(np.int64)
-        asked = np.arange(len(keys))
+        mask = len(self._table) - 1
+        at = (keys[:, 1] & np.uint64(mask)).astype(np.int64)
+        rows, same = self._look(keys, at)
+        asked = np.flatnonzero(~same & (rows != UNKNOWN))  # somebody else is there: look at the next place
+        at = at[asked]
         while len(asked):
-            found = self._table[at]
-            taken = found != UNKNOWN
-            asked, at, found = asked[taken], at[taken], found[taken]  # an empty place: nobody of this name
-            same = (self._users[found] == keys[asked]).all(axis=1)
-            rows[asked[same]] = found[same]
-            asked, at = asked[~same], (at[~same] + 1) & int(mask)
+            at = (at + 1) & mask
+            found, same = self._look(keys[asked], at)
+            rows[asked] = found
+            other = ~same & (found != UNKNOWN)
+            asked, at = asked[other], at[other]
         return rows
+
+    def _look(self, keys: NDArray[np.uint64], at: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+        """Who is at these places of the table, and whether it is the one who is looked for."""
+        found = self._table[at].astype(np.int64)
+        same = (self._first[found] == keys[:, 0]) & (self._second[found] == keys[:, 1])  # UNKNOWN is a row of nobody's
+        return found, same & (found != UNKNOWN)
 
     def add(self, users: Bytes) -> Rows:
         """Give rows to new pseudonyms, none of which is known; one that comes twice gets one row: int64[n]."""
@@ -63,10 +73,10 @@ class Roll:
 
     def _append(self, keys: NDArray[np.uint64]) -> None:
         start, self._size = self._size, self._size + len(keys)
-        if self._size > len(self._users):
-            room = max(self._size, len(self._users) * 3 // 2) - len(self._users)
-            self._users = np.concatenate((self._users, np.zeros((room, 2), np.uint64)))
-        self._users[start : self._size] = keys
+        if self._size > len(self._first):
+            room = np.zeros(max(self._size, len(self._first) * 3 // 2) - len(self._first), np.uint64)
+            self._first, self._second = np.concatenate((self._first, room)), np.concatenate((self._second, room))
+        self._first[start : self._size], self._second[start : self._size] = keys[:, 0], keys[:, 1]
         if 2 * self._size > len(self._table):
             self._table = np.full(1 << (4 * self._size - 1).bit_length(), UNKNOWN, np.int32)
             start = 0
@@ -74,7 +84,7 @@ class Roll:
 
     def _place(self, rows: Rows) -> None:
         mask = len(self._table) - 1
-        at = (self._users[rows, 1] & np.uint64(mask)).astype(np.int64)
+        at = (self._second[rows] & np.uint64(mask)).astype(np.int64)
         while len(rows):
             free = self._table[at] == UNKNOWN
             self._table[at[free]] = rows[free]  # of several at one place the last stays

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import orjson
@@ -51,7 +52,7 @@ class Gathering:
 class Shuffle:
     """The stage of one reports partition."""
 
-    large = False
+    large: ClassVar[bool] = False
 
     def __init__(self, plan: Plan, key: Key, partition: int) -> None:
         self._plan, self._key, self._q = plan, key, partition

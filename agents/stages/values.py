@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from murmurate.config.plan import StreamPlan
 
 Ints = NDArray[np.int64]
-_LAST, _FIRST = -1, np.iinfo(np.int64).max  # "no event yet", below or above every key
+_LAST, _FIRST = -1, np.iinfo(np.int64).max  # "no event yet", below or above every key and time
+NEVER = -(1 << 62)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +34,24 @@ class Frozen:
 class Values:
     """The values of one stream's users, by row."""
 
-    def __init__(self, plan: StreamPlan) -> None:
-        self._every, self._carry = plan.every_ms, plan.carry_ms
-        self._none = plan.d - 1 if plan.says_none else None
+    def __init__(self, plan: StreamPlan, forget_after_ms: int) -> None:
+        self._every, self._carry, self._forget = plan.every_ms, plan.carry_ms, forget_after_ms
+        self._none = plan.d - 1 if plan.says_none else 0
         self._last = plan.several == "last"
-        self._joined = 0  # users known when the newest period closed: they are the population of the next one
         self._open: dict[
             int, Ints
         ] = {}  # per period, per row: (milliseconds into the period << 32 | code) of the event
-        self._time = np.zeros(0, np.int64)  # of each row's newest value, where values are carried,
-        self._code = np.zeros(0, np.int32)  # and the value itself, -1 before the first
+        self._seen = np.zeros(0, np.int64)  # of each row: the time of the earliest event that showed its user,
+        self._time = np.zeros(0, np.int64)  # that of the newest value in a closed period, NEVER before the first,
+        self._code = np.zeros(0, np.int32)  # and the value
         self.frozen: dict[int, Frozen] = {}
+
+    def saw(self, rows: Ints, times: Ints) -> None:
+        """Events, of this stream or another, that show these rows' users."""
+        self._grow(int(rows.max(initial=-1)) + 1)
+        earlier = times < self._seen[rows]
+        if earlier.any():
+            np.minimum.at(self._seen, rows[earlier], times[earlier])
 
     def take(self, rows: Ints, times: Ints, codes: NDArray[np.uint32]) -> None:
         """Events of open periods, with their users' rows."""
@@ -60,25 +68,21 @@ class Values:
 
     def close(self, t: int, users: int) -> Frozen:
         """Freeze period t, now that `users` rows are known."""
+        self._grow(users)
         keys = self._room(t, users)[:users]
         del self._open[t]
         spoken = keys != (_LAST if self._last else _FIRST)
-        codes = (keys & 0xFFFFFFFF).astype(np.int32)
-        if self._carry == 0:
-            values = np.where(spoken, codes, np.int32(self._none or 0)).astype(np.int32)
-            members = np.arange(users) < self._joined
+        seen, time, code = self._seen[:users], self._time[:users], self._code[:users]
+        start = t * self._every
+        members = (seen < start) & (np.maximum(seen, time) >= start - self._forget)
+        np.copyto(time, start + (keys >> 32), where=spoken)
+        np.copyto(code, (keys & 0xFFFFFFFF).astype(np.int32), where=spoken)
+        if self._carry is None:  # users join with their first event, and their value stands for ever
+            members, standing = time > NEVER, spoken
+            values = code.copy()
         else:
-            self._grow(users)
-            self._time[:users][spoken] = t * self._every + (keys[spoken] >> 32)
-            self._code[:users][spoken] = codes[spoken]
-            standing = self._code[:users] >= 0
-            if self._carry is None:  # users join with their first event, and their value stands for ever
-                values, members = self._code[:users].copy(), standing
-            else:
-                standing &= t * self._every - self._time[:users] <= self._carry
-                values = np.where(standing, self._code[:users], np.int32(self._none or 0)).astype(np.int32)
-                members = np.arange(users) < self._joined
-        self._joined = users
+            standing = spoken if self._carry == 0 else spoken | (start - time <= self._carry)
+            values = np.where(standing, code, np.int32(self._none))
         self.frozen[t] = Frozen(values, members)
         return self.frozen[t]
 
@@ -87,18 +91,17 @@ class Values:
         for old in [old for old in self.frozen if old <= t]:
             del self.frozen[old]
 
-    def arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The whole state: facts and arrays."""
-        arrays: dict[str, NDArray[Any]] = {"time": self._time, "code": self._code}
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state."""
+        arrays: dict[str, NDArray[Any]] = {"seen": self._seen, "time": self._time, "code": self._code}
         arrays |= {f"open/{t}": keys for t, keys in self._open.items()}
         for t, frozen in self.frozen.items():
             arrays |= {f"frozen/{t}/values": frozen.values, f"frozen/{t}/members": frozen.members}
-        return {"joined": self._joined}, arrays
+        return arrays
 
-    def load(self, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state."""
-        self._joined = facts["joined"]
-        self._time, self._code = arrays["time"].copy(), arrays["code"].copy()
+        self._seen, self._time, self._code = (arrays[name].copy() for name in ("seen", "time", "code"))
         self._open = {int(name[5:]): a.copy() for name, a in arrays.items() if name.startswith("open/")}
         periods = [int(name.split("/")[1]) for name in arrays if name.startswith("frozen/") and name.endswith("values")]
         self.frozen = {t: Frozen(arrays[f"frozen/{t}/values"], arrays[f"frozen/{t}/members"]) for t in periods}
@@ -123,5 +126,6 @@ class Values:
     def _grow(self, users: int) -> None:
         if users > len(self._time):
             more = max(users, len(self._time) * 3 // 2) - len(self._time)
-            self._time = np.concatenate((self._time, np.zeros(more, np.int64)))
-            self._code = np.concatenate((self._code, np.full(more, -1, np.int32)))
+            self._seen = np.concatenate((self._seen, np.full(more, _FIRST)))
+            self._time = np.concatenate((self._time, np.full(more, NEVER)))
+            self._code = np.concatenate((self._code, np.zeros(more, np.int32)))
