@@ -1,0 +1,191 @@
+"""Sources that are arrays: a value for each user and period (synthetic, .npy), and recordings of events (.npz).
+
+Contract: users are numbers, and all of them are enrolled before the first period.  Periods of a source without times of
+its own begin at ORIGIN; within one, users speak in the order of their numbers, spread evenly over the period or over
+`future`, whichever is shorter.  `.npy`: integers [periods, users], or [users] for one period; a number is a category's
+position in the plan (`other` included), -1 no event.  `.npz`: see tools/make_recording.py, which writes them.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.replay.clock import Ticks, cut_sorted
+from murmurate.agents.replay.source import BATCH_ROWS, Batch, Ints, Source, SourceError
+from murmurate.config.plan import Plan
+from murmurate.topics.block import REFUSED
+
+ORIGIN: Final = 1_767_225_600_000
+"""2026-01-01T00:00:00Z: when a source without times begins."""
+NO_EVENT: Final = -1
+RECORDING: Final = Path(__file__).with_name("recordings") / "demo.npz"
+"""The bundled recording: the screens of a shopping app over a day."""
+RECORDING_CONFIG: Final = RECORDING.with_name("demo.toml")
+"""The deployment file that goes with it."""
+_CHECKED_ROWS: Final = 1 << 22
+
+
+class PeriodSource(Source):
+    """A value for every user in every period."""
+
+    enrolled = True
+
+    def __init__(self, plan: Plan, stream: str, users: int, periods: int) -> None:
+        super().__init__(plan, (stream,))
+        (self._stream,) = self._plans()
+        every = self._stream.every_ms
+        self._users, self.periods = users, periods
+        self._t = -(-ORIGIN // every)
+        self._ticks = Ticks((every,), plan.lateness_ms, plan.future_ms)
+        self.total_rows: int | None = users * periods
+        self._done = 0
+        span = min(every, max(1, plan.future_ms))
+        self._offsets = np.arange(users, dtype=np.int64) * span // max(1, users)
+
+    def users(self) -> int | None:
+        """Each has a value in every period, or says that there is none."""
+        return self._users
+
+    def first_t(self, stream: str) -> int:
+        """The period that begins at ORIGIN or next after it."""
+        return self._t
+
+    def fraction(self) -> float | None:
+        """By periods."""
+        return self._done / max(1, self.periods)
+
+    @abstractmethod
+    def values(self) -> Iterator[NDArray[Any]]:
+        """Each period's codes: integers[users], NO_EVENT for none."""
+
+    def batches(self) -> Iterator[Batch]:
+        """Period by period."""
+        every, self._end, self._done = self._stream.every_ms, None, 0
+        everybody = np.arange(self._users, dtype=np.int64)
+        for t, values in enumerate(self.values(), self._t):
+            ids, times, codes = everybody, self._offsets + t * every, values
+            if values.dtype.kind != "u" and values.min(initial=0) < 0:
+                spoken = values >= 0
+                ids, times, codes = ids[spoken], times[spoken], codes[spoken]
+            yield from _batches(self._stream.name, ids, times, codes.astype(np.uint32, copy=False), self._ticks)
+            self._done += 1
+        self._end = (self._t + self.periods) * every + self.plan.lateness_ms
+
+
+class NpySource(PeriodSource):
+    """A .npy file, mapped into memory and never loaded whole."""
+
+    def __init__(self, path: Path, plan: Plan, stream: str) -> None:
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            found = error.strerror if isinstance(error, OSError) and error.strerror else "no NumPy array of numbers"
+            raise SourceError(f"{path.name}: found {found}; allowed: an array saved by numpy.save") from None
+        if (
+            not isinstance(array, np.ndarray)
+            or array.dtype.kind not in "iu"
+            or array.ndim not in (1, 2)
+            or not array.size
+        ):
+            found = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else "several arrays"
+            raise SourceError(f"{path.name}: found {found}; allowed: integers [periods, users] or [users], not empty")
+        self._array = array if array.ndim == 2 else array[np.newaxis]
+        super().__init__(plan, stream, self._array.shape[1], self._array.shape[0])
+        codes = self._stream.categories.none
+        step = max(1, _CHECKED_ROWS // self._users)
+        for start in range(0, self.periods, step):
+            part = self._array[start : start + step]
+            if part.min() < NO_EVENT or part.max() >= codes:
+                row = start + int(np.flatnonzero((part.min(axis=1) < NO_EVENT) | (part.max(axis=1) >= codes))[0])
+                raise SourceError(
+                    f"{path.name}: row {row}: found a number that is no category; "
+                    f"allowed: 0 to {codes - 1} for stream {stream!r}, {NO_EVENT} for no event"
+                )
+
+    def values(self) -> Iterator[NDArray[Any]]:
+        """The array's rows."""
+        yield from (np.asarray(row) for row in self._array)
+
+
+class Recording(Source):
+    """Events of numbered users by period and code, as tools/make_recording.py packs them.
+
+    Arrays `events` (uint8[users]: how many a user has), `steps` (uint8[m]: by user, then period: periods since the
+    user's event before, or since the beginning), `codes` (uint8[m]), `names`, `start_ms`, `every_ms`.  Within a period
+    of the recording users speak in the order of their numbers, evenly spread.
+    """
+
+    enrolled = True
+
+    def __init__(self, path: Path, plan: Plan, stream: str) -> None:
+        super().__init__(plan, (stream,))
+        (self._stream,) = self._plans()
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                held = {name: file[name] for name in ("events", "steps", "codes", "names", "start_ms", "every_ms")}
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            raise SourceError(f"{path.name}: found no recording; allowed: one by tools/make_recording.py") from None
+        events, steps, codes = held["events"], held["steps"], held["codes"]
+        if (
+            not len(steps)
+            or len(steps) != len(codes)
+            or int(events.sum()) != len(steps)
+            or codes.max() >= len(held["names"])
+        ):
+            raise SourceError(f"{path.name}: found arrays that do not fit together; allowed: a whole recording")
+        self._users, self.total_rows = len(events), len(steps)
+        self._ids, self._times, self._codes = self._unpacked(events, steps, codes, held)
+        self._ticks = Ticks((self._stream.every_ms,), plan.lateness_ms, plan.future_ms)
+        self._done = 0
+
+    def users(self) -> int | None:
+        """Everybody who is in the recording or might have been."""
+        return self._users
+
+    def first_t(self, stream: str) -> int:
+        """The period of its first event."""
+        return int(self._times[0]) // self._stream.every_ms
+
+    def fraction(self) -> float | None:
+        """By events."""
+        return self._done / len(self._times)
+
+    def batches(self) -> Iterator[Batch]:
+        """By time."""
+        self._end, self._done = None, 0
+        for batch in _batches(self._stream.name, self._ids, self._times, self._codes, self._ticks):
+            yield batch
+            self._done += len(batch)
+        every = self._stream.every_ms
+        self._end = (int(self._times[-1]) // every + 1) * every + self.plan.lateness_ms
+
+    def _unpacked(
+        self, events: NDArray[Any], steps: NDArray[Any], codes: NDArray[Any], held: dict[str, NDArray[Any]]
+    ) -> tuple[Ints, Ints, NDArray[np.uint32]]:
+        """Users, times and codes, by time."""
+        users = np.repeat(np.arange(len(events), dtype=np.int32), events)
+        total = np.cumsum(steps, dtype=np.int64)
+        before = np.concatenate((np.zeros(1, np.int64), total))[np.cumsum(events, dtype=np.int64) - events]
+        periods = (total - np.repeat(before, events)).astype(np.int16)
+        order = np.argsort(periods, kind="stable")
+        in_each = np.bincount(periods)
+        place = np.arange(len(order)) - np.repeat(np.cumsum(in_each) - in_each, in_each)
+        every = int(held["every_ms"])
+        sorted_periods = periods[order].astype(np.int64)
+        times = int(held["start_ms"]) + sorted_periods * every + place * every // in_each[sorted_periods]
+        declared, other = self._stream.categories.values, self._stream.categories.other
+        unknown = len(declared) if other else REFUSED
+        table = [declared.index(name) if name in declared else unknown for name in held["names"].tolist()]
+        return users[order].astype(np.int64), times, np.array(table, np.uint32)[codes[order]]
+
+
+def _batches(stream: str, ids: Ints, times: Ints, codes: NDArray[np.uint32], ticks: Ticks) -> Iterator[Batch]:
+    for rows, clock in cut_sorted(times, ticks, BATCH_ROWS):
+        yield Batch(stream, clock, None, ids[rows], times[rows], codes[rows], {}, rows.stop - rows.start)

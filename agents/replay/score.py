@@ -1,0 +1,176 @@
+"""How good the releases of a replay were: error against the truth, bits, publications, refusals.
+
+Contract, per stream, over the periods that have a release and a truth about at least one user:
+  MRE   mean over periods of |r - c| / max(c, .001); of the second value where there are two (the papers' value 1), else
+        the mean over all values.  r is the release's `unbiased`: what the papers measure, before any projection.
+  MSE   mean over periods and values of (r - c)^2.
+  bits  per user and period (spec/streams.md 2.1), from what was received.  A report costs b = ceil(log2 d) bits, d
+        where it is a bit vector.  Population: (b + 1) a report, the one being the announcement to its sender.  Budget:
+        b a report, and for a method that decides min(m, w - m) / w a user, m publications in w periods: who publishes
+        rarely announces that, who publishes mostly announces the rest.
+Overall figures weigh streams by their periods; bits add up, since a user may serve them all.
+Not here: the truth (truth.py), what is private about it: it never leaves the replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from rich.table import Table
+
+from murmurate.agents.replay.truth import TruePeriod
+from murmurate.config.plan import Plan, StreamPlan
+
+SMALLEST: Final = 0.001
+"""Frequencies below count as this one in a relative error."""
+WIDTH: Final = 80
+_BIT_VECTORS = ("oue", "sue")
+_FIXED_SCHEDULES = ("lbu", "lpu", "lsp")
+
+Release = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StreamScore:
+    """One stream's figures."""
+
+    stream: str
+    periods: int
+    """With a release and a truth."""
+    releases: int
+    published: int
+    published_per_window: float
+    """Expected in w periods."""
+    mre: float | None
+    """None, like the others, where there is nothing to compare."""
+    mse: float | None
+    bits: float | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """All streams' figures."""
+
+    streams: tuple[StreamScore, ...]
+    refused: Mapping[str, int]
+    """Events refused, by reason."""
+
+    @property
+    def releases(self) -> int:
+        """How many there were."""
+        return sum(stream.releases for stream in self.streams)
+
+    @property
+    def published(self) -> int:
+        """How many of them spoke by reports of their own period."""
+        return sum(stream.published for stream in self.streams)
+
+    @property
+    def mre(self) -> float | None:
+        """Mean over the periods of all streams."""
+        return self._mean([stream.mre for stream in self.streams])
+
+    @property
+    def mse(self) -> float | None:
+        """Mean over the periods of all streams."""
+        return self._mean([stream.mse for stream in self.streams])
+
+    @property
+    def bits(self) -> float | None:
+        """Per user and period, all streams together."""
+        known = [stream.bits for stream in self.streams if stream.bits is not None]
+        return sum(known) if known else None
+
+    def _mean(self, values: list[float | None]) -> float | None:
+        pairs = [(value, s.periods) for value, s in zip(values, self.streams, strict=True) if value is not None]
+        return sum(value * n for value, n in pairs) / sum(n for _, n in pairs) if pairs else None
+
+
+def score(
+    plan: Plan, releases: Iterable[Release], truth: Iterable[TruePeriod], refused: Mapping[str, int] | None = None
+) -> Score:
+    """Compare releases (decoded records of the `releases` topic) with the truth."""
+    true = {(period.stream, period.t): period for period in truth}
+    by_stream: dict[str, list[Release]] = {}
+    for release in releases:
+        by_stream.setdefault(release["stream"], []).append(release)
+    streams = tuple(_score(plan.stream(name), found, true) for name, found in sorted(by_stream.items()))
+    return Score(streams, {reason: n for reason, n in sorted((refused or {}).items()) if n})
+
+
+def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> dict[str, Any]:
+    """The content of summary.json."""
+    return {
+        "events": events,
+        "seconds": round(seconds, 3),
+        "events_per_second": round(events / seconds) if seconds > 0 else None,
+        "releases": score.releases,
+        "published": score.published,
+        "mre": _places(score.mre),
+        "mse": _places(score.mse, 10),
+        "bits_per_user_per_period": _places(score.bits),
+        "over_budget": over_budget,
+    }
+
+
+def table(score: Score) -> Table:
+    """The figures for a terminal of 80 columns: a line a stream, and what was refused below."""
+    refused = "   ".join(f"{reason} {count:,}".replace(",", " ") for reason, count in score.refused.items())
+    shown = Table(width=WIDTH, caption=f"refused: {refused or 'none'}", caption_justify="left")
+    shown.add_column("stream", overflow="ellipsis", no_wrap=True)
+    for heading in ("releases", "published", "per window", "MRE", "MSE", "bits"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for stream in score.streams:
+        shown.add_row(
+            stream.stream, str(stream.releases), str(stream.published), f"{stream.published_per_window:.1f}",
+            _text(stream.mre, ".4f"), _text(stream.mse, ".2e"), _text(stream.bits, ".4f"),
+        )  # fmt: skip
+    return shown
+
+
+def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
+    """b: what one report of a mechanism costs, as the papers count."""
+    return d if mechanism["name"] in _BIT_VECTORS else max(1, (d - 1).bit_length())
+
+
+def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, int], TruePeriod]) -> StreamScore:
+    pairs = [
+        (release, period)
+        for release in releases
+        if (period := true.get((plan.name, release["t"]))) is not None and period.users
+    ]
+    published = sum(release["decision"] == "published" for release in releases)
+    rate = published / len(releases)
+    if not pairs:
+        return StreamScore(plan.name, 0, len(releases), published, rate * plan.w, None, None, None)
+    said = np.array([[release["unbiased"][name] for name in plan.names] for release, _ in pairs])
+    held = np.array([period.frequencies for _, period in pairs])
+    relative = np.abs(said - held) / np.maximum(held, SMALLEST)
+    mre = relative[:, 1].mean() if plan.d == 2 else relative.mean()
+    return StreamScore(
+        plan.name, len(pairs), len(releases), published, rate * plan.w,
+        float(mre), float(((said - held) ** 2).mean()), _bits(plan, pairs),
+    )  # fmt: skip
+
+
+def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
+    announced = 1 if plan.division == "population" else 0
+    sent = sum(
+        (report_bits(release["mechanism"], plan.d) + announced) * release["reports"]["received"] for release, _ in pairs
+    )
+    bits: float = sent / sum(period.users for _, period in pairs)
+    if not announced and plan.method["name"] not in _FIXED_SCHEDULES:
+        share = sum(release["decision"] == "published" for release, _ in pairs) / len(pairs)
+        bits += min(share, 1 - share)
+    return bits
+
+
+def _places(value: float | None, places: int = 6) -> float | None:
+    return None if value is None else round(value, places)
+
+
+def _text(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

@@ -1,0 +1,87 @@
+"""The synthetic binary streams of LDP-IDS: LNS, Sin and Log (SIGMOD'22, section 7.1.1; spec/streams.md section 7).
+
+Contract: in period t exactly round(p_t n) users, drawn anew without replacement, hold 1 and the others 0, as the paper
+says; the same seed gives the same stream.  With t from 1:  LNS  p_0 = .05, p_t = min(1, |p_{t-1} + N(0, .0025^2)|)
+(the paper is silent about the ends; without reflection it goes negative);  Sin  .05 sin(.01 t) + .075;  Log  .25 / (1 +
+e^(-.01 t)). The one file of ours that may use NumPy's generators: nothing here is anybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.replay.arrays import PeriodSource
+from murmurate.agents.replay.source import SourceError
+from murmurate.config.plan import Plan
+from murmurate.errors import UsageError
+
+Model = Literal["lns", "sin", "log"]
+DEFAULTS: Final[Mapping[str, int]] = {"n": 200_000, "periods": 800, "seed": 1}
+"""The paper's setting."""
+MOST: Final = 100_000_000
+
+
+def probabilities(model: Model, periods: int, seed: int) -> NDArray[np.float64]:
+    """p_1 to p_T: float64[periods]. Only LNS has chance in it."""
+    t = np.arange(1, periods + 1, dtype=np.float64)
+    path: NDArray[np.float64]
+    if model == "sin":
+        path = 0.05 * np.sin(0.01 * t) + 0.075
+        return path
+    if model == "log":
+        path = 0.25 / (1 + np.exp(-0.01 * t))
+        return path
+    path, p = np.empty(periods), 0.05
+    for i, step in enumerate(_generator(seed, 0).normal(0, 0.0025, periods).tolist()):
+        path[i] = p = min(1.0, abs(p + step))
+    return path
+
+
+class Synthetic(PeriodSource):
+    """One of them, as a source; value 1 is the plan's second category.
+
+    >>> parse("synthetic:sin,n=1000,periods=20")
+    ('sin', {'n': 1000, 'periods': 20, 'seed': 1})
+    """
+
+    def __init__(self, text: str, plan: Plan, stream: str) -> None:
+        self.model, options = parse(text)
+        if (found := plan.stream(stream).categories.none) < 2:
+            raise SourceError(f"{text}: stream {stream!r} has {found} value; allowed: at least two, for 0 and 1")
+        super().__init__(plan, stream, options["n"], options["periods"])
+        self.seed = options["seed"]
+        self.p = probabilities(self.model, self.periods, self.seed)
+
+    def values(self) -> Iterator[NDArray[Any]]:
+        """uint32[n] a period."""
+        generator, n = _generator(self.seed, 1), self._users
+        for p in self.p.tolist():
+            codes = np.zeros(n, np.uint32)
+            codes[generator.choice(n, round(p * n), replace=False, shuffle=False)] = 1
+            yield codes
+
+
+def parse(text: str) -> tuple[Model, dict[str, int]]:
+    """What `synthetic:MODEL,n=...,periods=...,seed=...` says, in any order; what it leaves out is DEFAULTS."""
+    model, *options = text.removeprefix("synthetic:").split(",")
+    allowed = "synthetic:lns|sin|log, then any of n=200000,periods=800,seed=1"
+    if model not in get_args(Model):
+        raise UsageError(f"source: found {text!r}; allowed: {allowed}")
+    found = dict(DEFAULTS)
+    for option in options:
+        key, _, number = option.partition("=")
+        if key not in DEFAULTS or not (number.isascii() and number.isdigit()) or int(number) > MOST:
+            raise UsageError(f"source: {option!r}: found in {text!r}; allowed: {allowed}")
+        found[key] = int(number)
+    if not found["n"] or not found["periods"]:
+        raise UsageError(f"source: found {text!r}; allowed: n and periods of at least 1")
+    return {"lns": "lns", "sin": "sin", "log": "log"}[model], found  # type: ignore[return-value]
+
+
+def _generator(seed: int, part: int) -> np.random.Generator:
+    """Chance of its own for the path and for the users, so that a longer stream begins like a shorter one."""
+    return np.random.default_rng([seed, part])

@@ -1,0 +1,185 @@
+"""What was true: each stream's frequencies in each period, from the source alone.
+
+Contract: the same rules as the stages, in code of its own (nothing of agents/stages is imported), fed with the same
+batches and clocks.
+1. A period closes when T passes its end plus lateness; an event for a closed period, or further ahead of T than
+   `future`, never came.
+2. Any other event enrols its user, also one refused for its value. Who was known when a period closed is asked about
+   the next one.
+3. A user's value in a period is the last (or first) event by (time, code); else the value before, while the period's
+   start is at most `carry` after its event; else none. When values stand for ever, users are asked from their first
+   value on.
+This is raw data: it stays with the replay that computes it (DESIGN rule 9).  Memory is a few numbers a user and open
+period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.replay.source import Batch, Ints, Source
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.topics.block import REFUSED
+
+_CODE_BITS = 24  # as many as the largest domain; a period may have 2^39 milliseconds
+
+
+@dataclass(frozen=True, eq=False)
+class TruePeriod:
+    """One period of one stream."""
+
+    stream: str
+    t: int
+    counts: Ints
+    """int64[d]: how many users hold each value, in the order of the stream's names."""
+
+    @property
+    def users(self) -> int:
+        """How many users are asked about this period."""
+        return int(self.counts.sum())
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """float64[d]; zeros where nobody is asked."""
+        return self.counts / max(1, self.users)
+
+    def record(self, names: tuple[str, ...]) -> dict[str, object]:
+        """A line of truth.jsonl."""
+        truth = {name: round(value, 6) for name, value in zip(names, self.frequencies.tolist(), strict=True)}
+        return {"stream": self.stream, "t": self.t, "users": self.users, "truth": truth}
+
+
+class Truth:
+    """Takes the batches of a source in order and gives the truth of each period that closes."""
+
+    def __init__(self, plan: Plan, source: Source) -> None:
+        self._future = plan.future_ms
+        self._rows: dict[bytes, int] = {}  # names to users, in the order in which they came
+        self._known = (source.users() or 0) if source.enrolled else 0
+        self._streams = {
+            name: _Stream(plan.stream(name), plan.lateness_ms, source.first_t(name), self._known)
+            for name in source.streams
+        }
+        self.refused: Counter[str] = Counter()
+        """Events that never came: `late`, `future`; and `value`, which enrol only."""
+
+    def fold(self, batch: Batch) -> Iterator[TruePeriod]:
+        """Take a batch; the periods that its clock closes come first. Nothing happens until they are taken."""
+        yield from self.close(batch.clock)
+        stream = self._streams[batch.stream]
+        late = batch.times < stream.open_t * stream.every
+        ahead = ~late & (batch.times > batch.clock + self._future)
+        here = ~(late | ahead)
+        self.refused.update({"late": int(late.sum()), "future": int(ahead.sum())})
+        if batch.names is not None:
+            users = self._numbered(batch.names, here)
+        elif batch.ids is not None:
+            users = batch.ids[here]
+        else:
+            raise TypeError("a batch has names or ids")
+        good = batch.codes[here] != REFUSED
+        self.refused["value"] += int((~good).sum())
+        stream.take(users[good], batch.times[here][good], batch.codes[here][good])
+
+    def close(self, clock: int) -> Iterator[TruePeriod]:
+        """The periods that this T closes: of batches by themselves, at the end with the source's `end_clock`."""
+        for stream in self._streams.values():
+            yield from stream.close(clock, self._known)
+
+    def _numbered(self, names: list[bytes], here: NDArray[np.bool_]) -> Ints:
+        rows = self._rows
+        users = [rows.setdefault(names[i], len(rows)) for i in np.flatnonzero(here).tolist()]
+        self._known = max(self._known, len(rows))
+        return np.array(users, np.int64)
+
+
+@dataclass(eq=False)
+class _Stream:
+    """What is remembered of one stream."""
+
+    plan: StreamPlan
+    lateness: int
+    first_t: int
+    members: int
+    """Users known when the newest period closed: 0 to members - 1."""
+    open_t: int = -1
+    """The first period that has not closed; -1 before the first clock."""
+    events: dict[int, list[tuple[Ints, Ints]]] = field(default_factory=dict)
+    """Per open period: users, and their events as milliseconds into the period << 24 | code."""
+    code: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Each user's value; -1 before the first."""
+    time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """When it was said."""
+
+    @property
+    def every(self) -> int:
+        return self.plan.every_ms
+
+    def take(self, users: Ints, times: Ints, codes: NDArray[np.uint32]) -> None:
+        periods = times // self.every
+        keys = (times - periods * self.every << _CODE_BITS) | codes
+        alone = len(periods) > 0 and bool((periods == periods[0]).all())
+        for t in [int(periods[0])] if alone else np.unique(periods).tolist():
+            mine = slice(None) if alone else periods == t
+            held = self.events.setdefault(t, [])
+            held.append((users[mine], keys[mine]))
+            if sum(len(some) for some, _ in held) > 4 * len(self.code) + (1 << 20):
+                self.events[t] = [self._winners(held)]
+
+    def close(self, clock: int, known: int) -> Iterator[TruePeriod]:
+        opened = max(0, clock - self.lateness) // self.every
+        if self.open_t < 0:
+            self.open_t = opened
+        while self.open_t < opened:
+            t = self.open_t
+            self.open_t += 1
+            if len(self.code) < known:
+                more = known - len(self.code)
+                self.code = np.concatenate((self.code, np.full(more, -1, np.int64)))
+                self.time = np.concatenate((self.time, np.zeros(more, np.int64)))
+            if t in self.events:
+                users, keys = self._winners(self.events.pop(t))
+                self.code[users] = keys & ((1 << _CODE_BITS) - 1)
+                self.time[users] = t * self.every + (keys >> _CODE_BITS)
+            if t >= self.first_t:
+                yield TruePeriod(self.plan.name, t, self._counts(t))
+            self.members = known
+
+    def _counts(self, t: int) -> Ints:
+        carry, d = self.plan.carry_ms, self.plan.d
+        if carry is None:  # whoever has a value
+            return np.bincount(self.code[self.code >= 0], minlength=d)
+        code, time = self.code[: self.members], self.time[: self.members]
+        standing = (code >= 0) & (t * self.every - time <= carry)
+        counts = np.bincount(code[standing], minlength=d)
+        counts[d - 1] += self.members - counts.sum()
+        return counts
+
+    def _winners(self, held: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+        """Each user once, with the event that counts."""
+        users = np.concatenate([some for some, _ in held])
+        keys = np.concatenate([some for _, some in held])
+        last = self.plan.several == "last"
+        best = np.full(int(users.max(initial=-1)) + 1, -1 if last else np.iinfo(np.int64).max, np.int64)
+        (np.maximum if last else np.minimum).at(best, users, keys)
+        spoke = np.zeros(len(best), np.bool_)
+        spoke[users] = True
+        return np.flatnonzero(spoke), best[spoke]
+
+
+def true_periods(plan: Plan, source: Source) -> Iterator[TruePeriod]:
+    """The truth of a whole source, in one go."""
+    truth = Truth(plan, source)
+    for batch in source.batches():
+        yield from truth.fold(batch)
+    yield from truth.close(source.end_clock)
+
+
+def by_period(truth: Iterator[TruePeriod]) -> Mapping[tuple[str, int], TruePeriod]:
+    """(stream, t) to the truth."""
+    return {(period.stream, period.t): period for period in truth}
