@@ -53,9 +53,10 @@ class Adaptive(Turns):
             raise ParameterError(
                 f"{self.name}: found {asking.total} to divide, w = {setting.w}; allowed: at least 2 w = {2 * setting.w}"
             )
-        super().__init__(setting, would_use=asking.mechanism(unit), variance=variance)
+        mechanism = asking.mechanism(unit)
+        super().__init__(setting, would_use=mechanism, variance=variance)
         self.asking, self.allotment, self.unit = asking, allotment, unit
-        self.rule: Rule = checked_rule(variance)
+        self.rule: Rule = checked_rule(variance, mechanism)
         self.dis: float | None = None
         """The last mean squared distance measured."""
 
@@ -66,7 +67,7 @@ class Adaptive(Turns):
         mechanism = self.asking.mechanism(amount)
         if purpose == "publication":
             if answer.counted:
-                self.standing = measured(self.t, mechanism, answer, sample_of(self.asking, self.crowd))
+                self.standing = measured(self.t, mechanism, answer, sample_of(self.division, self.crowd))
             return self._release()
         dis = dissimilarity(mechanism, answer, self.standing.unbiased, self.rule) if answer.counted else None
         if dis is None:

@@ -108,9 +108,9 @@ class FreshSlots:
         self.pool.load(t, arrays["ages"])
 
 
-def sample_of(asking: type[Asking] | Asking, crowd: Crowd) -> float | None:
+def sample_of(division: Division, crowd: Crowd) -> float | None:
     """Of how many users the reports of a question are a sample; None where everybody answers."""
-    return crowd.users if asking.division == "population" else None
+    return crowd.users if division == "population" else None
 
 
 def oracle(setting: Setting, epsilon_micro: int) -> Mechanism:

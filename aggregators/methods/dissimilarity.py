@@ -19,18 +19,23 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.method import Answer, Floats
 from murmurate.randomizers import Mechanism, ParameterError
+from murmurate.randomizers.errors import shown
 from murmurate.randomizers.mechanism import PureOracle
 
 Rule = Literal["sampling", "paper"]
 RULES: tuple[Rule, ...] = ("sampling", "paper")
 
 
-def checked_rule(rule: str) -> Rule:
-    """The rule of this name."""
+def checked_rule(rule: str, mechanism: Mechanism) -> Rule:
+    """The rule of this name, if this mechanism's counts tell what it needs."""
     for known in RULES:
+        if rule == known == "sampling" and not isinstance(mechanism, PureOracle):
+            raise ParameterError(
+                f"variance: found 'sampling' with {mechanism.name}; allowed: with grr, oue; or 'paper'"
+            )
         if rule == known:
             return known
-    raise ParameterError(f"variance: found {rule!r}; allowed: {', '.join(RULES)}")
+    raise ParameterError(f"variance: found {shown(rule)}; allowed: {', '.join(RULES)}")
 
 
 def mean_variance(mechanism: Mechanism, n: float) -> float:
@@ -43,8 +48,7 @@ def total_variance(mechanism: Mechanism, support: NDArray[np.int64], n: int) -> 
 
     With pi = support / n it is the mean of pi (1 - pi) / ((n - 1) (p - q)^2).
     """
-    if not isinstance(mechanism, PureOracle):
-        raise ParameterError(f"variance: found 'sampling' with {mechanism.name}; allowed: with grr and oue, or 'paper'")
+    assert isinstance(mechanism, PureOracle)  # noqa: S101 - `checked_rule` refused all others
     share = support / n
     return float((share * (1 - share)).mean() / ((n - 1) * float(mechanism.p - mechanism.q) ** 2))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from murmurate.aggregators.methods.asking import Everybody, oracle
+from murmurate.aggregators.methods.asking import Everybody, oracle, sample_of
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import groups
 from murmurate.aggregators.methods.standing import measured
@@ -32,8 +32,7 @@ class Uniform(Turns):
         old = self.standing
         if not answer.counted:
             return old.decision(self.t, mean_square=self._drift())
-        users = self.crowd.users if self.division == "population" else None
-        self.standing = measured(self.t, self._mechanism, answer, users)
+        self.standing = measured(self.t, self._mechanism, answer, sample_of(self.division, self.crowd))
         if old.measured_t is not None:
             moved = float(((self.standing.unbiased - old.unbiased) ** 2).mean())
             self._moved = moved, self.t - old.measured_t
@@ -72,7 +71,7 @@ class LBU(Uniform):
 
     def _begin(self) -> Question:
         self.waiting = "publication", self._share
-        return Question(self._mechanism, None, "publication")
+        return self._asking.question(self.t, self._share, "publication")
 
     def _slots(self, amount: int) -> int:
         return self.setting.slots

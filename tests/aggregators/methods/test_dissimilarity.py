@@ -90,4 +90,4 @@ def test_wild_estimates_never_make_sampling_negative() -> None:
 
 def test_an_unknown_rule_lists_the_known_ones() -> None:
     with pytest.raises(ParameterError, match="variance: found 'exact'; allowed: sampling, paper"):
-        checked_rule("exact")
+        checked_rule("exact", GRR(d=2, epsilon=1))
