@@ -63,10 +63,11 @@ class Periods {
   instant(t) { return this.start + (t - this.t[0]) * this.everyMs; }
 }
 
-/** The picture. `format(value, step)` writes a value; `colours()` gives { ink, soft, rule, grid, card, lines }. */
+/** The picture. `format(value, step)` writes a value; `colours()` gives { ink, soft, rule, grid, card, lines }; no value
+    can be above `most`. */
 class Chart {
-  constructor(box, periods, format, colours) {
-    this.box = box; this.periods = periods; this.format = format; this.colours = colours;
+  constructor(box, periods, format, colours, most) {
+    this.box = box; this.periods = periods; this.format = format; this.colours = colours; this.most = most;
     [this.back, this.front, this.top] = [...box.querySelectorAll("canvas")].map((canvas) => canvas.getContext("2d"));
     this.last = 0;                                       /* periods in view, 0 for all */
     this.cursor = -1; this.focus = null; this.stale = true; this.drawn = 0; this.fullDraws = 0;
@@ -107,7 +108,8 @@ class Chart {
     else while (span < past) span = expected ? span * 2 : Math.max(31, span * 2);
     const peak = Math.max(1e-3, ...shown.map((c) => c.high)), reach = Math.max(0, ...shown.map((c) => c.reach));
     const floor = Math.min(0, ...shown.map((c) => c.low));
-    const wanted = Math.max(peak * 1.04, Math.min(reach, peak * 1.4)) - floor;      /* one wide band flattens no line */
+    const above = Math.max(peak * 1.04, Math.min(reach, peak * 1.4));               /* one wide band flattens no line */
+    const wanted = Math.min(above, Math.max(this.most, peak)) - floor;
     const power = 10 ** Math.floor(Math.log10(wanted / 5));
     const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => wanted / s <= 5.001);
     const low = Math.floor(floor / step + 1e-9) * step;
@@ -142,7 +144,7 @@ class Chart {
     }
     if (!this.periods.length) return;
     const { everyMs } = this.periods, begin = this.periods.instant(v.first), end = begin + v.span * everyMs;
-    const room = 78 / (v.width / Math.max(1, end - begin));
+    const room = (v.w >= 560 ? 78 : 58) / (v.width / Math.max(1, end - begin));
     const step = STEPS.find((s) => s >= room) || STEPS.at(-1) * Math.ceil(room / STEPS.at(-1));
     c.textAlign = "center"; c.textBaseline = "top"; c.strokeStyle = ink.rule;
     for (let at = Math.ceil(begin / step) * step; at <= end; at += step) {
@@ -164,8 +166,8 @@ class Chart {
   #paint(from, to) {
     const { view: v, periods } = this, shown = this.shown(), few = shown.length <= DETAILED;
     const start = this.last ? Math.max(0, this.#firstSeen() - 1, from - 1) : Math.max(0, from - 1);
-    for (const c of [this.back, this.front]) {
-      c.save(); c.beginPath(); c.rect(v.left - 6, v.top - 8, v.width + 12, v.height + 16); c.clip();
+    for (const [c, room] of [[this.back, 0], [this.front, 6]]) {                    /* a point may stand over the edge */
+      c.save(); c.beginPath(); c.rect(v.left - room, v.top - room, v.width + 2 * room, v.height + 2 * room); c.clip();
     }
     for (const c of shown) if (few || c === this.focus) this.#band(c, start, to);
     for (const c of shown) {

@@ -30,7 +30,7 @@ function swatch(slot) {
 
 const grouped = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 const short = (value) => (value >= 1e6 ? `${(value / 1e6).toFixed(value < 1e7 ? 2 : 1)} M` : value >= 1e4 ? `${(value / 1e3).toFixed(0)} k` : grouped(value));
-const figure = (value, digits = 3) => (typeof value !== "number" ? "not computed" : value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(digits))));
+const figure = (value, digits = 3) => (typeof value !== "number" ? "not computed" : String(Number(value.toPrecision(digits))));
 /** The places a step needs: 2 for 0.25. */
 function places(step) {
   for (let k = 0; k < 6; k++) if (Math.abs(step * 10 ** k - Math.round(step * 10 ** k)) < 1e-6) return k;
@@ -71,7 +71,7 @@ class Panel {
     for (const node of this.root.querySelectorAll(".truth")) node.hidden = true;
     this.pinned = -1; this.hovered = -1;                 /* -1: the newest period */
     this.ranked = 0; this.chosen = false; this.listed = LISTED; this.dirty = true; this.tableAt = -Infinity; this.rowsOf = "";
-    this.chart = new Chart(this.plot, this.periods, this.format, colours);
+    this.chart = new Chart(this.plot, this.periods, this.format, colours, spec.measure === "frequency" ? 1 : Infinity);
     this.#listen(find);
     this.#buttons();
   }
@@ -88,11 +88,12 @@ class Panel {
     }
   }
 
-  /** Show the largest, unless the reader has chosen. */
+  /** Show the largest, unless the reader has chosen. Those who sent nothing are often most: "none" waits in the legend. */
   rank(count = FIRST_SHOWN, asked = false) {
     this.ranked = Math.max(1, this.periods.length);
     if (this.chosen && !asked) return;
-    const all = [...this.periods.categories.values()].sort((a, b) => b.sum - a.sum);
+    const late = (c) => !asked && c.name === "none" && this.periods.categories.size > 2;
+    const all = [...this.periods.categories.values()].sort((a, b) => late(a) - late(b) || b.sum - a.sum);
     all.forEach((c, place) => { c.shown = place < count; });
     this.order = all;
     this.#changed();
@@ -116,9 +117,11 @@ class Panel {
   #changed() {
     const slots = new Array(COLOURS * SHAPES.length).fill(0);
     for (const c of this.periods.categories.values()) if (c.slot >= 0) slots[c.slot] += 1;
+    const names = [...this.periods.categories.keys()];
     for (const c of this.order || this.periods.categories.values()) {
-      if (!c.shown || c.slot >= 0) continue;
-      c.slot = slots.indexOf(Math.min(...slots)); slots[c.slot] += 1;
+      if (!c.shown || c.slot >= 0) continue;             /* few names: a sign each, the same in every run */
+      c.slot = names.length <= COLOURS ? names.indexOf(c.name) : slots.indexOf(Math.min(...slots));
+      slots[c.slot] += 1;
     }
     this.#buttons(); this.redraw(); this.filled = -1;
     const count = this.chart.shown().length;
@@ -201,7 +204,7 @@ class Panel {
 
   /** The table of one period. The slider's words change only when the reader moves it, so that nothing chatters. */
   #fill(i) {
-    const step = 10 ** Math.floor(Math.log10(this.chart.view.step / 20) + 1e-9), format = (value) => this.format(value, step);
+    const step = Math.min(0.001, 10 ** Math.floor(Math.log10(this.chart.view.step / 20) + 1e-9)), format = (value) => this.format(value, step);
     const { periods } = this, record = periods.records[i], shown = (this.order || []).filter((c) => c.shown);
     const key = `${shown.map((c) => c.slot).join()}${periods.hasTruth}`;
     if (key !== this.rowsOf) {
@@ -238,7 +241,7 @@ class Panel {
   #privacy() {
     const { privacy, mechanism, method, reports } = this.release;
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
-    const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest"].includes(key)).map(([key, value]) => `${key.replace("_micro", " (micro)")} ${value}`);
+    const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest"].includes(key)).map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
     const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
     const mixed = privacy.shuffled;
     const facts = {
