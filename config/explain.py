@@ -160,8 +160,8 @@ def _promise(made: Plan) -> Iterator[str]:
         for stream in made.streams:
             if stream.carry_ms:
                 yield (
-                    f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for counts "
-                    "by itself: one event can be answered about in more than one window."
+                    f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for "
+                    "counts by itself: one event can be answered about in more than one window."
                 )
     for name in always:
         yield (

@@ -8,6 +8,7 @@ the page, partitions, lateness, future, patience, min_batch, delta, assumed_corr
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from typing import Any, Final
 
 import orjson
@@ -113,7 +114,7 @@ def _meaning(
         "every_ms": stream.every,
         "several": stream.several,
         "carry_ms": stream.missing.carry_ms,
-        "source": {"topic": topic, "user": fields.user, "value": fields.value, "time": fields.time},
+        "source": {"topic": topic, **asdict(fields)},
         "population": {"enrol": population.enrol, "forget_after_ms": population.forget_after},
         "epsilon_micro": limit if privacy.split == "users" else limit * stream.share_micro // MICRO,
         "window": {"ms": privacy.window.ms, "w": deployment.w(stream)},

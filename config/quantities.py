@@ -156,7 +156,7 @@ class WindowKind(Kind):
             return Window(ms=LONG.read(found))
         if found.keys() != {"periods"}:
             raise ValueError
-        return Window(periods=PERIODS.read(found["periods"]))
+        return Window(periods=_inside("periods", PERIODS, found["periods"]))
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,17 @@ class MissingKind(Kind):
             return Missing()
         if not isinstance(found, Mapping) or found.keys() != {"carry"}:
             raise ValueError
-        return Missing(None) if found["carry"] == "always" else Missing(LONG.read(found["carry"]))
+        return Missing(None) if found["carry"] == "always" else Missing(_inside("carry", LONG, found["carry"]))
+
+
+def _inside(key: str, kind: Duration | Whole, found: Any) -> int:
+    """The value of a table's one key; what is wrong with it is said of that key."""
+    try:
+        return kind.read(found)
+    except NotAllowedError as error:
+        raise NotAllowedError(*(mistake.below(key, where="") for mistake in error.mistakes)) from None
+    except ValueError:
+        raise NotAllowedError(Mistake(key, seen(found), kind.allowed)) from None
 
 
 def _one_key(key: str, schema: dict[str, Any]) -> dict[str, Any]:

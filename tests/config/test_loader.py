@@ -1,0 +1,260 @@
+"""The deployment file: what loads, what each mistake's line says, and that no line shows a secret."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmurate.config.errors import ConfigError
+from murmurate.config.loader import build, load
+from tests.config.deployments import SHOP, lines, shop, small
+
+CANARY = "hunter2-c4n4ry"
+
+
+def refused(path: Path, environ: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(path, environ or {})
+    return str(caught.value).replace(str(path), "FILE").splitlines()
+
+
+def test_the_shared_example_loads() -> None:
+    deployment = load(SHOP, {})
+    assert deployment.name == "shop"
+    assert deployment.privacy.epsilon_micro == 2_000_000
+    assert deployment.privacy.window.ms == 3_600_000
+    assert deployment.population.forget_after == 7 * 86_400_000
+    screen = deployment.streams["screen"]
+    assert screen.values == ("home", "search", "basket", "checkout", "help")
+    assert screen.source is not None
+    assert screen.source.user == "/session/user_id"
+
+
+EPSILON = "a number from 0.000001 (one micro-nat) to 20"
+DURATION = 'a whole number and one of ms, s, m, h, d, such as "90s"'
+PRIVACY = "epsilon, window, split, delta, min_batch, assumed_corrupt"
+PERIODS = "a whole number from 1 to 32768"
+SHARE = "a number from 0.000001 to 1 with at most six places"
+MISSING = '"none", { carry = "15m" } with any duration, or { carry = "always" }'
+PLACE = '{ file = "PATH" } or { env = "VARIABLE" }'
+LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"privacy__epsilon": -1}, f"privacy.epsilon: found -1; allowed: {EPSILON}"),
+        ({"privacy__epsilon": 21}, f"privacy.epsilon: found 21; allowed: {EPSILON}"),
+        ({"privacy__epsilon": 1e-9}, f"privacy.epsilon: found 1e-09; allowed: {EPSILON}"),
+        ({"privacy__epsilon": True}, f"privacy.epsilon: found true; allowed: {EPSILON}"),
+        ({"privacy__epsilon": float("nan")}, f"privacy.epsilon: found nan; allowed: {EPSILON}"),
+        ({"privacy__epsilon": None}, f"privacy.epsilon: found nothing; allowed: {EPSILON}"),
+        ({"privacy__window": "1 hour"}, f"privacy.window: found '1 hour'; allowed: {DURATION}"),
+        ({"privacy__window": {"periods": 0}},
+         "privacy.window.periods: found 0; allowed: a whole number from 1 to 32768"),
+        ({"privacy__window": {"period": 1}},
+         f'privacy.window: found a table; allowed: "1s" to "400d", or {{ periods = N }} with {PERIODS}'),
+        ({"screen__missing": {"carry": "long"}}, f"streams.screen.missing.carry: found 'long'; allowed: {DURATION}"),
+        ({"privacy__split": "all"}, "privacy.split: found 'all'; allowed: users, budget"),
+        ({"privacy__detla": 1}, f"privacy.detla: found an unknown key; allowed: {PRIVACY}"),
+        ({"privacy__min_batch": 1}, "privacy.min_batch: found 1; allowed: a whole number from 2 to 1000000000"),
+        ({"privacy__min_batch": 2.5}, "privacy.min_batch: found 2.5; allowed: a whole number from 2 to 1000000000"),
+        ({"privacy__delta": 0}, "privacy.delta: found 0; allowed: a number above 0, below 0.001"),
+        ({"privacy__assumed_corrupt": 1}, "privacy.assumed_corrupt: found 1; allowed: a number from 0, below 1"),
+        ({"privacy": 3}, "privacy: found a single value; allowed: a table"),
+        ({"name": "Shop"}, "name: found 'Shop'; allowed: 1 to 32 of a-z, 0-9, dash, a letter first"),
+        ({"name": None}, "name: found nothing; allowed: 1 to 32 of a-z, 0-9, dash, a letter first"),
+        ({"schema": 2}, "schema: found 2; allowed: 1"),
+        ({"population__forget_after": "59m"},
+         "population.forget_after: found '59m'; allowed: \"1h\" or more, the window"),
+        ({"time__patience": "0s"}, "time.patience: found '0s'; allowed: \"1ms\" to \"1d\""),
+        ({"kafka__brokers": ["kafka:9092", "kafka"]},
+         "kafka.brokers.1: found 'kafka'; allowed: a host and a port, such as \"localhost:9092\""),
+        ({"kafka__targets": 0}, "kafka.targets: found 0; allowed: a whole number from 1 to 1024"),
+        ({"kafka__replication": "three"}, "kafka.replication: found 'three'; allowed: a whole number from 1 to 100"),
+        ({"web__listen": "8000"}, "web.listen: found '8000'; allowed: a host and a port, such as \"localhost:9092\""),
+        ({"secrets__peper": {"env": "X"}},
+         "secrets.peper: found an unknown key; allowed: pepper, randomness, slots, split, state, shuffle"),
+        ({"secrets__pepper": {}}, f"secrets.pepper: found neither file nor env; allowed: {PLACE}"),
+        ({"secrets__pepper": {"file": "a", "env": "b"}}, f"secrets.pepper: found both file and env; allowed: {PLACE}"),
+        ({"streams": {}}, "streams: found none; allowed: one or more tables [streams.NAME]"),
+        ({"streams": None}, "streams: found nothing; allowed: a table"),
+        ({"screen__measure": "mean", "screen__range": [0, 1]},
+         "streams.screen.measure: found 'mean'; allowed: frequency"),
+        ({"screen__measure": None}, "streams.screen.measure: found nothing; allowed: frequency"),
+        ({"screen__every": "25d"}, "streams.screen.every: found '25d'; allowed: \"1ms\" to \"24d\""),
+        ({"screen__every": "1ms"},
+         "streams.screen.every: found 3600001 periods in one window; allowed: at most 32768 periods in one window"),
+        ({"screen__share": 0}, f"streams.screen.share: found 0; allowed: {SHARE}"),
+        ({"screen__share": 1 / 3},
+         f"streams.screen.share: found 0.3333333333333333; allowed: {SHARE}"),
+        ({"screen__method": "lpx"}, "streams.screen.method.name: found 'lpx'; allowed: lbu, lpu, lpa"),
+        ({"screen__method": {"name": "lbu", "variance": "paper"}},
+         "streams.screen.method.variance: found 'paper'; allowed: only with lpa"),
+        ({"screen__mechanism": "rappor"}, "streams.screen.mechanism: found 'rappor'; allowed: auto, grr, oue"),
+        ({"screen__several": "all"}, "streams.screen.several: found 'all'; allowed: last, first"),
+        ({"screen__missing": "skip"},
+         f"streams.screen.missing: found 'skip'; allowed: {MISSING}"),
+        ({"screen__missing": {"carry": "90s"}},
+         "streams.screen.missing.carry: found '90s'; allowed: a multiple of every, 1m"),
+        ({"screen__slots": 123}, "streams.screen.slots: found 123; allowed: a multiple of 2 w = 122, up to 65514"),
+        ({"screen__slots": 61}, "streams.screen.slots: found 61; allowed: a multiple of 2 w = 122, up to 65514"),
+        ({"screen__values": ["a", "b", "a"]},
+         "streams.screen.values: found 'a' more than once; allowed: each value once"),
+        ({"screen__values": ["a", ""]},
+         "streams.screen.values.1: found ''; allowed: a text of 1 to 256 printable characters"),
+        ({"screen__values": ["a", "none"]},
+         "streams.screen.values: found 'none'; allowed: other words: missing adds this one"),
+        ({"screen__values": ["a", "other"], "screen__other": True},
+         "streams.screen.values: found 'other'; allowed: other words: other = true adds this one"),
+        ({"screen__values": ["a"], "screen__missing": {"carry": "always"}},
+         "streams.screen.values: found 1, 1 in all; allowed: 2 to 4096 in all"),
+        ({"screen__values": [str(i) for i in range(4096)]},
+         "streams.screen.values: found 4096 and none, 4097 in all; allowed: 2 to 4096 in all"),
+        ({"screen__source": {"topic": "shop.raw"}},
+         "streams.screen.source.topic: found 'shop.raw'; allowed: a topic that is not Murmurate's own"),
+        ({"screen__source": {"topic": "t", "user": "user"}},
+         "streams.screen.source.user: found 'user'; allowed: a JSON pointer such as \"/session/user_id\""),
+        ({"screen__method": "lbu", "privacy__epsilon": 0.00006},
+         "privacy.epsilon: found 6e-05, 60 micro-nats for 61 answers of stream 'screen'; "
+         "allowed: at least one micro-nat an answer"),
+        ({"streams__Screen": {"measure": "frequency", "values": ["a"], "every": "1m"}},
+         "streams.Screen: found 'Screen'; allowed: 1 to 32 of a-z, 0-9, dash, underscore, a letter first"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_a_line_of_key_found_and_allowed(changes: dict[str, Any], line: str) -> None:
+    assert lines(**changes) == [f"t: {line}"]
+
+
+def test_shares_are_added_exactly() -> None:
+    two = {"measure": "frequency", "values": ["a"], "every": "1m"}
+    assert lines(screen__share=0.7, streams__two={**two, "share": 0.3}) == []
+    assert lines(screen__share=0.7, streams__two={**two, "share": 0.300001}) == [
+        "t: streams.*.share: found screen 0.7, two 0.300001; allowed: at most 1 together"
+    ]
+
+
+def test_a_value_may_be_called_other_or_none_where_those_are_not_added() -> None:
+    assert lines(screen__values=["other", "none"], screen__missing={"carry": "always"}) == []
+
+
+def test_several_mistakes_are_several_lines() -> None:
+    found = lines(privacy__epsilon=0, time__lateness="soon", screen__several="any", nonsense=1, **LOGIN)
+    assert [line.split(":")[1].strip() for line in found] == [
+        "privacy.epsilon", "time.lateness", "kafka.username", "kafka.password", "streams.screen.several", "nonsense",
+    ]  # fmt: skip
+
+
+def test_every_mistake_that_keys_make_together_is_named_at_once() -> None:
+    found = lines(population__forget_after="1m", screen__slots=4, screen__source={"topic": "shop.tallies"})
+    assert [line.split(": ")[1] for line in found] == [
+        "population.forget_after", "streams.screen.slots", "streams.screen.source.topic",
+    ]  # fmt: skip
+
+
+def test_sasl_needs_somebody_who_logs_in() -> None:
+    assert lines(**LOGIN) == [
+        "t: kafka.username: found nothing; allowed: a text with sasl_ssl",
+        f"t: kafka.password: found nothing; allowed: {PLACE} with sasl_ssl",
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kafka__password": CANARY},
+        {"kafka__password": [CANARY]},
+        {"kafka__password": {"file": 5, "text": CANARY}},
+        {"kafka__password": {"file": [CANARY]}},
+        {"kafka": CANARY},
+        {"kafka": [{"password": CANARY}]},
+        {"secrets": CANARY},
+        {"secrets__pepper": CANARY},
+        {"secrets__pepper": {"value": CANARY}},
+        {"secrets__pepper": {"file": CANARY, "env": CANARY}},
+        {"secrets__papper": {"file": CANARY}},
+        {"password": CANARY},
+    ],
+)
+def test_no_mistake_shows_a_secret(changes: dict[str, Any]) -> None:
+    found = lines(**changes)
+    assert found
+    assert not any(CANARY in line for line in found)
+
+
+def test_a_deployment_does_not_show_where_its_secrets_are() -> None:
+    assert CANARY not in repr(build(small(secrets__pepper={"file": CANARY}, secrets__state={"env": CANARY})))
+
+
+def test_every_key_can_come_from_the_environment() -> None:
+    environ = {
+        "MURMURATE__NAME": "other-shop",
+        "MURMURATE__PRIVACY__EPSILON": "0.29",
+        "MURMURATE__PRIVACY__WINDOW": '{"periods": 20}',
+        "MURMURATE__PRIVACY__MIN_BATCH": "50",
+        "MURMURATE__KAFKA__BROKERS": '["kafka-1:9092", "kafka-2:9092"]',
+        "MURMURATE__KAFKA__PASSWORD__FILE": "elsewhere",
+        "MURMURATE__STREAMS__SCREEN__VALUES": '["1", "2"]',
+        "MURMURATE__STREAMS__SCREEN__OTHER": "false",
+        "MURMURATE__STREAMS__SCREEN__METHOD": "lpu",
+        "MURMURATE__STREAMS__SCREEN__MISSING": '{"carry": "always"}',
+        "MURMURATE__STREAMS__SCREEN__SOURCE__VALUE": "/page",
+        "MURMURATE__STREAMS__TWO": '{"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}',
+        "MURMURATE_SHUFFLE_KEY": "is none of our keys",
+    }
+    made = shop(environ)
+    screen = made.stream("screen")
+    assert (made.name, made.epsilon_micro, made.window_ms, made.min_batch) == ("other-shop", 290_000, None, 50)
+    assert (screen.names, screen.w, dict(screen.method)) == (("1", "2"), 20, {"name": "lpu"})
+    assert (screen.fields.user, screen.fields.value) == ("/session/user_id", "/page")
+    assert made.stream("two").topic == "other-shop.events"
+    assert load(SHOP, environ).kafka.brokers == ("kafka-1:9092", "kafka-2:9092")
+
+
+def test_a_mistake_in_the_environment_says_so() -> None:
+    environ = {"MURMURATE__PRIVACY__WINDOW": "1 hour", "MURMURATE__TYPO": "1", "MURMURATE__TIME__LATE": "1s"}
+    assert [line.split(": found")[0] for line in refused(SHOP, environ)] == [
+        "environment: privacy.window", "environment: time.late", "environment: typo",
+    ]  # fmt: skip
+
+
+def test_broken_json_in_the_environment_is_not_shown() -> None:
+    found = refused(SHOP, {"MURMURATE__KAFKA__PASSWORD": '{"file": "' + CANARY})
+    assert found == [
+        "environment: MURMURATE__KAFKA__PASSWORD: found brackets that are no JSON; "
+        "allowed: a text, or JSON for a list or a table"
+    ]
+
+
+def test_a_deployment_can_live_in_the_environment_alone(tmp_path: Path) -> None:
+    environ = {
+        "MURMURATE__NAME": "shop",
+        "MURMURATE__PRIVACY": '{"epsilon": 1, "window": "1h"}',
+        "MURMURATE__STREAMS__SCREEN": '{"measure": "frequency", "values": ["a"], "every": "1m"}',
+    }
+    assert load(tmp_path / "none.toml", environ).streams["screen"].values == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"name = ", "FILE: found no TOML (Invalid value (at end of document)); allowed: TOML in UTF-8"),
+        (b'name = "\xff"', "FILE: found bytes that are not UTF-8 (byte 8); allowed: TOML in UTF-8"),
+        (b"\x1f\x8b\x08", "FILE: found bytes that are not UTF-8 (byte 1); allowed: TOML in UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_toml_says_so(tmp_path: Path, content: bytes, line: str) -> None:
+    path = tmp_path / "murmurate.toml"
+    path.write_bytes(content)
+    assert refused(path) == [line]
+
+
+def test_no_file_and_a_directory_say_so(tmp_path: Path) -> None:
+    assert refused(tmp_path / "none.toml") == ["FILE: found no such file; allowed: a file that `murmurate init` writes"]
+    assert refused(tmp_path) == ["FILE: found something that is no file; allowed: a file that `murmurate init` writes"]
+
+
+def test_an_empty_file_names_what_it_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "murmurate.toml"
+    path.write_bytes(b"")
+    assert [line.split(": ")[1] for line in refused(path)] == ["name", "privacy", "streams"]
