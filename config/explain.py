@@ -115,7 +115,7 @@ def users_needed(part: Fraction, min_batch: int) -> int:
     """The least n with n part - 5 sqrt(n part (1 - part)) >= min_batch: users fall into slots by chance.
 
     >>> users_needed(Fraction(1, 122), 1000), users_needed(Fraction(1), 1000)
-    (142819, 1000)
+    (142783, 1000)
     """
     spread = SIGMAS * math.sqrt(1 - part)
     root = (spread + math.sqrt(spread * spread + 4 * min_batch)) / 2

@@ -164,6 +164,7 @@ class Deployment(BaseSettings):
     secrets: Secrets = Secrets()
     web: Web = Web()
     streams: dict[Annotated[str, STREAM_NAME], AnyStream]
+    """What is measured, a table [streams.NAME] each."""
 
     @classmethod
     def settings_customise_sources(

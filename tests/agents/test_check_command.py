@@ -1,0 +1,74 @@
+"""`murmurate check`: the promise in words, a line a mistake, exit 0 or 2."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SHOP = Path(__file__).resolve().parent.parent / "data" / "shop.toml"
+CANARY = "hunter2-c4n4ry"
+
+
+def murmurate(*words: str | Path, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MURMURATE")}
+    return subprocess.run(
+        [sys.executable, "-m", "murmurate", *map(str, words)],
+        capture_output=True, text=True, check=False, timeout=60, cwd=cwd, env={**clean, **environ},
+    )  # fmt: skip
+
+
+def test_a_good_file_is_said_in_words_within_80_columns() -> None:
+    done = murmurate("check", "-c", SHOP)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "shop: 1 stream, 1 promise"
+    assert lines[-1] == "  ok"
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_json_says_the_same() -> None:
+    done = murmurate("check", "-c", SHOP, "--json", "--users", "1000")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert found["ok"] is True
+    assert found["streams"][0]["w"] == 61
+    assert found["streams"][0]["mechanism"] == "grr"
+    assert found["zones"]["mixing"] == ["shop.reports"]
+    assert len(found["warnings"]) == 1
+
+
+def test_each_mistake_is_a_line_and_the_exit_is_2(tmp_path: Path) -> None:
+    text = SHOP.read_text(encoding="utf-8")
+    text = text.replace('"1h"', '"1 hour"').replace('"lpa"', '"lpx"')
+    text = text.replace('{ file = "/run/secrets/kafka_password" }', f'"{CANARY}"')
+    (tmp_path / "murmurate.toml").write_text(text, encoding="utf-8")
+    done = murmurate("check", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "murmurate.toml: privacy.window: found '1 hour'; "
+        'allowed: a whole number and one of ms, s, m, h, d, such as "90s"',
+        'murmurate.toml: kafka.password: found (hidden); allowed: { file = "PATH" } or { env = "VARIABLE" }',
+        "murmurate.toml: streams.screen.method.name: found 'lpx'; allowed: lbu, lpu, lpa",
+    ]  # fmt: skip
+    found = json.loads(murmurate("check", "--json", cwd=tmp_path).stdout)
+    assert found["ok"] is False
+    assert [mistake["key"] for mistake in found["mistakes"]] == [
+        "privacy.window", "kafka.password", "streams.screen.method.name",
+    ]  # fmt: skip
+
+
+def test_the_environment_overrides_the_file() -> None:
+    done = murmurate("check", "-c", SHOP, MURMURATE__PRIVACY__EPSILON="0.5", MURMURATE__STREAMS__SCREEN__EVERY="5m")
+    assert "epsilon 0.5" in done.stdout
+    assert "every 5m, w = 13" in done.stdout
+    wrong = murmurate("check", "-c", SHOP, MURMURATE__PRIVACY__EPSILON="lots", MURMURATE__KAFKA__PASSWORD=CANARY)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("environment: privacy.epsilon: found 'lots'; allowed: ")
+    assert CANARY not in wrong.stderr + wrong.stdout
+
+
+def test_no_file_is_one_line_and_exit_2(tmp_path: Path) -> None:
+    done = murmurate("check", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "murmurate.toml: found no such file; allowed: a file that `murmurate init` writes\n"

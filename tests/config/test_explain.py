@@ -1,0 +1,88 @@
+"""What `check` says: the promise in words for every setting, the mechanism really used, and too few users."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from murmurate.config.explain import explain, resolve, users_needed
+from tests.config.deployments import planned, shop
+
+TWO: dict[str, Any] = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
+
+
+def words(users: int | None = None, **changes: Any) -> str:
+    return " ".join(" ".join(explain(planned(**changes), users).lines()).split())
+
+
+def test_the_shared_example_is_explained_within_80_columns() -> None:
+    lines = list(explain(shop(), 50_000).lines())
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert "learns more than epsilon 2.0 about one user in any hour." in text
+    assert "50 % of the users serve no stream." in text
+    assert "frequency of 7 values every 1m, w = 61, half of the users, lpa, grr at epsilon 2, 1 byte a report" in text
+    assert "edge app.clicks shop.raw" in text
+    assert "analysis shop.batches shop.tallies shop.releases" in text
+    assert lines[-1].strip() == "ok"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"privacy__window": "90m"}, "in any 90 minutes."),
+        ({"privacy__window": "1d"}, "in any day."),
+        ({"privacy__window": {"periods": 20}}, "in any 20 periods of a stream. The window is a number of periods"),
+        ({"screen__missing": {"carry": "always"}}, "the promise is over the sequence of values, as in the papers"),
+        ({"privacy__window": {"periods": 20}, "screen__missing": {"carry": "5m"}}, "a value is carried 5m, and each"),
+        ({"privacy__split": "budget", "screen__share": 0.5, "streams__two": TWO},
+         "Every user answers for every stream; together they spend at most epsilon 2.0: screen 1.0, two 0.5."),
+        ({"privacy__split": "budget", "screen__share": 0.5}, "50 % of epsilon stay unspent."),
+        ({"screen__share": 0.75, "streams__two": TWO}, "A user serves one stream, which a keyed hash chooses once"),
+        ({"screen__method": {"name": "lpa", "variance": "paper"}}, "lpa by the paper's variance"),
+        ({"screen__method": "lbu"}, "grr at epsilon 0.032786"),
+    ],
+)  # fmt: skip
+def test_each_setting_is_said_in_words(changes: dict[str, Any], said: str) -> None:
+    assert said in words(**changes)
+    assert all(len(line) <= 80 for line in explain(planned(**changes), 10).lines())
+
+
+def test_the_longest_names_fit_80_columns() -> None:
+    made = planned(**{"name": "n" * 32, "screen__source": {"topic": "t" * 249}, f"streams__{'s' * 32}": TWO,
+                      "screen__share": 0.5})  # fmt: skip
+    assert max(len(line) for line in explain(made, 10).lines()) <= 80
+
+
+def test_the_mechanism_is_chosen_at_the_epsilon_that_is_spent() -> None:
+    ten = [str(i) for i in range(10)]
+    assert resolve(planned(screen__values=ten), "screen").name == "grr"
+    low = resolve(planned(screen__values=ten, screen__method="lbu"), "screen")
+    assert (low.name, low.epsilon_micro) == ("oue", 32_786)
+    assert resolve(planned(screen__values=ten, screen__mechanism="oue"), "screen").name == "oue"
+
+
+@pytest.mark.parametrize("part", [Fraction(1), Fraction(1, 2), Fraction(1, 12), Fraction(7, 2440), Fraction(1, 65536)])
+@pytest.mark.parametrize("least", [2, 20, 1000, 1_000_000])
+def test_users_needed_is_the_least_number_with_five_sigma_to_spare(part: Fraction, least: int) -> None:
+    def spare(n: int) -> float:
+        return n * part - 5 * math.sqrt(n * part * (1 - part)) - least
+
+    n = users_needed(part, least)
+    assert spare(n) >= -1e-6
+    assert spare(n - 1) < 1e-6
+
+
+def test_too_few_users_are_warned_of_and_enough_are_not() -> None:
+    needed = users_needed(Fraction(1, 122), 1000)
+    assert explain(planned(), needed).warnings == ()
+    (warning,) = explain(planned(), needed - 1).warnings
+    assert warning.startswith("screen: 142 782 users give a round about 1 170 reports")
+    assert explain(planned()).warnings == ()
+
+
+def test_a_user_who_serves_one_stream_counts_for_that_stream_only() -> None:
+    half = explain(planned(screen__share=0.5)).streams[0]
+    whole = explain(planned(screen__share=0.5, privacy__split="budget")).streams[0]
+    assert (half.unit, whole.unit) == ("1/244", "1/122")

@@ -1,0 +1,79 @@
+"""The examples: each is a deployment without warnings, and its events are read by the reader it describes."""
+
+from collections import Counter
+
+import pytest
+
+from murmurate.config import samples
+from murmurate.config.explain import explain
+from murmurate.config.loader import build, load
+from murmurate.config.plan import Plan
+from murmurate.config.planning import plan
+from murmurate.config.schema import schema
+from murmurate.topics.events import EventReader
+from tests.config.deployments import SHOP, small
+
+
+@pytest.fixture(params=samples.names())
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    path = tmp_path_factory.mktemp("example") / "murmurate.toml"
+    path.write_text(samples.example(request.param), encoding="utf-8")
+    return plan(load(path, {}))
+
+
+def test_there_are_examples() -> None:
+    assert {"telemetry", "sensor", "papers"} <= set(samples.names())
+
+
+def test_an_example_has_enough_users_in_its_own_sample(made: Plan) -> None:
+    assert explain(made, samples.USERS).warnings == ()
+
+
+def test_every_event_of_a_sample_is_accepted_in_order_of_time(made: Plan) -> None:
+    (stream,) = made.streams
+    lines = list(samples.events(made))
+    columns = EventReader({stream.name: stream.categories}, stream.fields).read(lines)
+    assert columns.refusals == ()
+    assert 2_000 < len(lines) < 10_000
+    assert len(set(columns.users)) == samples.USERS
+    assert (columns.time[1:] >= columns.time[:-1]).all()
+    assert columns.time[0] // 60_000 * 60_000 == samples.START_MS
+    assert columns.time[-1] - columns.time[0] < samples.MINUTES * 60_000
+    assert set(columns.code.tolist()) == set(range(len(stream.categories.values)))
+    assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in lines)
+
+
+def test_a_sample_is_the_same_bytes_each_time_and_has_a_peak(made: Plan) -> None:
+    lines = list(samples.events(made))
+    assert lines == list(samples.events(made))
+    (stream,) = made.streams
+    columns = EventReader({stream.name: stream.categories}, stream.fields).read(lines)
+    popular = min(2, len(stream.categories.values) - 1)
+    minutes = (columns.time - samples.START_MS) // 60_000
+    peak, quiet = columns.code[(minutes >= 12) & (minutes < 20)], columns.code[minutes < 12]
+    assert Counter(peak.tolist())[popular] / len(peak) > Counter(quiet.tolist())[popular] / len(quiet) + 0.1
+
+
+def test_a_sample_serves_every_stream_of_a_plan() -> None:
+    two = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
+    both = plan(build(small(screen__share=0.5, streams__two=two)))
+    reader = EventReader({s.name: s.categories for s in both.streams}, both.streams[0].fields)
+    columns = reader.read(list(samples.events(both)))
+    assert columns.refusals == ()
+    assert set(columns.stream.tolist()) == {0, 1}
+
+
+def test_the_schema_describes_every_key_and_no_other() -> None:
+    found = schema()
+    assert found["required"] == ["name", "privacy", "streams"]
+    tables = [found, *(table for table in found["$defs"].values())]
+    assert all(table["additionalProperties"] is False for table in tables)
+    assert all("description" in key or "$ref" in key for table in tables for key in table["properties"].values())
+    assert found["properties"]["streams"]["additionalProperties"] is False
+    assert "null" not in str(found)
+    assert found["$defs"]["Time"]["properties"]["lateness"]["default"] == "10s"
+    known = {key for table in tables for key in table["properties"]}
+    for line in SHOP.read_text(encoding="utf-8").splitlines():
+        key = line.split("=")[0].strip()
+        if "=" in line and not line.startswith("#"):
+            assert key in known, key
