@@ -30,6 +30,7 @@ RECORDING: Final = Path(__file__).with_name("recordings") / "demo.npz"
 RECORDING_CONFIG: Final = RECORDING.with_name("demo.toml")
 """The deployment file that goes with it."""
 _CHECKED_ROWS: Final = 1 << 22
+_RECORDED: Final = ("changes", "moves", "names", "periods", "remind", "start_ms", "every_ms")
 
 
 class PeriodSource(Source):
@@ -115,11 +116,13 @@ class NpySource(PeriodSource):
 
 
 class Recording(Source):
-    """Events of numbered users by period and code, as tools/make_recording.py packs them.
+    """Where numbered users were, packed by tools/make_recording.py: an app tells its screen when it changes, and again
+    every `remind` periods while it is open.
 
-    Arrays `events` (uint8[users]: how many a user has), `steps` (uint8[m]: by user, then period: periods since the
-    user's event before, or since the beginning), `codes` (uint8[m]), `names`, `start_ms`, `every_ms`.  Within a period
-    of the recording users speak in the order of their numbers, evenly spread.
+    Arrays: `changes` (uint8[users]: how many moves a user has), `moves` (uint8[m], by user, then time), `names`,
+    `periods`, `remind`, `start_ms`, `every_ms`.  With k = len(names) + 1 a move is k * (periods since the move before,
+    or since the beginning) + (an index into `names`, or k - 1 for left); k * (255 // k) says only that 255 // k periods
+    pass.  Within a period of the recording users speak in the order of their numbers, evenly spread.
     """
 
     enrolled = True
@@ -129,19 +132,14 @@ class Recording(Source):
         (self._stream,) = self._plans()
         try:
             with np.load(path, allow_pickle=False) as file:
-                held = {name: file[name] for name in ("events", "steps", "codes", "names", "start_ms", "every_ms")}
+                held = {name: file[name] for name in _RECORDED}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
             raise SourceError(f"{path.name}: found no recording; allowed: one by tools/make_recording.py") from None
-        events, steps, codes = held["events"], held["steps"], held["codes"]
-        if (
-            not len(steps)
-            or len(steps) != len(codes)
-            or int(events.sum()) != len(steps)
-            or codes.max() >= len(held["names"])
-        ):
+        if not 0 < len(held["moves"]) == int(held["changes"].sum()) or held["moves"].dtype != np.uint8:
             raise SourceError(f"{path.name}: found arrays that do not fit together; allowed: a whole recording")
-        self._users, self.total_rows = len(events), len(steps)
-        self._ids, self._times, self._codes = self._unpacked(events, steps, codes, held)
+        self._users = len(held["changes"])
+        self._ids, self._times, self._codes = self._unpacked(held)
+        self.total_rows = len(self._times)
         self._ticks = Ticks((self._stream.every_ms,), plan.lateness_ms, plan.future_ms)
         self._done = 0
 
@@ -166,24 +164,30 @@ class Recording(Source):
         every = self._stream.every_ms
         self._end = (int(self._times[-1]) // every + 1) * every + self.plan.lateness_ms
 
-    def _unpacked(
-        self, events: NDArray[Any], steps: NDArray[Any], codes: NDArray[Any], held: dict[str, NDArray[Any]]
-    ) -> tuple[Ints, Ints, NDArray[np.uint32]]:
-        """Users, times and codes, by time."""
-        users = np.repeat(np.arange(len(events), dtype=np.int32), events)
-        total = np.cumsum(steps, dtype=np.int64)
-        before = np.concatenate((np.zeros(1, np.int64), total))[np.cumsum(events, dtype=np.int64) - events]
-        periods = (total - np.repeat(before, events)).astype(np.int16)
-        order = np.argsort(periods, kind="stable")
-        in_each = np.bincount(periods)
+    def _unpacked(self, held: dict[str, NDArray[Any]]) -> tuple[Ints, Ints, NDArray[np.uint32]]:
+        """Users, times and codes of all events, by time."""
+        changes, left, remind = held["changes"], len(held["names"]), int(held["remind"])
+        steps, screens = np.divmod(held["moves"], np.uint8(left + 1))
+        total = np.cumsum(steps, dtype=np.int32)
+        before = np.concatenate((np.zeros(1, np.int32), total))[np.cumsum(changes, dtype=np.int64) - changes]
+        moved = steps < 255 // (left + 1)  # the others only let time pass
+        users = np.repeat(np.arange(len(changes), dtype=np.int32), changes)[moved]
+        periods, screens = total[moved] - before[users], screens[moved]
+        last = np.append(users[1:] != users[:-1], True)
+        stays = np.where(last, int(held["periods"]), np.append(periods[1:], 0)) - periods
+        said = np.where(screens == left, 0, (stays + remind - 1) // remind)  # how often it is said in a stay
+        place = np.arange(said.sum(), dtype=np.int32) - np.repeat(np.cumsum(said) - said, said).astype(np.int32)
+        when = (np.repeat(periods, said) + place * remind).astype(np.int16)
+        order = np.argsort(when, kind="stable")
+        in_each = np.bincount(when)
         place = np.arange(len(order)) - np.repeat(np.cumsum(in_each) - in_each, in_each)
-        every = int(held["every_ms"])
-        sorted_periods = periods[order].astype(np.int64)
-        times = int(held["start_ms"]) + sorted_periods * every + place * every // in_each[sorted_periods]
+        period, every = when[order].astype(np.int64), int(held["every_ms"])
+        times = int(held["start_ms"]) + period * every + place * every // in_each[period]
         declared, other = self._stream.categories.values, self._stream.categories.other
         unknown = len(declared) if other else REFUSED
         table = [declared.index(name) if name in declared else unknown for name in held["names"].tolist()]
-        return users[order].astype(np.int64), times, np.array(table, np.uint32)[codes[order]]
+        codes = np.array([*table, unknown], np.uint32)[np.repeat(screens, said)[order]]
+        return np.repeat(users, said)[order].astype(np.int64), times, codes
 
 
 def _batches(stream: str, ids: Ints, times: Ints, codes: NDArray[np.uint32], ticks: Ticks) -> Iterator[Batch]:
