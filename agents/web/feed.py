@@ -186,7 +186,7 @@ class Follower:
         self._feed, self._after, self._stream = feed, after, stream
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
-        self._closed = False
+        self._closing = asyncio.Event()
 
     def wake(self) -> None:
         """Look for frames again; from any thread."""
@@ -197,7 +197,7 @@ class Follower:
 
     def close(self) -> None:
         """End the iteration, from within the loop."""
-        self._closed = True
+        self._closing.set()
         self._news.set()
 
     async def __aiter__(self) -> AsyncIterator[Frame]:
@@ -205,15 +205,15 @@ class Follower:
         feed, progressed = self._feed, 0
         feed._join(self)
         try:
-            while not self._closed:
+            while not self._closing.is_set():
                 self._news.clear()  # before looking: what comes while we look wakes us again
                 found, progressed = feed._take(self._after, progressed)
                 for frame in found:
-                    if self._closed:
-                        return
                     self._after = max(self._after, frame.number)
                     if not self._stream or (frame.kind == "release" and frame.stream == self._stream):
                         yield frame
+                        if self._closing.is_set():
+                            return
                 if feed.ended and self._after >= feed.last:
                     return
                 if not found:

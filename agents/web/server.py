@@ -67,7 +67,8 @@ async def serve(feed: Feed, host: str = "127.0.0.1", port: int = 8000, *, heartb
         await web.TCPSite(runner, host, port).start()
     except (OSError, OverflowError) as error:
         await runner.cleanup()
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and (error.errno or 0) > 0 else str(error)
+        number = error.errno if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number and number > 0 else str(error)
         raise ListenError(
             f"web: cannot listen on {host}:{port}: {reason.lower()}; allowed: a free port of this machine, 0 for any"
         ) from None
@@ -140,11 +141,11 @@ class Pages:
                 async for frame in follower:
                     data = (frame.body if stream else frame.json).decode()
                     await events.send(data, id=f"{self._feed.run}-{frame.number}")
-        except ConnectionResetError:
-            pass  # the reader left
+            return events
+        except ConnectionResetError:  # the reader left: whatever we return goes nowhere
+            return web.Response(status=204)
         finally:
             self._followers.discard(follower)
-        return events
 
     def _resumed(self, request: web.Request) -> int | None:
         """The frame after which a reader goes on: None for a new one, and for one of another run."""

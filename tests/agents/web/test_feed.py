@@ -16,9 +16,13 @@ RUN = list(whole_run(periods=40))
 
 def filled(frames: list[dict[str, Any]], **options: int) -> Feed:
     feed = Feed(**options)
+    fill(feed, frames)
+    return feed
+
+
+def fill(feed: Feed, frames: list[dict[str, Any]]) -> None:
     for frame in frames:
         feed.put(frame)
-    return feed
 
 
 async def read(follower: Follower) -> list[Frame]:
@@ -32,7 +36,7 @@ def kinds(frames: list[Frame]) -> list[str]:
 def test_every_reader_gets_every_release_in_order_while_a_thread_writes() -> None:
     async def scenario() -> None:
         feed = Feed()
-        worker = threading.Thread(target=lambda: [feed.put(frame) for frame in RUN])
+        worker = threading.Thread(target=fill, args=(feed, RUN))
         early = [asyncio.create_task(read(feed.follow())) for _ in range(3)]
         await asyncio.sleep(0)
         worker.start()
