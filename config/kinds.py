@@ -18,6 +18,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from murmurate.config.errors import Mistake, NotAllowedError
+from murmurate.randomizers.errors import shown
 
 
 class Kind(ABC):
@@ -62,8 +63,7 @@ def seen(found: object) -> str:
         return str(found).lower()
     if found is None:
         return "nothing"
-    text = repr(found) if isinstance(found, (str, int, float)) else str(found)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shown(found) if isinstance(found, (str, int, float)) else str(found)  # TOML has dates and times, too
 
 
 def written(default: Any) -> Any:
@@ -171,6 +171,7 @@ class Text(Kind):
         """The text."""
         if not isinstance(found, str) or not re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), found):
             raise ValueError
+        found.encode()  # half a surrogate pair is a ValueError, too
         return found
 
 

@@ -46,10 +46,14 @@ def load(path: Path | str = FILE, environ: Mapping[str, str] | None = None) -> D
         raise ConfigError([Mistake("", found, _A_FILE, where=str(path))])
     try:
         return _built(path, overrides, str(path))
+    except ConfigError:
+        raise
     except tomllib.TOMLDecodeError as error:
         found = f"no TOML ({str(error).rstrip('.')})"
     except UnicodeDecodeError as error:
         found = f"bytes that are not UTF-8 (byte {error.start})"
+    except (ValueError, RecursionError):  # whole numbers of thousands of digits, thousands of brackets
+        found = "more digits or brackets than can be read"
     except OSError as error:
         found = f"a file that cannot be read ({error.strerror})"
     raise ConfigError([Mistake("", found, "TOML in UTF-8", where=str(path))])

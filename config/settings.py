@@ -8,7 +8,6 @@ named.  Unknown keys are refused, nothing can change afterwards.  Not here: read
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
@@ -110,7 +109,7 @@ class Kafka(Table):
     """For sasl_ssl."""
     password: Secret | None = None
     """For sasl_ssl."""
-    ca_file: Path | None = None
+    ca_file: Annotated[str, WORD] | None = None
     """Who signed the brokers' certificates."""
 
     @model_validator(mode="after")

@@ -70,6 +70,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"time__patience": "0s"}, "time.patience: found '0s'; allowed: \"1ms\" to \"1d\""),
         ({"kafka__brokers": ["kafka:9092", "kafka"]},
          "kafka.brokers.1: found 'kafka'; allowed: a host and a port, such as \"localhost:9092\""),
+        ({"kafka__ca_file": 5}, "kafka.ca_file: found 5; allowed: a text"),
         ({"kafka__targets": 0}, "kafka.targets: found 0; allowed: a whole number from 1 to 1024"),
         ({"kafka__replication": "three"}, "kafka.replication: found 'three'; allowed: a whole number from 1 to 100"),
         ({"web__listen": "8000"}, "web.listen: found '8000'; allowed: a host and a port, such as \"localhost:9092\""),
@@ -240,6 +241,8 @@ def test_a_deployment_can_live_in_the_environment_alone(tmp_path: Path) -> None:
     [
         (b"name = ", "FILE: found no TOML (Invalid value (at end of document)); allowed: TOML in UTF-8"),
         (b'name = "\xff"', "FILE: found bytes that are not UTF-8 (byte 8); allowed: TOML in UTF-8"),
+        (b"schema = " + b"9" * 5000, "FILE: found more digits or brackets than can be read; allowed: TOML in UTF-8"),
+        (b"schema = " + b"[" * 5000, "FILE: found more digits or brackets than can be read; allowed: TOML in UTF-8"),
         (b"\x1f\x8b\x08", "FILE: found bytes that are not UTF-8 (byte 1); allowed: TOML in UTF-8"),
     ],
 )
