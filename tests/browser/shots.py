@@ -1,4 +1,4 @@
-"""Take the page's pictures: `python -m tests.browser.shots FOLDER`. The README's is docs/images/page.png."""
+"""Take the page's pictures: `python -m tests.browser.shots FOLDER`; docs/images has done-1280-* and running-400-dark."""
 
 import sys
 from pathlib import Path

@@ -4,7 +4,7 @@
 
 const $ = (id) => document.getElementById(id);
 const panels = new Map(), figures = new Map();
-let waiting = false, finished = false;
+let waiting = false, finished = false, running = "Running";
 
 function tile(name, text) {
   if (!figures.has(name)) {
@@ -36,7 +36,7 @@ const TAKE = {
     tile("events", "0"); tile("events per second", "0"); tile("releases", "0");
     for (const spec of streams) panels.set(spec.name, new Panel(spec));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
-    say(mode === "live" ? "Live" : "Running");
+    running = mode === "live" ? "Live" : "Running"; say(running);
   },
   release({ release, truth }) { panels.get(release.stream)?.add(release, truth); },
   progress({ events, events_per_second: speed, releases, of }) {
@@ -45,8 +45,9 @@ const TAKE = {
   },
   done({ summary: s }) {
     finished = true;
-    tile("events", short(s.events)); tile("events per second", short(s.events_per_second)); tile("releases", grouped(s.releases));
-    tile("published", grouped(s.published)); tile("mean relative error", figure(s.mre)); tile("mean squared error", figure(s.mse));
+    tile("events", short(s.events)); tile("events per second", short(s.events_per_second));
+    tile("releases", grouped(s.releases)); tile("published", grouped(s.published));
+    tile("mean relative error", figure(s.mre)); tile("mean squared error", figure(s.mse));
     tile("bits per user and period", figure(s.bits_per_user_per_period)); tile("over budget", grouped(s.over_budget));
     for (const panel of panels.values()) { panel.rank(); panel.touch(); }
     say(`Finished in ${figure(s.seconds)} s`);
@@ -59,27 +60,30 @@ function take(frame) {
 }
 
 function theme() {
-  const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const root = document.documentElement, system = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const show = () => {
     $("theme").textContent = dark() ? "Light colours" : "Dark colours";
     for (const panel of panels.values()) panel.redraw();
   };
   const stored = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
-  if (stored === "dark" || stored === "light") document.documentElement.dataset.theme = stored;
+  if (stored === "dark" || stored === "light") root.dataset.theme = stored;
   $("theme").addEventListener("click", () => {
-    document.documentElement.dataset.theme = dark() ? "light" : "dark";
-    try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* a page from disk may have no storage */ }
+    root.dataset.theme = dark() ? "light" : "dark";
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* a page from disk may have no storage */ }
     show();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+  system.addEventListener("change", show);
   show();
 }
 
 function connect() {
   const source = new EventSource("v1/feed");
   source.onmessage = (event) => { take(JSON.parse(event.data)); if (finished) source.close(); };
-  source.onerror = () => { if (!finished) say(source.readyState === EventSource.CLOSED ? "The server has ended" : "Connection lost, trying again"); };
-  source.onopen = () => { if (panels.size && !finished) say("Running"); };
+  source.onerror = () => {
+    if (!finished) say(source.readyState === EventSource.CLOSED ? "The server has ended" : "Connection lost, trying again");
+  };
+  source.onopen = () => { if (panels.size && !finished) say(running); };
 }
 
 theme();

@@ -15,6 +15,7 @@ const GAP = 8;                                           /* pixels between point
 const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const STEPS = [1e3, 5e3, 15e3, 3e4, MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
   DAY, 2 * DAY, 7 * DAY, 28 * DAY, 91 * DAY, 364 * DAY];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** Every release of one stream, column by column. */
 class Periods {
@@ -29,10 +30,10 @@ class Periods {
   get length() { return this.t.length; }
 
   #add(name) {
-    const category = { name, estimate: [], error: [], truth: [], sum: 0, high: 0, low: 0, reach: 0, slot: -1, shown: false, dash: 0 };
-    this.categories.set(name, category);
-    for (let i = 0; i < this.length; i++) { category.estimate.push(NaN); category.error.push(NaN); category.truth.push(NaN); }
-    return category;
+    const [estimate, error, truth] = [0, 1, 2].map(() => new Array(this.length).fill(NaN));
+    this.categories.set(name, {
+      name, estimate, error, truth, sum: 0, high: 0, low: 0, reach: 0, slot: -1, shown: false, dash: 0,
+    });
   }
 
   /** Take a release; false if its period is not newer than the last one. */
@@ -54,7 +55,8 @@ class Periods {
     this.hasTruth ||= Boolean(truth);
     this.t.push(release.t); this.published.push(release.decision === "published");
     this.records.push({                                  /* what the table needs, so that releases need not be kept */
-      start: release.start, end: release.end, decision: release.decision, measured: release.measured_t, reports: release.reports,
+      start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
+      reports: release.reports,
     });
     return true;
   }
@@ -91,11 +93,19 @@ class Chart {
   nearest(pixel) {
     const { t } = this.periods, wanted = this.view.first + ((pixel - this.view.left) / this.view.width) * this.view.span;
     let low = 0, high = t.length - 1;
-    while (low < high) { const middle = (low + high) >> 1; if (t[middle] < wanted) low = middle + 1; else high = middle; }
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (t[middle] < wanted) low = middle + 1; else high = middle;
+    }
     return low > 0 && wanted - t[low - 1] < t[low] - wanted ? low - 1 : low;
   }
 
-  x(i) { const v = this.view; return Math.round((v.left + ((this.periods.t[i] - v.first) / v.span) * v.width) * v.ratio) / v.ratio; }
+  /** On a whole pixel of the screen, so that neighbouring bands meet without a seam. */
+  x(i) {
+    const v = this.view;
+    return Math.round((v.left + ((this.periods.t[i] - v.first) / v.span) * v.width) * v.ratio) / v.ratio;
+  }
+
   y(value) { const v = this.view; return v.top + (1 - (value - v.low) / (v.high - v.low)) * v.height; }
 
   #view() {
@@ -115,7 +125,8 @@ class Chart {
     const low = Math.floor(floor / step + 1e-9) * step;
     const high = low + Math.ceil(wanted / step - 1e-9) * step;
     const pixels = (w - left - right) / span;            /* from one period to the next */
-    return { w, h, ratio, left, top, width: Math.max(40, w - left - right), height: h - top - bottom, first, span, low, high, step, pixels };
+    const width = Math.max(40, w - left - right), height = h - top - bottom;
+    return { w, h, ratio, left, top, width, height, first, span, low, high, step, pixels };
   }
 
   #everything() {
@@ -158,7 +169,7 @@ class Chart {
   /** An instant as an axis writes it. */
   static clock(at, step) {
     const iso = new Date(at).toISOString();
-    if (step >= DAY || at % DAY === 0) return `${Number(iso.slice(8, 10))} ${"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ")[Number(iso.slice(5, 7)) - 1]}`;
+    if (step >= DAY || at % DAY === 0) return `${Number(iso.slice(8, 10))} ${MONTHS[Number(iso.slice(5, 7)) - 1]}`;
     return step < MINUTE ? iso.slice(11, 19) : iso.slice(11, 16);
   }
 
@@ -240,7 +251,9 @@ class Chart {
       const again = i < from && (roomy || x === this.marked);           /* the new line ran over its neighbour's point */
       if (!again && (i < from || !(roomy || (published[i] && x - this.marked >= GAP)))) continue;
       if (published[i] || !roomy) this.marked = x;
-      for (const c of shown) if (!Number.isNaN(c.estimate[i])) this.point(this.front, c, x, this.y(c.estimate[i]), published[i]);
+      for (const c of shown) {
+        if (!Number.isNaN(c.estimate[i])) this.point(this.front, c, x, this.y(c.estimate[i]), published[i]);
+      }
     }
   }
 
@@ -268,7 +281,8 @@ class Chart {
     }
     if (v.w < 560 || shown.length > DETAILED) return;
     const x = this.x(n - 1) + 10, bottom = v.top + v.height;
-    const ends = shown.filter((s) => !Number.isNaN(s.estimate[n - 1])).map((s) => ({ s, y: this.y(s.estimate[n - 1]) })).sort((a, b) => b.y - a.y);
+    const ends = shown.filter((s) => !Number.isNaN(s.estimate[n - 1]))
+      .map((s) => ({ s, y: this.y(s.estimate[n - 1]) })).sort((a, b) => b.y - a.y);
     c.font = `600 12px ${this.font}`; c.textBaseline = "middle"; c.textAlign = "left"; c.lineJoin = "round";
     let free = bottom - 2;
     for (const end of ends) {                            /* from the bottom up, none over another */

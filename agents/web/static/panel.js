@@ -21,7 +21,9 @@ function swatch(slot) {
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
     svg.append(node);
   };
-  svg.setAttribute("viewBox", "-13 -6 26 12"); svg.setAttribute("class", `swatch c${slot % COLOURS}`); svg.setAttribute("aria-hidden", "true");
+  svg.setAttribute("viewBox", "-13 -6 26 12");
+  svg.setAttribute("class", `swatch c${slot % COLOURS}`);
+  svg.setAttribute("aria-hidden", "true");
   draw("line", { x1: -13, x2: 13, y1: 0, y2: 0 }); draw("path", { d: SHAPES[slot % SHAPES.length] });
   return svg;
 }
@@ -29,8 +31,11 @@ function swatch(slot) {
 /* ---- numbers in words ---- */
 
 const grouped = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-const short = (value) => (value >= 1e6 ? `${(value / 1e6).toFixed(value < 1e7 ? 2 : 1)} M` : value >= 1e4 ? `${(value / 1e3).toFixed(0)} k` : grouped(value));
-const figure = (value, digits = 3) => (typeof value !== "number" ? "not computed" : String(Number(value.toPrecision(digits))));
+function short(value) {
+  if (value >= 1e6) return `${(value / 1e6).toFixed(value < 1e7 ? 2 : 1)} M`;
+  return value >= 1e4 ? `${(value / 1e3).toFixed(0)} k` : grouped(value);
+}
+const figure = (value) => (typeof value === "number" ? String(Number(value.toPrecision(3))) : "not computed");
 /** The places a step needs: 2 for 0.25. */
 function places(step) {
   for (let k = 0; k < 6; k++) if (Math.abs(step * 10 ** k - Math.round(step * 10 ** k)) < 1e-6) return k;
@@ -40,8 +45,8 @@ const percent = (value, step) => `${(100 * value).toFixed(places(100 * step))}\u
 const plain = (value, step) => value.toFixed(places(step));
 const minutes = (iso) => iso.slice(11, iso.slice(17, 19) === "00" ? 16 : 19);
 function every(ms) {
-  for (const [unit, size] of [["d", DAY], ["h", HOUR], ["m", MINUTE], ["s", 1000]]) if (ms % size === 0) return `${ms / size}${unit}`;
-  return `${ms}ms`;
+  const [unit, size] = [["d", DAY], ["h", HOUR], ["m", MINUTE], ["s", 1000], ["ms", 1]].find(([, size]) => ms % size === 0);
+  return `${ms / size}${unit}`;
 }
 
 /** The colours in force, for canvas. */
@@ -70,7 +75,8 @@ class Panel {
     this.plot.setAttribute("aria-label", `${spec.name}: choose a period with the arrow keys; its values are in the table`);
     for (const node of this.root.querySelectorAll(".truth")) node.hidden = true;
     this.pinned = -1; this.hovered = -1;                 /* -1: the newest period */
-    this.ranked = 0; this.chosen = false; this.listed = LISTED; this.dirty = true; this.tableAt = -Infinity; this.rowsOf = "";
+    this.ranked = 0; this.chosen = false; this.listed = LISTED;
+    this.dirty = true; this.tableAt = -Infinity; this.rowsOf = "";
     this.chart = new Chart(this.plot, this.periods, this.format, colours, spec.measure === "frequency" ? 1 : Infinity);
     this.#listen(find);
     this.#buttons();
@@ -110,8 +116,9 @@ class Panel {
     const n = this.periods.length, pinned = this.hovered >= 0 ? this.hovered : this.pinned;
     this.chart.cursor = pinned;
     this.chart.draw();
-    if (n && (pinned >= 0 || now - this.tableAt >= TABLE_MS)) { this.#fill(pinned >= 0 ? pinned : n - 1); this.tableAt = now; }
-    this.dirty = n > 0 && this.filled !== (pinned >= 0 ? pinned : n - 1);
+    const at = pinned >= 0 ? pinned : n - 1;
+    if (n && (pinned >= 0 || now - this.tableAt >= TABLE_MS)) { this.#fill(at); this.tableAt = now; }
+    this.dirty = n > 0 && this.filled !== at;
   }
 
   #changed() {
@@ -125,7 +132,8 @@ class Panel {
     }
     this.#buttons(); this.redraw(); this.filled = -1;
     const count = this.chart.shown().length;
-    this.hint.textContent = count > DETAILED ? `With more than ${DETAILED} lines, bands and truth are drawn for the category you point at or focus.` : "";
+    const more = `With more than ${DETAILED} lines, bands and truth are drawn for the category you point at or focus.`;
+    this.hint.textContent = count > DETAILED ? more : "";
   }
 
   #buttons() {
@@ -143,10 +151,11 @@ class Panel {
     const current = [...this.legend.children].find((node) => node.dataset.name === held) || this.legend.firstChild;
     if (current) current.tabIndex = 0;
     if (held !== null && current) current.focus();
-    this.more.hidden = all.length <= this.listed;
-    this.more.textContent = `All ${all.length} names`;
+    this.more.hidden = names.length === all.length;
+    this.more.textContent = `List all ${all.length} names`;
     this.more.parentNode.hidden = all.length <= FIRST_SHOWN;
-    this.root.querySelector('[data-show="64"]').textContent = all.length > MOST_SHOWN ? `${MOST_SHOWN} largest` : "All";
+    const most = this.root.querySelector('[data-show="64"]');
+    most.textContent = all.length > MOST_SHOWN ? `Show the ${MOST_SHOWN} largest` : "Show all";
   }
 
   #listen(find) {
@@ -169,7 +178,9 @@ class Panel {
     });
     legend.addEventListener("keydown", (event) => {
       const buttons = [...legend.children], at = buttons.indexOf(document.activeElement);
-      const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
+      const to = {
+        ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1,
+      }[event.key];
       if (to === undefined || at < 0) return;
       event.preventDefault();
       const next = buttons[(to + buttons.length) % buttons.length];
@@ -193,7 +204,8 @@ class Panel {
   #key(event) {
     const n = this.periods.length, at = this.pinned >= 0 ? this.pinned : n - 1, far = event.shiftKey ? 10 : 1;
     const to = {
-      ArrowLeft: at - far, ArrowDown: at - far, ArrowRight: at + far, ArrowUp: at + far, PageDown: at - 10, PageUp: at + 10, Home: 0, End: n - 1, Escape: n,
+      ArrowLeft: at - far, ArrowDown: at - far, ArrowRight: at + far, ArrowUp: at + far,
+      PageDown: at - 10, PageUp: at + 10, Home: 0, End: n - 1, Escape: n,
     }[event.key];
     if (to === undefined || !n) return;
     event.preventDefault();
@@ -204,7 +216,8 @@ class Panel {
 
   /** The table of one period. The slider's words change only when the reader moves it, so that nothing chatters. */
   #fill(i) {
-    const step = Math.min(0.001, 10 ** Math.floor(Math.log10(this.chart.view.step / 20) + 1e-9)), format = (value) => this.format(value, step);
+    const step = Math.min(0.001, 10 ** Math.floor(Math.log10(this.chart.view.step / 20) + 1e-9));
+    const format = (value) => this.format(value, step);
     const { periods } = this, record = periods.records[i], shown = (this.order || []).filter((c) => c.shown);
     const key = `${shown.map((c) => c.slot).join()}${periods.hasTruth}`;
     if (key !== this.rowsOf) {
@@ -218,39 +231,50 @@ class Panel {
       });
       this.table.tBodies[0].replaceChildren(...this.rows.map(({ row }) => row));
     }
-    const write = (cell, value) => { const text = Number.isNaN(value) ? "" : format(value);
-      if (cell.textContent !== text) cell.textContent = text; };
+    const write = (cell, value) => {
+      const text = Number.isNaN(value) ? "" : format(value);
+      if (cell.textContent !== text) cell.textContent = text;
+    };
     for (const { c, cells } of this.rows) {
       write(cells[0], c.estimate[i]); write(cells[1], 2 * c.error[i]); write(cells[2], c.truth[i]);
       write(cells[3], Math.abs(c.estimate[i] - c.truth[i]));
     }
-    const how = record.decision === "published" ? "published" : record.measured === null ? "approximated, nothing measured yet" : `approximated, measured at ${minutes(new Date(periods.instant(record.measured)).toISOString())}`;
+    const how = this.#decision(record);
     const when = `${record.start.slice(0, 10)}, ${minutes(record.start)} to ${minutes(record.end)} UTC`;
     const count = `${grouped(record.reports.counted)} reports counted`;
     this.table.caption.replaceChildren(make("b", when), make("span", `${how}, ${count}`));
     this.filled = i;
     this.plot.setAttribute("aria-valuemax", String(periods.length - 1));
-    if (this.pinned < 0) { this.plot.setAttribute("aria-valuenow", String(periods.length - 1)); this.plot.setAttribute("aria-valuetext", "The newest period"); }
-    else {
-      const largest = shown.slice(0, FIRST_SHOWN).map((c) => `${c.name} ${format(c.estimate[i])}`).join(", ");
-      this.plot.setAttribute("aria-valuenow", String(i)); this.plot.setAttribute("aria-valuetext", `${when}, ${how}: ${largest}`);
-    }
+    const largest = shown.slice(0, FIRST_SHOWN).map((c) => `${c.name} ${format(c.estimate[i])}`).join(", ");
+    this.plot.setAttribute("aria-valuenow", String(this.pinned < 0 ? periods.length - 1 : i));
+    this.plot.setAttribute("aria-valuetext", this.pinned < 0 ? "The newest period" : `${when}, ${how}: ${largest}`);
     this.#privacy();
+  }
+
+  #decision({ decision, measured }) {
+    if (decision === "published") return decision;
+    if (measured === null) return `${decision}, nothing measured yet`;
+    return `${decision}, measured at ${minutes(new Date(this.periods.instant(measured)).toISOString())}`;
   }
 
   #privacy() {
     const { privacy, mechanism, method, reports } = this.release;
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
-    const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest"].includes(key)).map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
+    const own = (table) => Object.entries(table).filter(([key]) => key !== "name" && key !== "digest")
+      .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
     const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
-    const mixed = privacy.shuffled;
+    const refused = rejected ? `, ${grouped(rejected)} rejected` : "";
+    const mixed = privacy.shuffled && [
+      `epsilon ${figure(privacy.shuffled.epsilon)}, delta ${figure(privacy.shuffled.delta)} in a ${privacy.shuffled.per}`,
+      `${grouped(privacy.shuffled.n)} reports hide each other (${privacy.shuffled.bound})`,
+    ].join(", ");
     const facts = {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
       w: `${privacy.w} periods`,
       Mechanism: [mechanism.name, ...own(mechanism)].join(", "),
       Method: [method.name, ...own(method)].join(", "),
-      Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${rejected ? `, ${grouped(rejected)} rejected` : ""}`,
-      "After mixing": mixed ? `epsilon ${figure(mixed.epsilon)}, delta ${figure(mixed.delta)} in a ${mixed.per}, ${grouped(mixed.n)} hidden together (${mixed.bound})` : "not computed",
+      Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${refused}`,
+      "After mixing": mixed || "not computed",
       Digest: mechanism.digest,
     };
     const key = JSON.stringify(facts);
