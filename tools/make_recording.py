@@ -1,7 +1,7 @@
 """Make the bundled recording: which screen of a shopping app 60 000 people are on over a day with a sale at noon.
 
 Contract: the same arrays on every machine, and the same bytes where zlib is the same: chance comes from a counter and
-a 64-bit mixer in this file, no library's generator.  What the day is like is written in the tables below; no real person
+a 64-bit mixer in this file, no library's generator.  What the day is like stands in the tables below; no real person
 is in it.  Format: agents/replay/arrays.py, Recording.  Run: .venv/bin/python tools/make_recording.py
 """
 

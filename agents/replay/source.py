@@ -70,6 +70,8 @@ class Source(ABC):
         """Everything the source itself found wrong so far, by reason, refused values included."""
         self.complaints: dict[str, list[int]] = {}
         """The numbers of the first lines of each reason."""
+        self.cut_line: int | None = None
+        """The last line, where it has no line end."""
         self._end: int | None = None
 
     @abstractmethod
@@ -100,12 +102,14 @@ class Source(ABC):
         return self._end
 
     def complaint_lines(self) -> list[str]:
-        """What was wrong, a text per reason: `json: 3 lines (line 7, 12, 1 004)`; never what a line said."""
+        """What was wrong, a text per reason: `json: 7 lines (line 2, 9, 12, 40, 51, ...)`; never what a line said."""
         said = []
         for reason, count in sorted(self.counts.items()):
-            first = ", ".join(f"{line:,}".replace(",", " ") for line in self.complaints.get(reason, ()))
-            more = ", ..." if count > len(self.complaints.get(reason, ())) else ""
-            said.append(f"{reason}: {count} {'line' if count == 1 else 'lines'} (line {first}{more})")
+            named = self.complaints.get(reason, [])
+            lines = ", ".join(f"{line:,}".replace(",", " ") for line in named)
+            more = ", ..." if count > len(named) else ""
+            cut = "; the last one has no end: it may have been cut off" if self.cut_line in named else ""
+            said.append(f"{reason}: {count} {'line' if count == 1 else 'lines'} (line {lines}{more}{cut})")
         return said
 
     def _plans(self) -> list[StreamPlan]:

@@ -158,6 +158,7 @@ class TextSource(Source):
             dropped.update(reason for _, reason in bad)
             if keep:
                 self._read = block.read
+                self.cut_line = block.first if block.cut else None
                 for number, reason in sorted(wrong + bad):
                     self.counts[reason] += 1
                     if len(named := self.complaints.setdefault(reason, [])) < NAMED_LINES:

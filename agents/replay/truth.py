@@ -26,6 +26,7 @@ from murmurate.agents.replay.source import Batch, Ints, Source
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.block import REFUSED
 
+SPARE_ROWS = 1 << 20  # events of an open period beyond four a user; then each user's event that counts is kept
 _CODE_BITS = 24  # as many as the largest domain; a period may have 2^39 milliseconds
 
 
@@ -128,7 +129,7 @@ class _Stream:
             mine = slice(None) if alone else periods == t
             held = self.events.setdefault(t, [])
             held.append((users[mine], keys[mine]))
-            if sum(len(some) for some, _ in held) > 4 * len(self.code) + (1 << 20):
+            if sum(len(some) for some, _ in held) > 4 * len(self.code) + SPARE_ROWS:
                 self.events[t] = [self._winners(held)]
 
     def close(self, clock: int, known: int) -> Iterator[TruePeriod]:

@@ -1,0 +1,106 @@
+"""Error, bits and publications against numbers worked out by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from murmurate.agents.replay.score import report_bits, score, summary, table
+from murmurate.agents.replay.truth import TruePeriod
+from tests.agents.replay.plans import plan, stream
+
+
+def release(
+    t: int, said: dict[str, float], received: int, *, published: bool = True, name: str = "bit", by: str = "grr"
+) -> dict[str, Any]:
+    return {
+        "stream": name, "t": t, "decision": "published" if published else "approximated", "unbiased": said,
+        "reports": {"slots": 1, "received": received, "counted": received}, "mechanism": {"name": by},
+    }  # fmt: skip
+
+
+BIT = plan(stream("bit", ("0", "1"), carry_ms=None, w=4))
+TRUTH = [TruePeriod("bit", 1, np.array([80, 20])), TruePeriod("bit", 2, np.array([100, 0]))]
+RELEASES = [
+    release(1, {"0": 0.85, "1": 0.15}, 25),
+    release(2, {"0": 0.999, "1": 0.001}, 15, published=False),
+    release(3, {"0": 1, "1": 0}, 0),
+]
+
+
+def test_the_relative_error_of_two_values_is_that_of_value_one() -> None:
+    found = score(BIT, RELEASES, TRUTH)
+    # period 1: .05 / .2; period 2: .001 / max(0, .001); period 3 has no truth
+    assert found.mre == pytest.approx((0.25 + 1) / 2)
+    assert found.mse == pytest.approx((0.05**2 + 0.001**2) / 2)
+
+
+def test_the_relative_error_of_more_values_is_their_mean() -> None:
+    of = plan(stream())
+    said = {"home": 0.5, "search": 0.25, "help": 0.25, "none": 0.0}
+    found = score(of, [release(1, said, 5, name="screen")], [TruePeriod("screen", 1, np.array([4, 2, 2, 2]))])
+    # .1 / .4, .05 / .2, .05 / .2, .2 / .2
+    assert found.mre == pytest.approx((0.25 + 0.25 + 0.25 + 1) / 4)
+    assert found.mse == pytest.approx((0.1**2 + 0.05**2 + 0.05**2 + 0.2**2) / 4)
+
+
+def test_a_report_of_a_part_of_the_users_costs_its_bits_and_its_announcement() -> None:
+    # (1 + 1) bits times 40 reports, over 100 users in 2 periods
+    assert score(BIT, RELEASES, TRUTH).bits == pytest.approx(2 * 40 / 200)
+
+
+def test_an_adaptive_method_over_the_budget_announces_the_rarer_decision() -> None:
+    of = plan(stream("bit", ("0", "1"), carry_ms=None, method="lba"))
+    both = [release(1, {"0": 1, "1": 0}, 200), release(2, {"0": 1, "1": 0}, 100, published=False)]
+    assert score(of, both, TRUTH).bits == pytest.approx(300 / 200 + 0.5)
+
+
+def test_everybody_answering_once_a_period_costs_one_bit_each() -> None:
+    of = plan(stream("bit", ("0", "1"), carry_ms=None, method="lbu"))
+    assert score(of, [release(t, {"0": 1, "1": 0}, 100) for t in (1, 2)], TRUTH).bits == 1
+
+
+def test_a_bit_vector_costs_a_bit_a_value() -> None:
+    assert [report_bits({"name": "grr"}, d) for d in (2, 3, 4, 5, 118)] == [1, 2, 2, 3, 7]
+    assert report_bits({"name": "oue"}, 118) == 118
+
+
+def test_publications_are_counted_per_window() -> None:
+    found = score(BIT, RELEASES, TRUTH)
+    assert (found.releases, found.published) == (3, 2)
+    assert found.streams[0].published_per_window == pytest.approx(4 * 2 / 3)
+
+
+def test_streams_weigh_by_their_periods_and_their_bits_add_up() -> None:
+    of = plan(stream("bit", ("0", "1"), carry_ms=None), stream("coin", ("0", "1"), carry_ms=None))
+    coin = [release(1, {"0": 0.5, "1": 0.5}, 50, name="coin")]
+    found = score(of, RELEASES + coin, [*TRUTH, TruePeriod("coin", 1, np.array([75, 25]))])
+    assert found.mre == pytest.approx((0.25 + 1 + 1) / 3)
+    assert found.bits == pytest.approx(0.4 + 1)
+
+
+def test_the_summary_has_its_nine_keys_and_no_others() -> None:
+    found = summary(score(BIT, RELEASES, TRUTH), events=3_000, seconds=1.5, over_budget=0)
+    assert found == {
+        "events": 3_000, "seconds": 1.5, "events_per_second": 2_000, "releases": 3, "published": 2, "mre": 0.625,
+        "mse": 0.0012505, "bits_per_user_per_period": 0.4, "over_budget": 0,
+    }  # fmt: skip
+
+
+def test_without_truth_there_is_no_error_and_nothing_breaks() -> None:
+    found = summary(score(BIT, RELEASES, []), events=0, seconds=0, over_budget=0)
+    assert (found["mre"], found["mse"], found["bits_per_user_per_period"], found["events_per_second"]) == (None,) * 4
+    assert summary(score(BIT, [], []), events=0, seconds=1, over_budget=0)["releases"] == 0
+
+
+def test_the_table_fits_eighty_columns_and_names_what_was_refused() -> None:
+    of = plan(stream("a" * 32, ("0", "1"), carry_ms=None))
+    found = score(of, [release(1, {"0": 1, "1": 0}, 9, name="a" * 32)], [], {"late": 12_345, "json": 2, "value": 0})
+    console = Console(width=80, record=True, file=None, quiet=False, force_terminal=False)
+    with console.capture() as shown:
+        console.print(table(found))
+    text = shown.get()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "refused: json 2   late 12 345" in text
+    assert "value" not in text
