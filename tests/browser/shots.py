@@ -1,4 +1,7 @@
-"""Take the page's pictures: `python -m tests.browser.shots FOLDER`; docs/images has done-1280-* and running-400-dark."""
+"""Take the page's pictures: `python -m tests.browser.shots FOLDER [URL]`.
+
+With a URL, the page there once its run is done (within 50 s; say, `murmurate demo`'s); without one, a run that never was.
+"""
 
 import sys
 from pathlib import Path
@@ -8,37 +11,47 @@ from murmurate.agents.web.server import serve
 from tests.agents.web.frames import whole_run
 from tests.browser.chromium import Chromium
 
+DRAWN = "panels.size && [...panels.values()].every((panel) => panel.periods.length && !panel.dirty)"
+POINTED = 280
+"""Where the mouse is in the pictures of a run under way, in pixels from the left of the chart."""
+
 
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     browser = Chromium()
     try:
+        if len(sys.argv) > 2:
+            take(browser, sys.argv[2], folder, "done")
+            return
         for stage, count in (("running", 340), ("done", None)):
             feed = Feed()
             running = browser.wait(serve(feed, "127.0.0.1", 0))
             for frame in list(whole_run())[:count]:
                 feed.put(frame)
-            for width in (1280, 400):
-                for dark in (False, True):
-                    page = browser.page(width, 900 if width > 500 else 860, dark=dark)
-                    page.open(running.url)
-                    page.until(f"document.querySelector('tbody tr') && panels.get('screen').periods.length > {100}")
-                    page.until("![...panels.values()].some((panel) => panel.dirty)")
-                    if stage == "running" and width > 500:
-                        box = page.run("(b => [b.x, b.y])(document.querySelector('.plot').getBoundingClientRect())")
-                        page.point(box[0] + 280, box[1] + 200)
-                        page.until("panels.get('screen').filled < 150")
-                    high = page.run("document.documentElement.scrollHeight")
-                    page.resize(width, high)
-                    page.until("![...panels.values()].some((panel) => panel.dirty)")
-                    path = folder / f"{stage}-{width}-{'dark' if dark else 'light'}.png"
-                    page.picture(path, whole=False)
-                    print(path, path.stat().st_size // 1024, "kB", page.complaints)
-                    page.close()
+            take(browser, running.url, folder, stage)
             browser.wait(running.stop())
     finally:
         browser.close()
+
+
+def take(browser: Chromium, url: str, folder: Path, stage: str) -> None:
+    """Four pictures: wide and narrow, light and dark."""
+    for width in (1280, 400):
+        for dark in (False, True):
+            page = browser.page(width, 900, dark=dark)
+            page.open(url)
+            page.until(f"{DRAWN} && finished" if stage == "done" else DRAWN, 50)
+            if stage == "running" and width > 500:
+                x, y = page.run("(b => [b.x, b.y])(document.querySelector('.plot').getBoundingClientRect())")
+                page.point(x + POINTED, y + 200)
+                page.until(f"{DRAWN} && [...panels.values()][0].hovered >= 0")
+            page.resize(width, page.run("document.documentElement.scrollHeight"))
+            page.until(DRAWN)
+            path = folder / f"{stage}-{width}-{'dark' if dark else 'light'}.png"
+            page.picture(path, whole=False)
+            print(path, path.stat().st_size // 1024, "kB", *page.complaints)
+            page.close()
 
 
 if __name__ == "__main__":
