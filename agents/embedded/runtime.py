@@ -106,7 +106,7 @@ class Runtime:
         self.write([Out(CLOCK, encode(Progress(topic="clock", partition=0, time=time_ms)))])
 
     def run(self) -> bool:
-        """Until nothing moves. Whether every record was folded; else somebody is frozen, or raw waits for a decision."""
+        """Until nothing moves. Whether every record was folded; else somebody is frozen, or raw waits."""
         moved = True
         while moved:
             moved = False

@@ -81,14 +81,23 @@ class Aggregate:
         malformed = seal.counted - counted
         self.counts.update(ok=counted, malformed=malformed + seal.rejected.malformed)
         rejected = Rejected(
-            malformed=seal.rejected.malformed + malformed, wrong_round=seal.rejected.wrong_round,
+            malformed=seal.rejected.malformed + malformed,
+            wrong_round=seal.rejected.wrong_round,
             undersized=seal.rejected.undersized,
-        )  # fmt: skip
+        )
         descriptor = seal.descriptor
         return Tally(
-            round=seal.round, q=seal.q, received=seal.received, counted=counted, rejected=rejected,
-            missing=seal.missing, stream=descriptor.stream, t=descriptor.t, targets=descriptor.targets, counts=tuple(counts.tolist()),
-        )  # fmt: skip
+            round=seal.round,
+            q=seal.q,
+            received=seal.received,
+            counted=counted,
+            rejected=rejected,
+            missing=seal.missing,
+            stream=descriptor.stream,
+            t=descriptor.t,
+            targets=descriptor.targets,
+            counts=tuple(counts.tolist()),
+        )
 
     # ---- state: the log from the first block of any open sub-batch ----
 

@@ -38,9 +38,7 @@ class Door:
 
     def __init__(self, plan: Plan, pepper: Pepper, topic: str, partition: int) -> None:
         self._plan, self._pepper, self._topic, self._partition = plan, pepper, topic, partition
-        streams = [stream for stream in plan.streams if stream.topic == topic]
-        self._streams = streams
-        self._reader = EventReader({s.name: s.categories for s in streams}, streams[0].fields if streams else Fields())
+        self._readers = _readers([stream for stream in plan.streams if stream.topic == topic])
         self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet
         self._ticks: list[tuple[int, Tick]] = []
         self._next = 0  # the offset of the next event
@@ -83,20 +81,22 @@ class Door:
         self._urgent = True
 
     def _read(self, events: Sequence[tuple[int, bytes]], now: int) -> None:
-        columns = self._reader.read([value for _, value in events])
         self.counts["read"] += len(events)
-        rows = set(columns.index.tolist())
-        for index, reason in columns.refusals:
-            self.counts[reason.value] += 1
-            if index not in rows:
-                offset = events[index][0]
-                dead = Dead(reason=reason.value, topic=self._topic, partition=self._partition, offset=offset)
-                self._out.append(Out(Log("dead.edge", 0), encode(dead)))
-        users = self._pepper.pseudonyms(columns.users)
-        for position, stream in enumerate(self._streams):
-            mine = columns.stream == position
-            if mine.any():
-                self._in_time(stream, users[mine], columns.time[mine], columns.code[mine], now)
+        for streams, reader in self._readers:
+            own = None if streams[0].fields.time is not None else [now] * len(events)
+            columns = reader.read([value for _, value in events], own)
+            rows = set(columns.index.tolist())
+            for index, reason in columns.refusals:
+                self.counts[reason.value] += 1
+                if index not in rows:
+                    offset = events[index][0]
+                    dead = Dead(reason=reason.value, topic=self._topic, partition=self._partition, offset=offset)
+                    self._out.append(Out(Log("dead.edge", 0), encode(dead)))
+            users = self._pepper.pseudonyms(columns.users)
+            for position, stream in enumerate(streams):
+                mine = columns.stream == position
+                if mine.any():
+                    self._in_time(stream, users[mine], columns.time[mine], columns.code[mine], now)
 
     def _in_time(self, stream: StreamPlan, users: np.ndarray, times: np.ndarray, codes: np.ndarray, now: int) -> None:
         too_late, too_early = late(self._plan, stream, times, self._clock), ahead(self._plan, times, now)
@@ -124,6 +124,14 @@ class Door:
     def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
         """Know where the events go on."""
         self._next, self._clock = orjson.loads(small)
+
+
+def _readers(streams: Sequence[StreamPlan]) -> list[tuple[list[StreamPlan], EventReader]]:
+    """One reader for the streams that a field tells apart, one for each of the others."""
+    groups: dict[Fields | str, list[StreamPlan]] = {}
+    for stream in streams:
+        groups.setdefault(stream.name if stream.fields.stream is None else stream.fields, []).append(stream)
+    return [(group, EventReader({s.name: s.categories for s in group}, group[0].fields)) for group in groups.values()]
 
 
 def raw_records(plan: Plan, stream: str, users: np.ndarray, times: np.ndarray, codes: np.ndarray) -> Sequence[Out]:

@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.guarded import Guarded, as_ask
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Ask, DeviceArray, Grant, Pepper, Refusal, Secrets, mechanism
+from murmurate.randomizers import DeviceArray, Grant, Pepper, Refusal, Secrets
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
-from murmurate.randomizers.state import dump, load
+from murmurate.randomizers.state import Arrays, dump, load
 from murmurate.topics.block import REFUSED, RawBlock, encode_reports
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
@@ -47,23 +47,6 @@ class EdgeSecrets(NamedTuple):
         return {"pepper": self.pepper.fingerprint, "slots": self.devices.slots.fingerprint, "split": split}
 
 
-@dataclass(eq=False)
-class Guarded:
-    """One stream's part of the partition."""
-
-    plan: StreamPlan
-    position: int
-    """Among the streams of the terms, as the split key counts them."""
-    devices: DeviceArray
-    closing: Closing
-    values: Values
-    pending: dict[str, tuple[Round, Grant | Refusal]]
-    """Rounds that wait for their period to close, in the order of the log, by digest."""
-    first_t: int | None = None
-    """The first period that rounds may ask about."""
-    settled_t: int = -1
-
-
 class Perturb:
     """The stage. `sources`: partitions of each source topic."""
 
@@ -83,8 +66,7 @@ class Perturb:
         self._out: list[Out] = []
         self._urgent = False
         self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late | future | value | foreign) -> events: raw-side facts, for the edge's own metrics.
-        """
+        """(stream, accepted | late) -> events: raw-side facts, for the edge's own metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
         """(stream, reason) -> users that a round asked in vain."""
 
@@ -197,9 +179,7 @@ class Perturb:
     def _round(self, asked: Round) -> None:
         """1. Decide and charge. 2. Answer, if the period has closed; else wait for it."""
         guarded = self._streams[asked.stream]
-        grant = guarded.devices.charge(
-            Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), mechanism(asked.mechanism), asked.digest)
-        )
+        grant = guarded.devices.charge(as_ask(asked))
         if isinstance(grant, Refusal):
             self.refusals[asked.stream, grant.reason] += len(guarded.devices)
         else:
@@ -241,25 +221,10 @@ class Perturb:
 
     def snapshot(self) -> Iterable[bytes]:
         """Users, values, ledgers and open questions, sealed."""
-        facts: dict[str, Any] = {"home": len(self._home), "streams": {}}
-        arrays: dict[str, np.ndarray] = {"roll": self._roll.users}
+        facts = {name: guarded.facts() for name, guarded in self._streams.items()}
+        arrays: Arrays = {"roll": self._roll.users}
         for name, guarded in self._streams.items():
-            held = guarded.values.arrays()
-            closing = guarded.closing
-            facts["streams"][name] = {
-                "first_t": guarded.first_t, "settled_t": guarded.settled_t,
-                "open_t": closing.open_t, "times": {str(p): t for p, t in sorted(closing.times.items())},
-                "pending": [encode(asked).decode() for asked, _ in guarded.pending.values()],
-                "refused": {
-                    digest: [grant.reason, grant.why]
-                    for digest, (_, grant) in guarded.pending.items() if isinstance(grant, Refusal)
-                },
-            }  # fmt: skip
-            arrays |= {f"{name}/values/{key}": array for key, array in held.items()}
-            arrays[f"{name}/devices"] = np.frombuffer(guarded.devices.snapshot(), np.uint8)
-            for digest, (_, grant) in guarded.pending.items():
-                if isinstance(grant, Grant):
-                    arrays[f"{name}/grant/{digest}"] = grant.answering
+            arrays |= {f"{name}/{key}": array for key, array in guarded.arrays().items()}
         return self._seal.chunks(dump("perturb", facts, arrays))
 
     def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
@@ -268,40 +233,17 @@ class Perturb:
         if not data:
             return
         facts, arrays = load("perturb", data)
-        if facts["streams"].keys() != self._streams.keys():
+        if facts.keys() != self._streams.keys():
             raise StateError(
-                f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts['streams']))}; "
+                f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "
                 f"the config {', '.join(sorted(self._streams))} (see `murmurate check --against`)"
             )
         if len(arrays["roll"]):
             self._roll.add(arrays["roll"])
         for name, guarded in self._streams.items():
-            kept = facts["streams"][name]
-            guarded.devices = DeviceArray.restore(
-                arrays[f"{name}/devices"].tobytes(), self._terms, name, self._secrets.devices,
-                partition=self._partition,
-            )  # fmt: skip
-            start = f"{name}/values/"
-            held = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-            guarded.values.load(held)
-            guarded.first_t, guarded.settled_t = kept["first_t"], kept["settled_t"]
-            guarded.closing.open_t = kept["open_t"]
-            guarded.closing.times = {int(p): t for p, t in kept["times"].items()}
-            for text in kept["pending"]:
-                asked = decode_record(text.encode())
-                assert isinstance(asked, Round)  # noqa: S101 - what `snapshot` wrote
-                guarded.pending[asked.digest.hex()] = asked, self._pending(guarded, asked, kept["refused"], arrays)
-        self._home = np.zeros(0, np.int16)
-        self._place_all(facts["home"])
-
-    def _pending(
-        self, guarded: Guarded, asked: Round, refused: Mapping[str, list[str]], arrays: Mapping[str, np.ndarray]
-    ) -> Grant | Refusal:
-        digest = asked.digest.hex()
-        if digest in refused:
-            return Refusal(*refused[digest])
-        ask = Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), mechanism(asked.mechanism), asked.digest)
-        return Grant(ask, arrays[f"{guarded.plan.name}/grant/{digest}"], {})
+            mine = {key.removeprefix(f"{name}/"): a for key, a in arrays.items() if key.startswith(f"{name}/")}
+            guarded.load(facts[name], mine, self._terms, self._secrets.devices, self._partition)
+        self._place_all(len(self._roll))
 
     def _place_all(self, users: int) -> None:
         """Work out again where each user of the roll is; a pure function of the split key."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -28,6 +29,11 @@ from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
 ROUNDS = Log("rounds", 0)
+
+
+def worth_asking(min_batch: int) -> int:
+    """The smallest expected size of a round that stays below min_batch once in millions: n - 5 sqrt(n) >= min_batch."""
+    return math.ceil(((5 + math.sqrt(25 + 4 * min_batch)) / 2) ** 2)
 
 
 @dataclass(eq=False)
@@ -118,10 +124,17 @@ class Publish:
             raise StageError(f"publish: stream {course.plan.name!r}: method decides period {course.t} unasked")
         slots = Slots.every(course.plan.slots) if step.asked is None else Slots.chosen(step.asked)
         course.asked = Round(
-            stream=course.plan.name, t=course.t, slots=slots, mechanism=step.mechanism.spec(), purpose=step.purpose,
-            contributors=self._plan.partitions, targets=self._plan.targets, patience_ms=self._plan.patience_ms,
-            config=course.plan.config, revision=course.plan.revision,
-        )  # fmt: skip
+            stream=course.plan.name,
+            t=course.t,
+            slots=slots,
+            mechanism=step.mechanism.spec(),
+            purpose=step.purpose,
+            contributors=self._plan.partitions,
+            targets=self._plan.targets,
+            patience_ms=self._plan.patience_ms,
+            config=course.plan.config,
+            revision=course.plan.revision,
+        )
         course.given_up = False
         course.slots += slots.count()
         self._out.append(Out(ROUNDS, encode(course.asked)))
@@ -141,9 +154,15 @@ class Publish:
     def _setting(self, stream: StreamPlan, first_t: int) -> Setting:
         seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{self._plan.name}\n{stream.name}\n{stream.config}".encode())
         return Setting(
-            d=stream.d, epsilon_micro=self._plan.epsilon_of(stream.name), w=stream.w, slots=stream.slots,
-            first_t=first_t, seed=seed.digest(), mechanism=stream.mechanism, min_batch=self._plan.min_batch,
-        )  # fmt: skip
+            d=stream.d,
+            epsilon_micro=self._plan.epsilon_of(stream.name),
+            w=stream.w,
+            slots=stream.slots,
+            first_t=first_t,
+            seed=seed.digest(),
+            mechanism=stream.mechanism,
+            min_batch=worth_asking(self._plan.min_batch),
+        )
 
     # ---- state: all of it, in every transaction ----
 
@@ -155,15 +174,19 @@ class Publish:
         """Every course."""
         courses: dict[str, Any] = {
             name: {
-                "first_t": course.first_t, "t": course.t, "slots": course.slots, "given_up": course.given_up,
+                "first_t": course.first_t,
+                "t": course.t,
+                "slots": course.slots,
+                "given_up": course.given_up,
                 "asked": encode(course.asked).decode() if course.asked else None,
                 "got": [encode(tally).decode() for tally in course.got.values()],
                 "tallies": [encode(tally).decode() for tally in course.tallies],
-                "method": base64.b64encode(course.method.state()).decode(), "config": course.plan.config,
+                "method": base64.b64encode(course.method.state()).decode(),
+                "config": course.plan.config,
                 "revision": course.plan.revision,
             }
             for name, course in self._courses.items()
-        }  # fmt: skip
+        }
         return orjson.dumps(courses, option=orjson.OPT_SORT_KEYS)
 
     def snapshot(self) -> Iterable[bytes]:

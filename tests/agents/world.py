@@ -1,4 +1,6 @@
-"""A small deployment with everything in it: two streams, partitions everywhere, latecomers, missing values; for many tests."""
+"""A small deployment with everything in it: two streams, partitions everywhere, latecomers, missing values; for many
+tests.
+"""
 
 from __future__ import annotations
 
@@ -46,23 +48,47 @@ KEYS = Keys(
 
 def stream(name: str, method: str = "lpa", **changes: Any) -> StreamPlan:
     plan = StreamPlan(
-        name=name, measure="frequency", categories=Categories(("home", "basket", "help"), other=True), every_ms=SECOND, w=4,
-        share_micro=1_000_000, slots=128, method={"name": method, **({"variance": "sampling"} if method == "lpa" else {})},
-        mechanism="auto", division="budget" if method == "lbu" else "population", several="last", carry_ms=0, topic=TOPIC,
-        fields=Fields(stream="/stream"), config="0123456789abcdef",
-    )  # fmt: skip
+        name=name,
+        measure="frequency",
+        categories=Categories(("home", "basket", "help"), other=True),
+        every_ms=SECOND,
+        w=4,
+        share_micro=1_000_000,
+        slots=128,
+        method={"name": method, **({"variance": "sampling"} if method == "lpa" else {})},
+        mechanism="auto",
+        division="budget" if method == "lbu" else "population",
+        several="last",
+        carry_ms=0,
+        topic=TOPIC,
+        fields=Fields(stream="/stream"),
+        config="0123456789abcdef",
+    )
     return replace(plan, **changes)
 
 
 def deployment(*streams: StreamPlan, **changes: Any) -> Plan:
     plan = Plan(
-        name="shop", epsilon_micro=2_000_000, split="users", window_ms=None, delta=1e-8, min_batch=8, assumed_corrupt=0.1,
-        partitions=3, targets=2, enrol="seen", forget_after_ms=10**12, lateness_ms=500, future_ms=5000, patience_ms=3000,
-        streams=streams or (
+        name="shop",
+        epsilon_micro=2_000_000,
+        split="users",
+        window_ms=None,
+        delta=1e-8,
+        min_batch=8,
+        assumed_corrupt=0.1,
+        partitions=3,
+        targets=2,
+        enrol="seen",
+        forget_after_ms=10**12,
+        lateness_ms=500,
+        future_ms=5000,
+        patience_ms=3000,
+        streams=streams
+        or (
             stream("screen", share_micro=600_000),
             stream("mood", "lbu", share_micro=400_000, carry_ms=1500, every_ms=2 * SECOND),
         ),
-    )  # fmt: skip
+    )
     return replace(plan, **changes)
 
 
@@ -102,8 +128,8 @@ def arrivals(events: Sequence[Event], *, until: int, every: int = 250, sources: 
     """The source's logs and ticks: events as they arrive, and four times a second what the clock says."""
     out, ends, position = [], dict.fromkeys(range(sources), 0), 0
     for now in range((FIRST - 1) * SECOND, until + every, every):
-        for p in range(sources):
-            out.append(Out(Log(TICKS, p), encode(Tick(topic=TOPIC, partition=p, time=now, end=ends[p]))))
+        ticks = [Tick(topic=TOPIC, partition=p, time=now, end=ends[p]) for p in range(sources)]
+        out += [Out(Log(TICKS, tick.partition), encode(tick)) for tick in ticks]
         while position < len(events) and events[position].arrives < now + every:
             event = events[position]
             out.append(Out(Log(TOPIC, event.partition), event.record()))
@@ -114,9 +140,16 @@ def arrivals(events: Sequence[Event], *, until: int, every: int = 250, sources: 
 
 
 def played(
-    plan: Plan, records: Sequence[Out], *, schedule: Schedule | None = None, faults: Faults | None = None, step: int = 0,
-    keep: bool = True, keys: Keys = KEYS, sources: int = 2,
-) -> Runtime:  # fmt: skip
+    plan: Plan,
+    records: Sequence[Out],
+    *,
+    schedule: Schedule | None = None,
+    faults: Faults | None = None,
+    step: int = 0,
+    keep: bool = True,
+    keys: Keys = KEYS,
+    sources: int = 2,
+) -> Runtime:
     """A runtime that has taken all the records, `step` at a time (all at once)."""
     runtime = Runtime(plan, keys, sources={TOPIC: sources}, schedule=schedule, faults=faults, keep=keep)
     runtime.start({each.name: FIRST * SECOND // each.every_ms for each in plan.streams})
