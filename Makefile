@@ -4,7 +4,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PY ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v && break; done)
 BIN := .venv/bin
 
-.PHONY: help test audit check bench wheel
+.PHONY: help demo test audit check bench wheel
 help:                   ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -14,6 +14,9 @@ help:                   ## what there is
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+demo: .venv/ready       ## a recorded day, released privately, with a live page; ARGS=--once ends by itself
+	$(BIN)/murmurate demo $(ARGS)
 
 test: .venv/ready       ## every test; ARGS goes to pytest
 	$(BIN)/python -m pytest -n 2 -m "not audit" $(ARGS)

@@ -9,8 +9,10 @@ from murmurate import __version__
 from murmurate.errors import MurmurateError, UsageError
 
 VERBS = {
+    "demo": "watch a recorded day being released privately, with a live page",
     "init": "write a deployment file that works, and events that fit it",
     "check": "say in words what a deployment promises",
+    "replay": "a recorded or synthetic stream through every stage, no broker needed",
     "audit": "check that what is claimed holds, exactly and by measurement",
     "schema": "print the JSON Schema of the deployment file, an event, a release, a round",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.stage import Log, Out, Record
@@ -14,11 +14,16 @@ class Logs:
     def __init__(self) -> None:
         self._records: dict[Log, list[bytes]] = {}
         self._start: dict[Log, int] = {}
+        self.listeners: list[Callable[[Sequence[Out]], None]] = []
+        """Called with everything that is appended."""
 
     def append(self, records: Iterable[Out]) -> None:
         """Add records to the ends of their logs: one transaction."""
-        for log, value in records:
+        written = list(records)
+        for log, value in written:
             self._records.setdefault(log, []).append(value)
+        for listener in self.listeners:
+            listener(written)
 
     def end(self, log: Log) -> int:
         """The offset that the log's next record will have."""

@@ -70,14 +70,14 @@ def plainly(
 ) -> list[list[int]]:
     """The rules once more, a user and a period at a time, without arrays."""
     lateness, future, d = 10_000, 300_000, 3 if carry_ms is None else 4
-    known: set[int] = set(range(enrolled or 0))
-    asked, kept, out = set(known), list[Event](), list[list[int]]()
+    shown = dict.fromkeys(range(enrolled or 0), -START)
+    kept, out = list[Event](), list[list[int]]()
     opened: int | None = None
     for clock, batch in [*events, (end, [])]:
         reached = (START + clock - lateness) // MINUTE
         for t in range(reached if opened is None else opened, reached):
             counts = [0] * d
-            for user in known:
+            for user in shown:
                 mine = [(time, code) for u, time, code in kept if u == user and (START + time) // MINUTE <= t]
                 newest = max(((START + time) // MINUTE for time, _ in mine), default=None)
                 same = [(time, code) for time, code in mine if (START + time) // MINUTE == newest]
@@ -85,16 +85,15 @@ def plainly(
                 if carry_ms is None:
                     if value is not None:
                         counts[value[1]] += 1
-                elif user in asked:
+                elif START + shown[user] < t * MINUTE:
                     stands = value is not None and t * MINUTE - START - value[0] <= carry_ms
                     counts[value[1] if stands and value is not None else d - 1] += 1
-            asked = set(known)
             if t >= FIRST:
                 out.append(counts)
         opened = reached if opened is None else max(opened, reached)
         for user, time, code in batch:
             if (START + time) // MINUTE >= opened and time <= clock + future:
-                known.add(user)
+                shown[user] = min(time, shown.get(user, time))
                 if code != REFUSED:
                     kept.append((user, time, code))
     return out

@@ -1,0 +1,81 @@
+"""`murmurate demo`: the bundled recording through every stage, with a live page beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+
+import click
+from rich.console import Console
+
+from murmurate.agents.cli.replay import bar, known_secrets
+from murmurate.agents.replay.arrays import RECORDING, RECORDING_CONFIG
+from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
+from murmurate.agents.replay.source import Source
+from murmurate.agents.replay.sources import open_source
+from murmurate.agents.web.feed import Feed
+from murmurate.agents.web.server import serve
+from murmurate.config.loader import load
+from murmurate.config.plan import Plan
+from murmurate.config.planning import plan as planned
+
+PAUSE_S = 0.15  # after each period, so that a day takes three quarters of a minute to watch
+
+
+@click.command("demo")
+@click.option("--once", is_flag=True, help="As fast as it goes, and end by itself.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Of the page; 0: any free one."
+)
+def command(once: bool, port: int) -> None:
+    """Watch a recorded day: which screen of an app are 60 000 people on, released privately every five minutes."""
+    plan = planned(load(RECORDING_CONFIG, {}))
+    asyncio.run(_show(plan, open_source(str(RECORDING), plan), once, port))
+
+
+async def _show(plan: Plan, source: Source, once: bool, port: int) -> None:
+    feed, console = Feed(), Console(stderr=True)
+    running = await serve(feed, "127.0.0.1", port)
+    stages = "perturb, shuffle, aggregate, publish"
+    click.echo(f"  Replaying the bundled recording: {source.users():,} users through {stages}.")
+    click.echo(f"  Live page  {running.url}   ({'ends by itself' if once else 'Ctrl-C stops'})")
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    with bar(console, source, quiet=False) as show:
+
+        def tell(frame: Frame) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            show(frame)
+            feed.put(frame)
+
+        replay = Replay(plan, source, keys(known_secrets(plan.name), plan.name), tell)
+        done: asyncio.Future[Outcome] = loop.create_future()
+        thread = threading.Thread(target=_run, args=(replay, 0.0 if once else PAUSE_S, loop, done), daemon=True)
+        thread.start()
+        outcome = await done
+    found = outcome.summary(plan)
+    published = found["published"]
+    click.echo(
+        f"  released {found['releases']} ({published} published, {found['releases'] - published} approximated)   "
+        f"error (MRE) {found['mre']:.3f}\n  bits per user and period {found['bits_per_user_per_period']:.2f}   "
+        f"{found['events_per_second'] / 1e6:.1f} M events/s   over budget {found['over_budget']}"
+        if found["releases"]
+        else "  stopped before the first release"
+    )
+    if not once and not stop.is_set():
+        click.echo("  The page stays up until Ctrl-C.")
+        await stop.wait()
+    await running.stop()
+
+
+def _run(replay: Replay, pause_s: float, loop: asyncio.AbstractEventLoop, done: asyncio.Future[Outcome]) -> None:
+    """In a thread of its own, so that the page is served meanwhile."""
+    try:
+        outcome = replay.run(pause_s=pause_s)
+    except BaseException as error:
+        loop.call_soon_threadsafe(done.set_exception, error)
+    else:
+        loop.call_soon_threadsafe(done.set_result, outcome)

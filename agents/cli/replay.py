@@ -1,0 +1,135 @@
+"""`murmurate replay SOURCE`: a recorded or synthetic stream through every stage, embedded; it touches no broker,
+ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
+from murmurate.agents.replay.score import table
+from murmurate.agents.replay.source import Source
+from murmurate.agents.replay.sources import open_source
+from murmurate.config.loader import FILE, load
+from murmurate.config.plan import Plan
+from murmurate.config.planning import plan as planned
+from murmurate.config.secrets import NAMES, generate
+
+Tell = Callable[[Frame], None]
+
+
+@click.command("replay")
+@click.argument("source")
+@click.option("--stream", help="Which stream the source holds; needed where the deployment has several topics.")
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Write releases, truth, summary and report."
+)
+@click.option(
+    "--repeatable", is_flag=True, help="Known keys instead of fresh ones: the same bytes every time, and no privacy."
+)
+@click.option("--json", "as_json", is_flag=True, help="The summary as one line of JSON.")
+def command(source: str, stream: str | None, config: Path, out: Path | None, repeatable: bool, as_json: bool) -> None:
+    """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log[,n=..][,periods=..][,seed=..].
+
+    Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far.
+    """
+    plan = planned(load(config))
+    opened = open_source(source, plan, stream)
+    secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
+    frames: list[Frame] = []
+    console = Console(stderr=True)
+    with bar(console, opened, quiet=as_json) as show:
+
+        def tell(frame: Frame) -> None:
+            show(frame)
+            if out is not None and frame["type"] != "progress":
+                frames.append(frame)
+
+        outcome = Replay(plan, opened, keys(secrets, plan.name), tell).run()
+    if as_json:
+        click.echo(orjson.dumps(outcome.summary(plan)))
+    else:
+        show_outcome(plan, opened, outcome)
+    if out is not None:
+        write(out, plan, outcome, frames)
+        click.echo("  " + "  ".join(str(out / name) for name in WRITTEN), err=True)
+    if outcome.interrupted:
+        sys.exit(130)
+
+
+WRITTEN = ("releases.jsonl", "truth.jsonl", "summary.json", "report.html")
+
+
+def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
+    """The four files of `--out`."""
+    from murmurate.agents.web.report import report_html
+
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "releases.jsonl").write_bytes(b"".join(record + b"\n" for record in outcome.releases))
+    names = {stream.name: stream.names for stream in plan.streams}
+    truth = (orjson.dumps(period.record(names[period.stream])) + b"\n" for period in outcome.truth)
+    (out / "truth.jsonl").write_bytes(b"".join(truth))
+    (out / "summary.json").write_bytes(orjson.dumps(outcome.summary(plan), option=orjson.OPT_INDENT_2) + b"\n")
+    (out / "report.html").write_text(report_html(frames), encoding="utf-8")
+
+
+def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
+    """The table at the end, and what was wrong with the source."""
+    Console(width=80).print(table(outcome.score(plan)))
+    rate = outcome.events / max(outcome.seconds, 1e-9)
+    done = f"{outcome.events:,} events in {outcome.seconds:.1f} s ({rate:,.0f} a second)"
+    click.echo(f"{done}   over budget {outcome.over_budget}")
+    for line in source.complaint_lines():
+        click.echo(line)
+    if outcome.interrupted:
+        click.echo("interrupted: this is what was done so far")
+
+
+def known_secrets(deployment: str) -> dict[str, bytes]:
+    """Secrets that everybody knows, for runs to be compared and for made-up data."""
+    return {name: hashlib.sha256(f"murmurate known {deployment} {name}".encode()).digest() for name in NAMES}
+
+
+class bar:  # noqa: N801 - reads as a verb in `with bar(...)`
+    """A progress bar over a run's frames; nothing where nobody watches."""
+
+    def __init__(self, console: Console, source: Source, *, quiet: bool) -> None:
+        self._source = source
+        self._bar = Progress(
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[events]}"),
+            TextColumn("{task.fields[releases]}"),
+            console=console,
+            disable=quiet or not console.is_terminal,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=1.0, events="", releases="")
+
+    def __enter__(self) -> Tell:
+        self._bar.start()
+        return self._tell
+
+    def __exit__(self, *what: Any) -> None:
+        self._bar.stop()
+
+    def _tell(self, frame: Frame) -> None:
+        if frame["type"] == "progress":
+            self._bar.update(
+                self._task,
+                completed=self._source.fraction() or 0.0,
+                events=f"{frame['events_per_second'] / 1e6:.2f} M events/s",
+                releases=f"{frame['releases']} releases",
+            )

@@ -1,0 +1,224 @@
+"""A replay: a source through every stage on the embedded runtime, with its truth beside it.
+
+Contract: the same source, plan and keys give the same releases, to the byte.  Truth and error are raw data: they are
+computed from the source alone and live only here, never beside a live deployment (DESIGN rule 9).  An interrupt ends
+it cleanly with what is done so far.  Not here: files and terminals (cli/), the page (web/).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+
+from murmurate.agents.embedded.runtime import Keys, Runtime
+from murmurate.agents.replay.score import Score, score, summary
+from murmurate.agents.replay.source import Batch, Source, SourceError
+from murmurate.agents.replay.truth import TruePeriod, Truth
+from murmurate.agents.replay.watch import Watch
+from murmurate.agents.stages.closing import ahead, late
+from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.perturb import EdgeSecrets
+from murmurate.agents.stages.stage import Log, Out
+from murmurate.config.explain import explain
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import Key, Pepper, Secrets
+from murmurate.topics.block import REFUSED
+from murmurate.topics.codec import encode
+from murmurate.topics.messages import Progress
+
+Frame = dict[str, Any]
+PROGRESS_S = 0.2  # between two progress frames
+
+
+def keys(secrets: Mapping[str, bytes], deployment: str) -> Keys:
+    """All zones' keys from their secrets, for a deployment in one process."""
+    devices = Secrets(*(Key(secrets[name], deployment=deployment) for name in ("randomness", "slots", "split")))
+    edge = EdgeSecrets(devices, Pepper(secrets["pepper"], deployment=deployment), secrets["state"])
+    return Keys(edge, Key(secrets["shuffle"], deployment=deployment))
+
+
+@dataclass
+class Outcome:
+    """What a replay gave."""
+
+    releases: list[bytes] = field(default_factory=list)
+    truth: list[TruePeriod] = field(default_factory=list)
+    events: int = 0
+    seconds: float = 0.0
+    over_budget: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    interrupted: bool = False
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds spent in each stage."""
+
+    def score(self, plan: Plan) -> Score:
+        """Its errors and costs."""
+        return score(plan, map(orjson.loads, self.releases), self.truth, self.refused)
+
+    def summary(self, plan: Plan) -> dict[str, Any]:
+        """The content of summary.json."""
+        return summary(self.score(plan), events=self.events, seconds=self.seconds, over_budget=self.over_budget)
+
+
+class Replay:
+    """One replay. `tell` gets frames for a page or a progress bar as it runs."""
+
+    def __init__(
+        self, plan: Plan, source: Source, keys: Keys, tell: Callable[[Frame], None] = lambda frame: None
+    ) -> None:
+        self._plan, self._source, self._pepper, self._tell = plan, source, keys.edge.pepper, tell
+        self._runtime = Runtime(plan, keys)
+        self._watch = Watch(plan, keys.edge.devices)
+        self._runtime.logs.listeners.append(self._watch.follow)
+        self._truth = Truth(plan, source)
+        self._true: dict[tuple[str, int], TruePeriod] = {}
+        self._clock: int | None = None
+        self._pseudonyms: dict[bytes, bytes] = {}
+        self._numbered = np.zeros((0, 16), np.uint8)
+        self._told_at = 0.0
+        self.outcome = Outcome()
+
+    def run(self, *, pause_s: float = 0.0) -> Outcome:
+        """To the end, or to an interrupt. pause_s: after each release, for those who watch."""
+        outcome, began = self.outcome, time.perf_counter()
+        self._tell(hello(self._plan, self._source))
+        try:
+            for step in self._steps():
+                released = self._release()
+                outcome.events += step
+                outcome.seconds = time.perf_counter() - began
+                self._progress()
+                if released and pause_s:
+                    time.sleep(pause_s)
+        except KeyboardInterrupt:
+            outcome.interrupted = True
+        outcome.seconds = time.perf_counter() - began
+        outcome.over_budget = self._watch.settle()
+        outcome.refused = Counter(self._source.counts)
+        outcome.refused.update(late=self._truth.refused["late"], future=self._truth.refused["future"])
+        outcome.stages = dict(self._runtime.seconds)
+        if not outcome.events and not outcome.interrupted:
+            said = "; ".join(self._source.complaint_lines())
+            raise SourceError(f"source: found no event that could be used{': ' + said if said else ''}")
+        self._progress(last=True)
+        self._tell({"type": "done", "summary": outcome.summary(self._plan)})
+        return outcome
+
+    def _steps(self) -> Iterator[int]:
+        """Feed the source in; the number of events after each step."""
+        begun = False
+        for batch in self._source.batches():
+            if not begun:
+                self._begin(batch.clock)
+                begun = True
+            for period in self._truth.fold(batch):
+                self._true[period.stream, period.t] = period
+            self._reach(batch.clock)
+            yield self._write(batch)
+        if begun:
+            for period in self._truth.close(self._source.end_clock):
+                self._true[period.stream, period.t] = period
+            self._reach(self._source.end_clock)
+            yield 0
+
+    def _begin(self, clock: int) -> None:
+        """The first period of each stream; and, where all users are known, everybody enrolled before it."""
+        plans = [self._plan.stream(name) for name in self._source.streams]
+        first = {plan.name: self._source.first_t(plan.name) for plan in plans}
+        self._runtime.start(first)
+        users = self._source.users()
+        if users is None:
+            return
+        ids = np.arange(users)
+        self._numbered = self._pepper.pseudonyms(self._source.names(ids))
+        self._watch.meet(self._numbered)
+        if self._source.enrolled:
+            for plan in plans:
+                before = first[plan.name] * plan.every_ms - 1
+                self._reach(min(clock, before))
+                shown = np.full(users, before)
+                refused = np.full(users, REFUSED, np.uint32)
+                self._runtime.write(raw_records(self._plan, plan.name, self._numbered, shown, refused))
+
+    def _reach(self, clock: int) -> None:
+        """Let every raw partition know that the source has reached this time."""
+        if self._clock is not None and clock <= self._clock:
+            return
+        self._clock = clock
+        topics = {self._plan.stream(name).topic for name in self._source.streams}
+        self._runtime.write([
+            Out(Log("raw", p), encode(Progress(topic=topic, partition=0, time=clock)))
+            for topic in sorted(topics)
+            for p in range(self._plan.partitions)
+        ])  # fmt: skip
+        self._runtime.run()
+        self._watch.settle()
+
+    def _write(self, batch: Batch) -> int:
+        plan = self._plan.stream(batch.stream)
+        good = ~(late(self._plan, plan, batch.times, batch.clock) | ahead(self._plan, batch.times, batch.clock))
+        users, times, codes = self._users(batch), batch.times, batch.codes
+        if not good.all():
+            users, times, codes = users[good], times[good], codes[good]
+        if len(users):
+            self._runtime.write(raw_records(self._plan, batch.stream, users, times, codes))
+        return len(batch)
+
+    def _users(self, batch: Batch) -> np.ndarray:
+        """Pseudonyms of a batch's users, each worked out once."""
+        if batch.ids is not None:
+            return self._numbered[batch.ids]
+        names, known = batch.names or [], self._pseudonyms
+        new = {name for name in names if name not in known}
+        for name in new:
+            known[name] = self._pepper.pseudonym(name)
+        found = np.frombuffer(b"".join([known[name] for name in names]), np.uint8).reshape(-1, 16)
+        if new:
+            self._watch.meet(np.frombuffer(b"".join(known[name] for name in sorted(new)), np.uint8).reshape(-1, 16))
+        return found
+
+    def _release(self) -> bool:
+        """Take over new releases, each with its truth."""
+        fresh = self._runtime.releases(len(self.outcome.releases))
+        for record in fresh:
+            release = orjson.loads(record)
+            period = self._true.get((release["stream"], release["t"]))
+            names = self._plan.stream(release["stream"]).names
+            truth = None if period is None else period.record(names)["truth"]
+            if period is not None:
+                self.outcome.truth.append(period)
+            self.outcome.releases.append(record)
+            self._tell({"type": "release", "release": release, "truth": truth})
+        return bool(fresh)
+
+    def _progress(self, last: bool = False) -> None:
+        outcome = self.outcome
+        if last or outcome.seconds - self._told_at >= PROGRESS_S:
+            self._told_at = outcome.seconds
+            self._tell({
+                "type": "progress", "events": outcome.events, "releases": len(outcome.releases), "of": None,
+                "events_per_second": round(outcome.events / max(outcome.seconds, 1e-9), 1),
+            })  # fmt: skip
+
+
+def hello(plan: Plan, source: Source) -> Frame:
+    """What a page has to know before the first release."""
+    facts = explain(plan)
+    return {
+        "type": "hello", "deployment": plan.name, "promise": list(facts.promise), "mode": "replay",
+        "streams": [_stream(plan, plan.stream(name)) for name in source.streams],
+    }  # fmt: skip
+
+
+def _stream(plan: Plan, stream: StreamPlan) -> Frame:
+    return {
+        "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": None,
+        "measure": stream.measure, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
+        "method": str(stream.method["name"]),
+    }  # fmt: skip
