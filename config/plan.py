@@ -83,7 +83,8 @@ class Plan:
     """P, raw partitions."""
     targets: int
     """Q, reports partitions; batches has as many."""
-    enrol: Literal["seen", "explicit"]
+    enrol: Literal["seen"]
+    """Who is asked: every user seen before the period began."""
     forget_after_ms: int
     lateness_ms: int
     future_ms: int

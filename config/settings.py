@@ -59,7 +59,7 @@ class Population(Table):
 
     partitions: Annotated[int, Whole(1, 1024)] = 8
     """Raw partitions, for life: moving a user would forget what was spent."""
-    enrol: Literal["seen", "explicit"] = "seen"
+    enrol: Literal["seen"] = "seen"  # naming users beforehand needs a log of its own: not yet
     """Whoever ever sent an event, from the next period on; or only enrolled users."""
     forget_after: Annotated[int, Duration("1s", "4000d")] = written("7d")
     """A silent user leaves after this: at least one window, so that nothing spent is forgotten."""

@@ -91,7 +91,6 @@ def test_the_order_of_the_streams_in_the_file_does_not_matter() -> None:
         {"privacy__window": "2h"},
         {"privacy__window": {"periods": 61}},
         {"privacy__split": "budget"},
-        {"population__enrol": "explicit"},
         {"population__forget_after": "8d"},
         {"screen__values": ["help", "home"]},
         {"screen__other": True},
