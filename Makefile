@@ -19,6 +19,7 @@ demo: .venv/ready       ## a recorded day, released privately, with a live page;
 	$(BIN)/murmurate demo $(ARGS)
 
 test: .venv/ready       ## every test; ARGS goes to pytest
+	sh tools/browser.sh
 	$(BIN)/python -m pytest -n 2 -m "not audit" $(ARGS)
 
 audit: .venv/ready      ## the same privacy tests at the long sizes, and the fuzzers

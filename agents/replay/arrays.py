@@ -42,7 +42,8 @@ class PeriodSource(Source):
         super().__init__(plan, (stream,))
         (self._stream,) = self._plans()
         every = self._stream.every_ms
-        self._users, self.periods = users, periods
+        self._users = users
+        self.periods: int = periods
         self._t = -(-ORIGIN // every)
         self._ticks = Ticks((every,), plan.lateness_ms, plan.future_ms)
         self.total_rows: int | None = users * periods
@@ -142,6 +143,8 @@ class Recording(Source):
         self.total_rows = len(self._times)
         self._ticks = Ticks((self._stream.every_ms,), plan.lateness_ms, plan.future_ms)
         self._done = 0
+        every = self._stream.every_ms
+        self.periods = int(self._times[-1]) // every - int(self._times[0]) // every + 1
 
     def users(self) -> int | None:
         """Everybody who is in the recording or might have been."""

@@ -61,6 +61,8 @@ class Source(ABC):
     """Those it may have events for."""
     enrolled: bool = False
     """Whether its users, 0 to `users() - 1`, are all enrolled before the first period."""
+    periods: int | None = None
+    """How many periods it covers, where that is known beforehand."""
     total_rows: int | None = None
     """How many events there are, where that is known beforehand."""
 

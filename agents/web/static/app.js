@@ -49,7 +49,7 @@ const TAKE = {
     tile("releases", grouped(s.releases)); tile("published", grouped(s.published));
     tile("mean relative error", figure(s.mre)); tile("mean squared error", figure(s.mse));
     tile("bits per user and period", figure(s.bits_per_user_per_period)); tile("over budget", grouped(s.over_budget));
-    for (const panel of panels.values()) { panel.rank(); panel.touch(); }
+    for (const panel of panels.values()) { panel.rank(); panel.fit(); }
     say(`Finished in ${figure(s.seconds)} s`);
   },
 };

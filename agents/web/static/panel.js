@@ -100,9 +100,16 @@ class Panel {
     if (this.chosen && !asked) return;
     const late = (c) => !asked && c.name === "none" && this.periods.categories.size > 2;
     const all = [...this.periods.categories.values()].sort((a, b) => late(a) - late(b) || b.sum - a.sum);
-    all.forEach((c, place) => { c.shown = place < count; });
+    all.forEach((c, place) => { c.shown = place < count && !late(c); });
     this.order = all;
     this.#changed();
+  }
+
+  /** Nothing more will come: let what there is fill the width. */
+  fit() {
+    const { t } = this.periods;
+    if (t.length) this.periods.expected = t[t.length - 1] - t[0] + 1;
+    this.redraw();
   }
 
   /** Draw with the next refresh; with `redraw` everything, not only what is new. */
