@@ -1,0 +1,71 @@
+"""When periods close, to the millisecond; and who comes too late or too early."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from murmurate.agents.stages.closing import Closing, ahead, late, opened
+from tests.agents.world import deployment, stream
+
+PLAN = deployment()  # lateness 500, future 5000
+SCREEN = stream("screen")
+
+
+def times(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("clock", "first"), [(0, 0), (499, 0), (500, 0), (1499, 0), (1500, 1), (1501, 1), (2499, 1), (2500, 2)]
+)
+def test_a_period_closes_in_the_very_millisecond_of_its_end_plus_lateness(clock: int, first: int) -> None:
+    assert opened(1000, 500, clock) == first
+    closing = Closing(1000, 500, 1)
+    closing.progress(0, 0)
+    assert list(closing.progress(0, clock)) == list(range(first))
+
+
+def test_no_period_closes_before_every_source_partition_has_reached_its_end() -> None:
+    closing = Closing(1000, 500, 3)
+    assert list(closing.progress(0, 10_000)) == []
+    assert list(closing.progress(1, 10_000)) == []
+    assert closing.times == {0: 10_000, 1: 10_000}
+    assert list(closing.progress(2, 1000)) == []
+    assert closing.open_t == 0
+    assert list(closing.progress(2, 3499)) == [0, 1]
+    assert list(closing.progress(2, 3500)) == [2]
+    assert list(closing.progress(0, 20_000)) == []
+
+
+def test_a_source_partition_that_nobody_declared_moves_nothing() -> None:
+    closing = Closing(1000, 500, 1)
+    closing.progress(0, 0)
+    assert list(closing.progress(1, 10**9)) == []
+    assert closing.times == {0: 0}
+
+
+@given(clocks=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20_000)), max_size=40))
+def test_each_period_closes_once_and_in_order_whatever_the_clocks_say(clocks: list[tuple[int, int]]) -> None:
+    closing, closed = Closing(1000, 500, 3), list[int]()
+    newest: dict[int, int] = {}
+    for partition, time in clocks:
+        newest[partition] = max(time, newest.get(partition, 0))
+        closed += closing.progress(partition, time)
+        if len(newest) == 3:  # never before the end plus lateness, by the slowest clock
+            assert all((t + 1) * 1000 + 500 <= min(newest.values()) for t in closed)
+            assert closing.open_t == (min(newest.values()) - 500) // 1000 if min(newest.values()) >= 500 else True
+    assert closed == list(range(closed[0], closed[0] + len(closed))) if closed else True
+
+
+def test_an_event_is_late_from_the_tick_after_its_periods_end_plus_lateness() -> None:
+    events = times(0, 999, 1000, 1001)
+    assert late(PLAN, SCREEN, events, None).tolist() == [False] * 4
+    assert late(PLAN, SCREEN, events, 1499).tolist() == [False] * 4
+    assert late(PLAN, SCREEN, events, 1500).tolist() == [True, True, False, False]
+
+
+def test_an_event_is_from_the_future_one_millisecond_past_what_is_allowed() -> None:
+    assert ahead(PLAN, times(5999, 6000, 6001), 1000).tolist() == [False, False, True]

@@ -1,0 +1,60 @@
+"""Permutations are permutations, uniform to whoever has no key; targets keep the order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from murmurate.agents.stages.ordering import by_target, permutation
+from murmurate.randomizers import Key
+from murmurate.randomizers.randomness import contexts
+from tests.agents.world import key
+
+ROUND = bytes(range(32))
+
+
+@given(n=st.integers(0, 3000), part=st.integers(0, 9))
+def test_a_permutation_moves_everybody_somewhere_and_nobody_twice(n: int, part: int) -> None:
+    order = permutation(key("shuffle"), contexts(np.arange(n), part), round=ROUND)
+    assert sorted(order.tolist()) == list(range(n))
+    again = permutation(key("shuffle"), contexts(np.arange(n), part), round=ROUND)
+    assert (order == again).all()
+
+
+@pytest.mark.parametrize("change", ["key", "round", "part"])
+def test_another_key_round_or_target_gives_another_permutation(change: str) -> None:
+    usual = permutation(key("shuffle"), contexts(np.arange(500), 0), round=ROUND)
+    other = permutation(
+        key("other" if change == "key" else "shuffle"),
+        contexts(np.arange(500), int(change == "part")),
+        round=bytes(32) if change == "round" else ROUND,
+    )
+    assert (usual == other).sum() < 20  # matches of two permutations: Poisson(1); 20 or more has chance 4e-19
+
+
+def test_where_two_first_words_are_the_same_the_second_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = np.array([[5, 1], [3, 9], [5, 0], [3, 2]], np.uint64)
+
+    def same(self: Key, purpose: str, *_: Any, **options: Any) -> np.ndarray:
+        assert (purpose, options["k"]) == ("permutation", 2)
+        return words
+
+    monkeypatch.setattr(Key, "words", same)
+    assert permutation(key("shuffle"), contexts(np.arange(4)), round=ROUND).tolist() == [3, 1, 2, 0]
+
+
+@given(targets=st.lists(st.integers(0, 6), max_size=200), of=st.integers(7, 9))
+def test_every_position_goes_to_its_target_in_its_order(targets: list[int], of: int) -> None:
+    split = by_target(np.array(targets, np.uint64), of)
+    assert [part.tolist() for part in split] == [[i for i, t in enumerate(targets) if t == q] for q in range(of)]
+
+
+def test_the_last_of_the_most_targets_there_can_be_gets_its_own() -> None:
+    split = by_target(np.array([65535, 0, 65535], np.int64), 1 << 16)
+    assert len(split) == 1 << 16
+    assert split[65535].tolist() == [0, 2]
+    assert split[0].tolist() == [1]

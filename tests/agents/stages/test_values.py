@@ -1,0 +1,145 @@
+"""What users say in each period, against a second implementation that keeps everything and looks at it again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from murmurate.agents.stages.values import Values
+from tests.agents.world import stream
+
+EVERY = 1000
+NONE = 4
+"""home, basket, help, other, none"""
+
+
+@dataclass
+class Plain:
+    """The rules in words: dictionaries, no vectors."""
+
+    several: str
+    carry: int | None
+    forget: int
+    events: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    seen: dict[int, int] = field(default_factory=dict)
+
+    def say(self, user: int, t: int) -> int | None:
+        """The user's value in period t, None if not in its population."""
+        begin, end = t * EVERY, (t + 1) * EVERY
+        by_period: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for time, code in self.events[user]:
+            if time < end:
+                by_period[time // EVERY].append((time, code))
+        spoken = {p: (max(e) if self.several == "last" else min(e)) for p, e in by_period.items()}
+        newest = spoken[max(spoken)] if spoken else None
+        if self.carry is None:
+            return None if newest is None else newest[1]
+        if user not in self.seen or self.seen[user] >= begin:
+            return None
+        before = [time for p, (time, _) in spoken.items() if p < t]
+        if max([self.seen[user], *before]) < begin - self.forget:
+            return None
+        if t in spoken:
+            return spoken[t][1]
+        if self.carry and newest is not None and begin - newest[0] <= self.carry:
+            return newest[1]
+        return NONE
+
+
+EVENT = st.tuples(st.integers(0, 7), st.integers(-200, 2600), st.integers(0, 3), st.booleans())
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    batches=st.lists(st.lists(EVENT, max_size=12), min_size=1, max_size=9),
+    several=st.sampled_from(["last", "first"]),
+    carry=st.sampled_from([0, 1000, 2000, None]),
+    forget=st.sampled_from([1500, 3000, 10**12]),
+    settle=st.booleans(),
+    torn=st.booleans(),
+)
+def test_values_are_those_of_a_model_that_forgets_nothing(
+    batches: list[list[tuple[int, int, int, bool]]],
+    several: str,
+    carry: int | None,
+    forget: int,
+    settle: bool,
+    torn: bool,
+) -> None:
+    plan = stream("screen", several=several, carry_ms=carry, every_ms=EVERY)
+    values, model = Values(plan, forget), Plain(several, carry, forget)
+    users = 0
+    for t, batch in enumerate(batches):
+        # before period t closes: events of it and of later ones; `good`: else the value is refused, and shows its user
+        events = [(u, max(t * EVERY, t * EVERY + ahead), code, good) for u, ahead, code, good in batch]
+        users = max([users, *(u + 1 for u, *_ in events)])
+        every = np.array([(u, time) for u, time, _, _ in events], np.int64).reshape(-1, 2)
+        values.saw(every[:, 0], every[:, 1])
+        taken = [(u, time, code) for u, time, code, good in events if good]
+        columns = np.array(taken, np.int64).reshape(-1, 3)
+        values.take(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.uint32))
+        for u, time, code, good in events:
+            model.seen[u] = min(time, model.seen.get(u, time))
+            if good:
+                model.events[u].append((time, code))
+        if torn:
+            kept, values = values.arrays(), Values(plan, forget)
+            values.load(kept)
+        frozen = values.close(t, users)
+        said = [int(v) if m else None for v, m in zip(frozen.values, frozen.members, strict=True)]
+        assert said == [model.say(u, t) for u in range(users)]
+        if settle:
+            values.settle(t)
+            assert not values.frozen
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    events=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2999), st.integers(0, 3)), max_size=20),
+    order=st.randoms(use_true_random=False),
+    several=st.sampled_from(["last", "first"]),
+)
+def test_the_order_of_arrival_within_open_periods_changes_nothing(
+    events: list[tuple[int, int, int]], order: object, several: str
+) -> None:
+    plan = stream("screen", several=several, carry_ms=1000, every_ms=EVERY)
+    shuffled = list(events)
+    order.shuffle(shuffled)  # type: ignore[attr-defined]
+    results = []
+    for arrangement, size in ((events, 20), (shuffled, 3)):
+        values = Values(plan, 10**12)
+        for at in range(0, len(arrangement), size):
+            columns = np.array(arrangement[at : at + size], np.int64).reshape(-1, 3)
+            values.saw(columns[:, 0], columns[:, 1])
+            values.take(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.uint32))
+        frozen = [values.close(t, 4) for t in range(3)]
+        results.append([(f.values.tolist(), f.members.tolist()) for f in frozen])
+    assert results[0] == results[1]
+
+
+def test_frozen_values_stay_as_they_were_whatever_comes_later() -> None:
+    values = Values(stream("screen", carry_ms=None), 10**12)
+    row = np.zeros(1, np.int64)
+    values.take(row, np.array([10]), np.array([2], np.uint32))
+    first = values.close(0, 1)
+    values.take(row, np.array([1010]), np.array([3], np.uint32))
+    values.close(1, 1)
+    assert first.values.tolist() == [2]
+    assert values.frozen[0].values.tolist() == [2]
+    assert values.frozen[1].values.tolist() == [3]
+
+
+def test_the_last_millisecond_of_a_period_is_in_it_and_the_next_is_not() -> None:
+    values = Values(stream("screen", carry_ms=0), 10**12)
+    row = np.zeros(1, np.int64)
+    values.saw(row, np.array([0]))
+    values.take(row, np.array([1999]), np.array([1], np.uint32))
+    values.take(row, np.array([2000]), np.array([2], np.uint32))
+    values.close(0, 1)
+    assert values.close(1, 1).values.tolist() == [1]
+    assert values.close(2, 1).values.tolist() == [2]
+    assert values.close(3, 1).values.tolist() == [NONE]
