@@ -9,7 +9,7 @@ import threading
 import click
 from rich.console import Console
 
-from murmurate.agents.cli.replay import bar, known_secrets
+from murmurate.agents.cli.replay import bar, grouped, known_secrets
 from murmurate.agents.replay.arrays import RECORDING, RECORDING_CONFIG
 from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.source import Source
@@ -37,38 +37,46 @@ def command(once: bool, port: int) -> None:
 async def _show(plan: Plan, source: Source, once: bool, port: int) -> None:
     feed, console = Feed(), Console(stderr=True)
     running = await serve(feed, "127.0.0.1", port)
-    stages = "perturb, shuffle, aggregate, publish"
-    click.echo(f"  Replaying the bundled recording: {source.users():,} users through {stages}.")
-    click.echo(f"  Live page  {running.url}   ({'ends by itself' if once else 'Ctrl-C stops'})")
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    with bar(console, source, quiet=False) as show:
+    try:
+        click.echo(f"  Replaying the bundled recording: {grouped(source.users() or 0)} users, through every stage.")
+        click.echo(f"  Live page  {running.url}   ({'ends by itself' if once else 'Ctrl-C stops'})")
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        with bar(console, source, quiet=False) as show:
 
-        def tell(frame: Frame) -> None:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            show(frame)
-            feed.put(frame)
+            def tell(frame: Frame) -> None:
+                show(frame)
+                feed.put(frame)
 
-        replay = Replay(plan, source, keys(known_secrets(plan.name), plan.name), tell)
-        done: asyncio.Future[Outcome] = loop.create_future()
-        thread = threading.Thread(target=_run, args=(replay, 0.0 if once else PAUSE_S, loop, done), daemon=True)
-        thread.start()
-        outcome = await done
+            def end() -> None:
+                stop.set()
+                replay.stop()
+
+            replay = Replay(plan, source, keys(known_secrets(plan.name), plan.name), tell)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, end)
+            done: asyncio.Future[Outcome] = loop.create_future()
+            thread = threading.Thread(target=_run, args=(replay, 0.0 if once else PAUSE_S, loop, done), daemon=True)
+            thread.start()
+            outcome = await done
+        click.echo(_said(outcome, plan))
+        if not once and not stop.is_set():
+            click.echo("  The page stays up until Ctrl-C.")
+            await stop.wait()
+    finally:
+        await running.stop()
+
+
+def _said(outcome: Outcome, plan: Plan) -> str:
+    """The figures at the end, in two lines."""
     found = outcome.summary(plan)
-    published = found["published"]
-    click.echo(
-        f"  released {found['releases']} ({published} published, {found['releases'] - published} approximated)   "
+    releases, published = found["releases"], found["published"]
+    if not releases:
+        return "  stopped before the first release"
+    return (
+        f"  released {releases} ({published} published, {releases - published} approximated)   "
         f"error (MRE) {found['mre']:.3f}\n  bits per user and period {found['bits_per_user_per_period']:.2f}   "
         f"{found['events_per_second'] / 1e6:.1f} M events/s   over budget {found['over_budget']}"
-        if found["releases"]
-        else "  stopped before the first release"
     )
-    if not once and not stop.is_set():
-        click.echo("  The page stays up until Ctrl-C.")
-        await stop.wait()
-    await running.stop()
 
 
 def _run(replay: Replay, pause_s: float, loop: asyncio.AbstractEventLoop, done: asyncio.Future[Outcome]) -> None:

@@ -5,8 +5,10 @@ ever.
 from __future__ import annotations
 
 import hashlib
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,15 @@ from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import table
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
+from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.secrets import NAMES, generate
+from murmurate.errors import UsageError
 
+MISTAKES, INTERRUPTED = 2, 130
+WIDTH = 80
 Tell = Callable[[Frame], None]
 
 
@@ -45,9 +51,15 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
 
     Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far.
     """
-    plan = planned(load(config))
+    try:
+        plan = planned(load(config))
+    except ConfigError as error:  # a line for each mistake, as `check` prints them
+        click.echo(str(error), err=True)
+        sys.exit(MISTAKES)
     opened = open_source(source, plan, stream)
     secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
+    if out is not None:
+        _make(out)
     frames: list[Frame] = []
     console = Console(stderr=True)
     with bar(console, opened, quiet=as_json) as show:
@@ -57,16 +69,20 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
             if out is not None and frame["type"] != "progress":
                 frames.append(frame)
 
-        outcome = Replay(plan, opened, keys(secrets, plan.name), tell).run()
+        replay = Replay(plan, opened, keys(secrets, plan.name), tell)
+        with _ctrl_c(replay.stop):
+            outcome = replay.run()
     if as_json:
         click.echo(orjson.dumps(outcome.summary(plan)))
     else:
         show_outcome(plan, opened, outcome)
     if out is not None:
         write(out, plan, outcome, frames)
-        click.echo("  " + "  ".join(str(out / name) for name in WRITTEN), err=True)
+        written = [str(out / name) for name in WRITTEN]
+        fits = sum(len(path) + 2 for path in written) <= WIDTH
+        click.echo("  " + ("  " if fits else "\n  ").join(written), err=True)
     if outcome.interrupted:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 WRITTEN = ("releases.jsonl", "truth.jsonl", "summary.json", "report.html")
@@ -76,7 +92,6 @@ def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
     """The four files of `--out`."""
     from murmurate.agents.web.report import report_html
 
-    out.mkdir(parents=True, exist_ok=True)
     (out / "releases.jsonl").write_bytes(b"".join(record + b"\n" for record in outcome.releases))
     names = {stream.name: stream.names for stream in plan.streams}
     truth = (orjson.dumps(period.record(names[period.stream])) + b"\n" for period in outcome.truth)
@@ -87,14 +102,42 @@ def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
 
 def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     """The table at the end, and what was wrong with the source."""
-    Console(width=80).print(table(outcome.score(plan)))
-    rate = outcome.events / max(outcome.seconds, 1e-9)
-    done = f"{outcome.events:,} events in {outcome.seconds:.1f} s ({rate:,.0f} a second)"
+    Console(width=WIDTH).print(table(outcome.score(plan)))
+    rate = round(outcome.events / max(outcome.seconds, 1e-9))
+    done = f"{grouped(outcome.events)} events in {outcome.seconds:.1f} s ({grouped(rate)} a second)"
     click.echo(f"{done}   over budget {outcome.over_budget}")
     for line in source.complaint_lines():
-        click.echo(line)
+        click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))
     if outcome.interrupted:
         click.echo("interrupted: this is what was done so far")
+
+
+def grouped(number: int) -> str:
+    """Digits in threes: 60 000."""
+    return f"{number:,}".replace(",", " ")
+
+
+def _make(out: Path) -> None:
+    """The folder of `--out`, before the run rather than after it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out: found {str(out)!r}: {error.strerror}; allowed: a folder to write in") from None
+
+
+@contextmanager
+def _ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C calls `stop`; a second one ends the process as usual."""
+
+    def once(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        stop()
+
+    before = signal.signal(signal.SIGINT, once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def known_secrets(deployment: str) -> dict[str, bytes]:

@@ -1,12 +1,13 @@
 """A replay: a source through every stage on the embedded runtime, with its truth beside it.
 
 Contract: the same source, plan and keys give the same releases, to the byte.  Truth and error are raw data: they are
-computed from the source alone and live only here, never beside a live deployment (DESIGN rule 9).  An interrupt ends
-it cleanly with what is done so far.  Not here: files and terminals (cli/), the page (web/).
+computed from the source alone and live only here, never beside a live deployment (DESIGN rule 9).  `stop` ends it
+cleanly with what is done so far.  Not here: files, terminals and signals (cli/), the page (web/).
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -82,22 +83,29 @@ class Replay:
         self._pseudonyms: dict[bytes, bytes] = {}
         self._numbered = np.zeros((0, 16), np.uint8)
         self._told_at = 0.0
+        self._stopped = threading.Event()
         self.outcome = Outcome()
 
+    def stop(self) -> None:
+        """End the run after its current step, so that everything told so far belongs together. From any thread."""
+        self._stopped.set()
+
     def run(self, *, pause_s: float = 0.0) -> Outcome:
-        """To the end, or to an interrupt. pause_s: after each release, for those who watch."""
+        """To the end, or to a `stop`. pause_s: after each release, for those who watch."""
         outcome, began = self.outcome, time.perf_counter()
         self._tell(hello(self._plan, self._source))
-        try:
-            for step in self._steps():
-                released = self._release()
-                outcome.events += step
-                outcome.seconds = time.perf_counter() - began
-                self._progress()
-                if released and pause_s:
-                    time.sleep(pause_s)
-        except KeyboardInterrupt:
-            outcome.interrupted = True
+        for step in self._steps():
+            released = self._release()
+            outcome.events += step
+            outcome.seconds = time.perf_counter() - began
+            self._progress()
+            if released and pause_s:
+                paused = time.perf_counter()
+                self._stopped.wait(pause_s)
+                began += time.perf_counter() - paused  # waiting for who watches is no work
+            if self._stopped.is_set():
+                outcome.interrupted = True
+                break
         outcome.seconds = time.perf_counter() - began
         outcome.over_budget = self._watch.settle()
         outcome.refused = Counter(self._source.counts)
@@ -122,9 +130,7 @@ class Replay:
             self._reach(batch.clock)
             yield self._write(batch)
         if begun:
-            for period in self._truth.close(self._source.end_clock):
-                self._true[period.stream, period.t] = period
-            self._reach(self._source.end_clock)
+            self._close(self._source.end_clock)
             yield 0
 
     def _begin(self, clock: int) -> None:
@@ -141,10 +147,16 @@ class Replay:
         if self._source.enrolled:
             for plan in plans:
                 before = first[plan.name] * plan.every_ms - 1
-                self._reach(min(clock, before))
+                self._close(min(clock, before))  # also where nobody speaks in the first periods
                 shown = np.full(users, before)
                 refused = np.full(users, REFUSED, np.uint32)
                 self._runtime.write(raw_records(self._plan, plan.name, self._numbered, shown, refused))
+
+    def _close(self, clock: int) -> None:
+        """Close what this time closes, for the truth and for the stages."""
+        for period in self._truth.close(clock):
+            self._true[period.stream, period.t] = period
+        self._reach(clock)
 
     def _reach(self, clock: int) -> None:
         """Let every raw partition know that the source has reached this time."""
@@ -202,7 +214,8 @@ class Replay:
         if last or outcome.seconds - self._told_at >= PROGRESS_S:
             self._told_at = outcome.seconds
             self._tell({
-                "type": "progress", "events": outcome.events, "releases": len(outcome.releases), "of": None,
+                "type": "progress", "events": outcome.events,
+                "releases": len(outcome.releases), "of": self._source.periods,
                 "events_per_second": round(outcome.events / max(outcome.seconds, 1e-9), 1),
             })  # fmt: skip
 
@@ -212,13 +225,13 @@ def hello(plan: Plan, source: Source) -> Frame:
     facts = explain(plan)
     return {
         "type": "hello", "deployment": plan.name, "promise": list(facts.promise), "mode": "replay",
-        "streams": [_stream(plan, plan.stream(name)) for name in source.streams],
+        "streams": [_stream(plan, plan.stream(name), source) for name in source.streams],
     }  # fmt: skip
 
 
-def _stream(plan: Plan, stream: StreamPlan) -> Frame:
+def _stream(plan: Plan, stream: StreamPlan, source: Source) -> Frame:
     return {
-        "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": None,
+        "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": source.periods,
         "measure": stream.measure, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
         "method": str(stream.method["name"]),
     }  # fmt: skip

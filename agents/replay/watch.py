@@ -29,7 +29,9 @@ class Watch:
         self._plan, self._secrets = plan, secrets
         self._users = {s.name: np.zeros(s.slots, np.int64) for s in plan.streams}  # per slot, of all users ever seen
         self._spent: dict[str, list[tuple[int, int, NDArray[np.bool_]]]] = defaultdict(list)  # t, charge, who paid
-        self._most: dict[str, int] = {}  # per round: reports that the promise allows
+        self._asked: dict[
+            str, tuple[str, NDArray[np.bool_]]
+        ] = {}  # per round: its stream, and the slots that may answer
         self._told: dict[str, dict[int, int]] = defaultdict(dict)
         self.over_budget = 0
         """Reports beyond what the promise allows."""
@@ -56,7 +58,10 @@ class Watch:
     def settle(self) -> int:
         """Compare what was told so far; the count of reports over budget."""
         for digest in [d for d, told in self._told.items() if len(told) == self._plan.partitions]:
-            self.over_budget += max(0, sum(self._told.pop(digest).values()) - self._most.pop(digest, 0))
+            sent, asked = sum(self._told.pop(digest).values()), self._asked.pop(digest, None)
+            # Counted now, not when the round was asked: users may have come while it waited for its period to close.
+            most = 0 if asked is None else int(self._users[asked[0]][asked[1]].sum())
+            self.over_budget += max(0, sent - most)
         return self.over_budget
 
     def _round(self, asked: Round) -> None:
@@ -71,4 +76,4 @@ class Watch:
         else:
             paying &= sum((c * paid.astype(np.int64) for _, c, paid in spent), np.int64(0)) + charge <= limit
         spent.append((asked.t, charge, paying))
-        self._most[asked.digest.hex()] = int(self._users[asked.stream][paying].sum())
+        self._asked[asked.digest.hex()] = asked.stream, paying
