@@ -1,0 +1,216 @@
+"""The pages are true: what they name exists, every record, topic and stage is described, each drawing has its table."""
+
+import ast
+import doctest
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from murmurate.config.settings import Deployment
+from murmurate.topics.codec import MESSAGES
+from murmurate.topics.names import STAGES, TOPICS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("docs/DATA_MODEL.md", "docs/THREATS.md", "docs/WIRE.md", "README.md")
+OURS = ("docs/DATA_MODEL.md", "docs/THREATS.md")
+FOLDERS = ("agents", "aggregators", "config", "murmurate", "randomizers", "topics", "tools", "benchmarks", "tests")
+KAFKAS = {"max.message.bytes"}
+EXTENSIONS = r"\.(py|md|toml|jsonl?|sh|html|js|css|png|npz|npy|csv)"
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def spans(name: str) -> list[str]:
+    """What stands in backticks, outside of blocks."""
+    prose = re.sub(r"^```.*?^```", "", page(name), flags=re.DOTALL | re.MULTILINE)
+    return sorted(set(re.findall(r"`([^`\n]+)`", prose)))
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    files = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
+def assigned(body: list[ast.stmt]) -> set[str]:
+    names: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return names
+
+
+@cache
+def members() -> dict[str, set[str]]:
+    """Of every class and module, by its short name: what it defines, a class with what it inherits."""
+    found: dict[str, set[str]] = defaultdict(set)
+    bases: dict[str, set[str]] = defaultdict(set)
+    for path, tree in trees().items():
+        if "tests" not in path.relative_to(ROOT).parts:
+            found[path.stem] |= assigned(tree.body)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    found[node.name] |= assigned(node.body)
+                    bases[node.name] |= {base.id for base in node.bases if isinstance(base, ast.Name)}
+    for _ in range(4):  # generations
+        for name, parents in bases.items():
+            for parent in parents:
+                found[name] |= found.get(parent, set())
+    return found
+
+
+@cache
+def known_tests() -> dict[str, set[str]]:
+    return {
+        str(path.relative_to(ROOT)): assigned(tree.body)
+        for path, tree in trees().items()
+        if "tests" in path.relative_to(ROOT).parts
+    }
+
+
+def exists(path: str) -> bool:
+    return any((base / path).exists() for base in (ROOT, ROOT / "docs"))
+
+
+def named_file(name: str) -> bool:
+    """A file without its folder: one of ours, or one that our code writes or reads by that name."""
+    kept = any(any((ROOT / folder).rglob(name)) for folder in (*FOLDERS, "docs", "docker")) or exists(name)
+    return kept or any(
+        isinstance(node, ast.Constant) and node.value == name
+        for path, tree in trees().items()
+        if "tests" not in path.relative_to(ROOT).parts
+        for node in ast.walk(tree)
+    )
+
+
+def defined(dotted: str) -> bool:
+    """Whether `module.function`, `Class.method`, or `murmurate.package.module` exists."""
+    first, *rest = dotted.split(".")
+    if first == "murmurate":
+        places = [ROOT.joinpath("murmurate", *rest), ROOT.joinpath(*rest)]
+        return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places) or rest[-1] in members()
+    for name in rest:
+        if name not in members().get(first, set()):
+            return False
+        first = name
+    return True
+
+
+def is_setting(dotted: str) -> bool:
+    first, second, *_ = dotted.split(".")
+    table = Deployment.model_fields.get(first)
+    fields = getattr(table.annotation, "model_fields", {}) if table else {}
+    return second in fields
+
+
+def is_topic(dotted: str) -> bool:
+    return dotted in TOPICS or dotted.partition(".")[2] in TOPICS
+
+
+def wrong(span: str) -> str | None:
+    """What is not true about a name in backticks; None also for what is no name of ours."""
+    if span.startswith(("/", "http", "\\", "^", "{", "--")) or " " in span or "*" in span:
+        return None
+    path, _, test = span.partition("::")
+    if test:
+        return None if test in known_tests().get(path, set()) else "no such test"
+    if re.fullmatch(r"test_[a-z0-9_]+", span):
+        return None if any(span in names for names in known_tests().values()) else "no such test"
+    tags = {kind.tag for kind in MESSAGES}
+    if re.fullmatch(r"([a-z_]+/)?[a-z_]+/[0-9]+", span):
+        known = span in tags or f"murmurate/{span}" in tags or span == "murmurate/mechanism/1"
+        return None if known else "no such schema"
+    if "/" in span:
+        return None if not re.fullmatch(r"[\w./-]+", span) or exists(span) else "no such file"
+    if re.search(EXTENSIONS + "$", span):
+        return None if named_file(span) else "no such file"
+    if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+(\(\))?", span):
+        dotted = span.removesuffix("()")
+        good = dotted in KAFKAS or is_topic(dotted) or is_setting(dotted) or defined(dotted)
+        return None if good else "no such name"
+    if re.fullmatch(r"([A-Z][a-z]+){2,}|[A-Z][a-z]+Error", span):
+        return None if span in members() else "no such class"
+    return None
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_file_function_test_and_topic_that_a_page_names_exists(name: str) -> None:
+    assert {span: said for span in spans(name) if (said := wrong(span))} == {}
+
+
+def test_a_name_that_does_not_exist_is_seen() -> None:
+    bad = ("agents/stages/nowhere.py", "nowhere.md", "Perturb.fly", "closing.early", "dead.letter", "shop.nowhere",
+           "murmurate.nowhere", "nowhere/1", "tests/test_docs.py::test_nothing", "test_nothing", "NoSuchError",
+           "privacy.nowhere")  # fmt: skip
+    assert [span for span in bad if wrong(span) is None] == []
+    good = ("agents/stages/perturb.py", "Perturb.fold", "closing.late", "dead.edge", "shop.raw",
+            "murmurate.randomizers", "round/1", "LPA.open", "privacy.window", "StateError",
+            "tests/test_docs.py::test_a_name_that_does_not_exist_is_seen")  # fmt: skip
+    assert [(span, wrong(span)) for span in good if wrong(span)] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_leads_somewhere(name: str) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", page(name))
+    assert [t for t in targets if "://" not in t and not ((ROOT / name).parent / t).exists()] == []
+
+
+def test_the_data_model_describes_every_record_topic_and_stage() -> None:
+    told = set(spans("docs/DATA_MODEL.md"))
+    assert {kind.tag.split("/")[1] for kind in MESSAGES} - told == set()
+    assert {"RawBlock", "ReportBlock", "BatchBlock"} - told == set()
+    assert set(TOPICS) - told == set()
+    assert set(STAGES) - told == set()
+    text = page("docs/DATA_MODEL.md")
+    for stage in STAGES:
+        assert re.search(rf"^\| `{stage}` \| ", text, re.MULTILINE), f"no row for the state of {stage}"
+
+
+def test_the_data_model_says_who_writes_each_topic() -> None:
+    rows = dict(
+        re.findall(r"^\| (`[a-z.]+`)[^|]*\| (?:edge|mixing|analysis) \|[^|]*\| ([^|]*) \|", page(OURS[0]), re.M)
+    )
+    for name in ("raw", "reports", "batches", "tallies", "releases", "dead.edge"):
+        told = set(re.findall(r"`([a-z]+)`", rows[f"`{name}`"])) & set(STAGES)
+        assert told <= set(TOPICS[name].writers), name
+        assert told, name
+
+
+def drawings(text: str) -> list[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
+    """Each drawing's arrows, and the (from, to) rows of the table that follows it."""
+    found = []
+    pattern = r"^```mermaid\nstateDiagram-v2\n(.*?)^```\n(.*?)(?=^## |^```mermaid|\Z)"
+    for drawn, rest in re.findall(pattern, text, re.M | re.S):
+        arrows = set(re.findall(r"([a-z_]+) --> ([a-z_]+)", drawn))
+        rows = re.findall(r"^\| ([a-z_, ]+) \| .*? \| ([a-z_]+) \| ", rest, re.M)
+        steps = {(a, to) for origin, to in rows for a in re.split(r", | or ", origin)}
+        found.append((arrows, {step for step in steps if step[0] != "none"} - {("from", "to")}))
+    return found
+
+
+def test_each_arrow_of_a_drawing_is_a_row_of_its_table_and_each_row_an_arrow() -> None:
+    pairs = drawings(page("docs/DATA_MODEL.md"))
+    assert len(pairs) >= 7
+    for arrows, steps in pairs:
+        assert arrows == steps
+
+
+def test_the_examples_of_the_threats_page_are_true() -> None:
+    result = doctest.testfile(str(ROOT / "docs" / "THREATS.md"), module_relative=False)
+    assert (result.attempted, result.failed) == (2, 0)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_prose_is_plain(name: str) -> None:
+    text = page(name)
+    assert "\u2014" not in text
+    assert not re.search(r"(?<![\w`/])/(home|root|work|tmp|Users)/", text)
