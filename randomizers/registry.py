@@ -14,6 +14,7 @@ from murmurate.randomizers.mechanism import Mechanism
 from murmurate.randomizers.thresholds import MICRO
 
 MECHANISMS: dict[str, type[Mechanism]] = {kind.name: kind for kind in (GRR, OUE)}
+_PARAMETERS = {name: tuple(signature(kind).parameters) for name, kind in MECHANISMS.items()}
 
 
 def mechanism(spec: Mapping[str, Any]) -> Mechanism:
@@ -29,7 +30,7 @@ def mechanism(spec: Mapping[str, Any]) -> Mechanism:
     if not isinstance(name, str) or name not in MECHANISMS:
         raise ParameterError(f"mechanism: found {name!r}; allowed: {', '.join(sorted(MECHANISMS))}")
     kind = MECHANISMS[name]
-    known = list(signature(kind).parameters)
+    known = _PARAMETERS[name]
     if "epsilon_micro" in parameters and "epsilon" not in parameters:
         micro = parameters.pop("epsilon_micro")
         if isinstance(micro, bool) or not isinstance(micro, int):

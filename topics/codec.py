@@ -7,6 +7,7 @@ the order of keys only.
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final, Literal, Never
 
 from pydantic import ValidationError
@@ -23,6 +24,7 @@ MESSAGES: Final[tuple[type[Message], ...]] = (
 """Every message there is."""
 MAX_MESSAGE: Final = 1_000_000
 """Bytes of a message: below `names.MAX_RECORD` with room for Kafka's framing."""
+_REMEMBERED: Final = 1 << 14  # bytes up to which a decoded message is kept for the next reader
 
 _BY_TAG = {kind.tag: kind for kind in MESSAGES}
 _LATEST = {kind.tag.split("/")[1]: int(kind.tag.split("/")[2]) for kind in MESSAGES}
@@ -48,7 +50,11 @@ def encode(message: Message) -> bytes:
 def decode(record: bytes | memoryview) -> Message:
     """The message in these bytes."""
     _fitting(record, "message")
-    table = _object(bytes(record))
+    return _decoded(bytes(record)) if len(record) <= _REMEMBERED else _decode(bytes(record))
+
+
+def _decode(record: bytes) -> Message:
+    table = _object(record)
     kind = _kind(table.pop("schema", None))
     try:
         return kind.model_validate_json(json.dumps(table))
@@ -56,6 +62,10 @@ def decode(record: bytes | memoryview) -> Message:
         raise MessageError(f"{kind.tag}: {_first(error)}") from None
     except RecursionError:
         raise MessageError(f"{kind.tag}: found too many levels; allowed: those of its schema") from None
+
+
+# A record of `rounds` is read by every partition's stages: messages are frozen, so they may share one.
+_decoded = lru_cache(maxsize=256)(_decode)
 
 
 def kind_of(record: bytes | memoryview) -> Literal["block", "message"]:
