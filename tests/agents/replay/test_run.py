@@ -98,9 +98,16 @@ def agreed(of: Plan, exact: str, outcome: Outcome) -> int:
     return told
 
 
-moments = st.integers(-2 * MINUTE, 9 * MINUTE)
-single = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 5), moments, st.sampled_from([0, 1, 2, 2, REFUSED]))
-scripts = st.lists(st.tuples(st.integers(0, 8 * MINUTE), st.lists(single, max_size=12)), min_size=1, max_size=8).map(
+def moments(first: int, last: int) -> st.SearchStrategy[int]:
+    """Minutes, in milliseconds: mostly where something begins or ends, or a millisecond beside it."""
+    steps = st.integers(first * 6, last * 6)  # lateness is a step, carry three or more, future thirty
+    return st.builds(lambda step, beside: step * 10_000 + beside, steps, st.sampled_from([0, 0, 0, -1, 1, 4_321]))
+
+
+single = st.tuples(
+    st.sampled_from(["a", "b"]), st.integers(0, 5), moments(-2, 9), st.sampled_from([0, 1, 2, 2, REFUSED])
+)
+scripts = st.lists(st.tuples(moments(0, 8), st.lists(single, max_size=12)), min_size=1, max_size=8).map(
     lambda found: list(zip(sorted(clock for clock, _ in found), [events for _, events in found], strict=True))
 )
 carries = st.sampled_from([0, 30_000, MINUTE, 3 * MINUTE, None])
