@@ -60,6 +60,7 @@ class Person:
     slot: int
     seen: int
     events: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # per period: (time, code)
+    shown: set[int] = field(default_factory=set)  # periods with any event, valid or not
 
 
 def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]) -> Audit:
@@ -101,13 +102,16 @@ def _people(
             rows = zip(record.users, record.times.tolist(), record.values.tolist(), strict=True)
             for pseudonym, time, code in rows:
                 user = pseudonym.tobytes()
+                if other.name != stream.name:
+                    continue
                 if int.from_bytes(user[:8], "little") % plan.partitions != p or not _serves(
                     plan, stream, secrets, user
                 ):
                     continue
                 person = people.setdefault(user, Person(_slot(secrets.slots, user, stream.slots), time))
                 person.seen = min(person.seen, time)
-                if other.name == stream.name and code != REFUSED:
+                person.shown.add(time // stream.every_ms)
+                if code != REFUSED:
                     person.events.setdefault(time // stream.every_ms, []).append((time, code))
     return people, closed
 
@@ -179,7 +183,7 @@ def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> int | None
     newest = past[max(past)] if past else None
     if stream.carry_ms is None:
         return None if newest is None else newest[1]
-    silent_since = max([person.seen, *(time for at, (time, _) in past.items() if at < t)])
+    silent_since = max([person.seen, *(at * stream.every_ms for at in person.shown if at < t)])
     if person.seen >= start or silent_since < start - plan.forget_after_ms:
         return None
     if newest is not None and (t in past or (stream.carry_ms and start - newest[0] <= stream.carry_ms)):

@@ -149,7 +149,9 @@ class Task:
         for log in self.inputs:
             for offset in range(last.start.get(log, 0), last.marks.get(log, 0)):
                 self._faults.at("in a recovery", self.name)
-                self.stage.fold(self._logs.read(log, offset))
+                record = self._logs.read(log, offset)
+                self.stage.fold(record)
+                self._fresh += len(record.value)  # else a task that dies often would never take a snapshot
         self.stage.drain()  # committed already
         self.marks = dict(last.marks)
 

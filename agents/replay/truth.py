@@ -4,8 +4,8 @@ Contract: the same rules as the stages, in code of its own (nothing of agents/st
 batches and clocks.
 1. A period closes when T passes its end plus lateness; an event for a closed period, or further ahead of T than
    `future`, never came.
-2. Any other event shows its user, also one refused for its value. Who was shown before a period began is asked about
-   it.
+2. Any other event shows its user to its stream, also one refused for its value. Who was shown before a period began
+   is asked about it.
 3. A user's value in a period is the last (or first) event by (time, code); else the value before, while the period's
    start is at most `carry` after its event; else none. When values stand for ever, users are asked from their first
    value on.
@@ -62,9 +62,10 @@ class Truth:
     def __init__(self, plan: Plan, source: Source) -> None:
         self._future = plan.future_ms
         self._rows: dict[bytes, int] = {}  # names to users, in the order in which they came
-        self._seen = np.full((source.users() or 0) if source.enrolled else 0, _LONG_AGO)  # per user: first shown
+        enrolled = np.full((source.users() or 0) if source.enrolled else 0, _LONG_AGO)
         self._streams = {
-            name: _Stream(plan.stream(name), plan.lateness_ms, source.first_t(name)) for name in source.streams
+            name: _Stream(plan.stream(name), plan.lateness_ms, source.first_t(name), enrolled.copy())
+            for name in source.streams
         }
         self.refused: Counter[str] = Counter()
         """Events that never came: `late`, `future`; and `value`, which enrol only."""
@@ -83,7 +84,7 @@ class Truth:
             users = batch.ids[here]
         else:
             raise TypeError("a batch has names or ids")
-        self._saw(users, batch.times[here])
+        stream.saw(users, batch.times[here])
         good = batch.codes[here] != REFUSED
         self.refused["value"] += int((~good).sum())
         stream.take(users[good], batch.times[here][good], batch.codes[here][good])
@@ -91,17 +92,11 @@ class Truth:
     def close(self, clock: int) -> Iterator[TruePeriod]:
         """The periods that this T closes: of batches by themselves, at the end with the source's `end_clock`."""
         for stream in self._streams.values():
-            yield from stream.close(clock, self._seen)
+            yield from stream.close(clock)
 
     def _numbered(self, names: list[bytes], here: NDArray[np.bool_]) -> Ints:
         rows = self._rows
         return np.array([rows.setdefault(names[i], len(rows)) for i in np.flatnonzero(here).tolist()], np.int64)
-
-    def _saw(self, users: Ints, times: Ints) -> None:
-        more = int(users.max(initial=-1)) + 1 - len(self._seen)
-        if more > 0:
-            self._seen = np.concatenate((self._seen, np.full(more, _NEVER)))
-        np.minimum.at(self._seen, users, times)
 
 
 @dataclass(eq=False)
@@ -111,6 +106,8 @@ class _Stream:
     plan: StreamPlan
     lateness: int
     first_t: int
+    seen: Ints
+    """Per user, when an event of this stream first showed them."""
     open_t: int = -1
     """The first period that has not closed; -1 before the first clock."""
     events: dict[int, list[tuple[Ints, Ints]]] = field(default_factory=dict)
@@ -135,15 +132,21 @@ class _Stream:
             if sum(len(some) for some, _ in held) > 4 * len(self.code) + SPARE_ROWS:
                 self.events[t] = [self._winners(held)]
 
-    def close(self, clock: int, seen: Ints) -> Iterator[TruePeriod]:
+    def saw(self, users: Ints, times: Ints) -> None:
+        more = int(users.max(initial=-1)) + 1 - len(self.seen)
+        if more > 0:
+            self.seen = np.concatenate((self.seen, np.full(more, _NEVER)))
+        np.minimum.at(self.seen, users, times)
+
+    def close(self, clock: int) -> Iterator[TruePeriod]:
         opened = max(0, clock - self.lateness) // self.every
         if self.open_t < 0:
             self.open_t = opened
         while self.open_t < opened:
             t = self.open_t
             self.open_t += 1
-            if len(self.code) < len(seen):
-                more = len(seen) - len(self.code)
+            if len(self.code) < len(self.seen):
+                more = len(self.seen) - len(self.code)
                 self.code = np.concatenate((self.code, np.full(more, -1, np.int64)))
                 self.time = np.concatenate((self.time, np.zeros(more, np.int64)))
             if t in self.events:
@@ -151,7 +154,7 @@ class _Stream:
                 self.code[users] = keys & ((1 << _CODE_BITS) - 1)
                 self.time[users] = t * self.every + (keys >> _CODE_BITS)
             if t >= self.first_t:
-                yield TruePeriod(self.plan.name, t, self._counts(t, seen < t * self.every))
+                yield TruePeriod(self.plan.name, t, self._counts(t, self.seen < t * self.every))
 
     def _counts(self, t: int, members: NDArray[np.bool_]) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d

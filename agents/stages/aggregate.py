@@ -16,11 +16,12 @@ import numpy as np
 import orjson
 
 from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import mechanism
 from murmurate.topics.block import BatchBlock
-from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.codec import encode
 from murmurate.topics.messages import Rejected, Seal, Tally
 
 
@@ -48,7 +49,7 @@ class Aggregate:
 
     def fold(self, record: Record) -> None:
         """A block, or the seal that ends a sub-batch."""
-        found = decode_record(record.value)
+        found = read(record, "analysis", self._out)
         if isinstance(found, BatchBlock):
             key = found.round.hex(), found.q
             if not any(key == (digest, q) for digest, q, _ in self._sealed):

@@ -48,15 +48,28 @@ class Closing:
     open_t: int | None = None
     """The period that closes next; None before every source partition has shown a time."""
 
-    def progress(self, partition: int, time_ms: int) -> range:
-        """Take a progress record; the periods that it closes. A time that goes back is no progress."""
+    reached_t: int | None = None
+    """The first period that the clock leaves open: those from `open_t` to before it are due."""
+
+    def progress(self, partition: int, time_ms: int) -> None:
+        """Take a progress record. A time that goes back is no progress."""
         if partition < self.sources:
             self.times[partition] = max(time_ms, self.times.get(partition, 0))
         if len(self.times) < self.sources:
-            return range(0)
+            return
         first = opened(self.every_ms, self.lateness_ms, min(self.times.values()))
+        self.reached_t = first if self.reached_t is None else max(self.reached_t, first)
         if self.open_t is None:
             self.open_t = first
-        closed = range(self.open_t, first)
-        self.open_t = max(self.open_t, first)
-        return closed
+
+    @property
+    def due(self) -> bool:
+        """Whether the open period may be closed."""
+        return self.open_t is not None and self.reached_t is not None and self.open_t < self.reached_t
+
+    def close(self) -> int:
+        """Close the period that is due: which one."""
+        if self.open_t is None:
+            raise ValueError("nothing is due")
+        self.open_t += 1
+        return self.open_t - 1

@@ -52,7 +52,7 @@ class Door:
         """An event, or a tick."""
         if record.log.topic == TICKS:
             tick = decode(record.value)
-            if isinstance(tick, Tick):
+            if isinstance(tick, Tick) and (tick.topic, tick.partition) == (self._topic, self._partition):
                 self._ticks.append((record.offset, tick))
         else:
             self._events.append((record.offset, record.value))

@@ -6,7 +6,7 @@ Contract: `load` of `facts` and `arrays` gives the same state, to the byte.  Not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from murmurate.randomizers import Ask, DeviceArray, Grant, Refusal, Secrets, Ter
 from murmurate.randomizers.state import Arrays
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.messages import Round
+
+MAX_UNSETTLED = 4  # periods of one stream that wait for their decision before raw has to wait too
 
 
 def as_ask(asked: Round) -> Ask:
@@ -40,6 +42,20 @@ class Guarded:
     first_t: int | None = None
     """The first period that rounds may ask about."""
     settled_t: int = -1
+    asked: dict[str, int] = field(default_factory=dict)
+    """Rounds about periods that are not settled, by digest: each is answered once, however often it stands in the
+    log.
+    """
+
+    @property
+    def full(self) -> bool:
+        """Whether as many periods as allowed wait for their decision."""
+        return len(self.values.frozen) >= MAX_UNSETTLED
+
+    @property
+    def waits(self) -> bool:
+        """Whether raw has to wait for this stream."""
+        return self.closing.due or self.full
 
     def facts(self) -> dict[str, Any]:
         """What is not an array, for a snapshot."""
@@ -47,7 +63,9 @@ class Guarded:
         return {
             "first_t": self.first_t,
             "settled_t": self.settled_t,
+            "asked": self.asked,
             "open_t": self.closing.open_t,
+            "reached_t": self.closing.reached_t,
             "times": {str(partition): time for partition, time in sorted(self.closing.times.items())},
             "pending": [encode(asked).decode() for asked, _ in self.pending.values()],
             "refused": refused,
@@ -68,7 +86,8 @@ class Guarded:
         self.devices = DeviceArray.restore(arrays["devices"].tobytes(), terms, name, secrets, partition=partition)
         self.values.load({key[7:]: array for key, array in arrays.items() if key.startswith("values/")})
         self.first_t, self.settled_t = facts["first_t"], facts["settled_t"]
-        self.closing.open_t = facts["open_t"]
+        self.asked = facts["asked"]
+        self.closing.open_t, self.closing.reached_t = facts["open_t"], facts["reached_t"]
         self.closing.times = {int(source): time for source, time in facts["times"].items()}
         for text in facts["pending"]:
             asked = decode(text.encode())

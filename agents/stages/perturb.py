@@ -13,25 +13,26 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import orjson
 
 from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.guarded import Guarded, as_ask
 from murmurate.agents.stages.ordering import by_target, permutation
+from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import DeviceArray, Grant, Pepper, Refusal, Secrets
-from murmurate.randomizers.identity import NO_STREAM, partitions, streams
+from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, ParameterError, Pepper, Refusal, Secrets
+from murmurate.randomizers.identity import partitions, streams
 from murmurate.randomizers.state import Arrays, dump, load
+from murmurate.randomizers.terms import Facts, changed
 from murmurate.topics.block import REFUSED, RawBlock, encode_reports
-from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.codec import encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
-
-MAX_UNSETTLED = 4  # periods of one stream that wait for their decision before raw has to wait too
 
 
 class EdgeSecrets(NamedTuple):
@@ -74,7 +75,7 @@ class Perturb:
 
     def fold(self, record: Record) -> None:
         """One record of the raw partition or of `rounds`."""
-        found = decode_record(record.value)
+        found = read(record, "edge", self._out)
         match found:
             case RawBlock():
                 self._events(found)
@@ -84,17 +85,17 @@ class Perturb:
                 guarded = self._streams[found.stream]
                 guarded.first_t = found.t
                 guarded.values.settle(found.t - 1)
+                self._advance(guarded)
             case Round() if found.stream in self._streams:
                 self._round(found)
             case Settled() if found.stream in self._streams:
-                self._streams[found.stream].settled_t = max(found.t, self._streams[found.stream].settled_t)
-                self._streams[found.stream].values.settle(found.t)
+                self._settle(self._streams[found.stream], found.t)
             case _:
                 pass  # what other stages tell each other
 
     def ready(self, log: Log) -> bool:
-        """Whether this log may be folded now: raw waits while too many periods are unsettled, `rounds` never does."""
-        return log.topic != "raw" or all(len(s.values.frozen) < MAX_UNSETTLED for s in self._streams.values())
+        """Whether this log may be folded now: raw waits while periods that are due wait for others to be settled."""
+        return log.topic != "raw" or not any(each.waits for each in self._streams.values())
 
     def drain(self) -> Outbox:
         """Reports and `done` records; decisive as soon as a round is answered."""
@@ -112,27 +113,24 @@ class Perturb:
         if past.any():  # the door has refused them; whatever came in its place changes nothing
             self.edge_counts[guarded.plan.name, "late"] += int(past.sum())
             users, times, codes = users[~past], times[~past], codes[~past]
-        everybody = self._find(users)
+        rows = self._rows(self._find(users), guarded)
+        mine = rows != UNKNOWN
+        if not mine.all():
+            rows, times, codes = rows[mine], times[mine], codes[mine]
+        guarded.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
         good = codes != REFUSED
-        if self._plan.split == "budget":
-            known = everybody != UNKNOWN
-            for each in self._streams.values():
-                each.values.saw(everybody[known], times[known])
-            rows = everybody
-            good &= known
-        else:
-            home = np.where(everybody == UNKNOWN, NO_STREAM, self._home[everybody])
-            rows = np.where(everybody == UNKNOWN, UNKNOWN, self._row[everybody])
-            for position, each in enumerate(self._in_order):
-                here = home == position
-                if here.any():
-                    each.values.saw(rows[here], times[here])
-            good &= home == guarded.position
         accepted = int(good.sum())
         self.edge_counts[guarded.plan.name, "accepted"] += accepted
         if accepted < len(good):
             rows, times, codes = rows[good], times[good], codes[good]
         guarded.values.take(rows, times, codes)
+
+    def _rows(self, everybody: np.ndarray, guarded: Guarded) -> np.ndarray:
+        """Rows of the roll as rows of a stream; UNKNOWN for users who do not serve it."""
+        if self._plan.split == "budget":
+            return everybody
+        known = everybody != UNKNOWN
+        return np.where(known & (self._home[everybody] == guarded.position), self._row[everybody], UNKNOWN)
 
     def _find(self, users: np.ndarray) -> np.ndarray:
         """Each user's row in the roll; whoever is new is enrolled, and UNKNOWN if they belong to another partition."""
@@ -164,8 +162,13 @@ class Perturb:
     def _progress(self, progress: Progress) -> None:
         for guarded in self._streams.values():
             if guarded.plan.topic == progress.topic:
-                for t in guarded.closing.progress(progress.partition, progress.time):
-                    self._close(guarded, t)
+                guarded.closing.progress(progress.partition, progress.time)
+                self._advance(guarded)
+
+    def _advance(self, guarded: Guarded) -> None:
+        """Close what is due, while not too many periods wait for their decision."""
+        while guarded.closing.due and not guarded.full:
+            self._close(guarded, guarded.closing.close())
 
     def _close(self, guarded: Guarded, t: int) -> None:
         guarded.values.close(t, len(guarded.devices))
@@ -174,12 +177,26 @@ class Perturb:
         if t <= guarded.settled_t or (guarded.first_t is not None and t < guarded.first_t):
             guarded.values.settle(t)
 
+    def _settle(self, guarded: Guarded, t: int) -> None:
+        guarded.settled_t = max(t, guarded.settled_t)
+        guarded.asked = {digest: at for digest, at in guarded.asked.items() if at > t}
+        guarded.values.settle(t)
+        self._advance(guarded)
+
     # ---- rounds ----
 
     def _round(self, asked: Round) -> None:
         """1. Decide and charge. 2. Answer, if the period has closed; else wait for it."""
-        guarded = self._streams[asked.stream]
-        grant = guarded.devices.charge(as_ask(asked))
+        guarded, digest = self._streams[asked.stream], asked.digest.hex()
+        if asked.t <= guarded.settled_t or digest in guarded.asked:
+            return  # it stands twice in the log, or too late: it has been answered, once
+        guarded.asked[digest] = asked.t
+        try:
+            ask = as_ask(asked)
+        except ParameterError as error:
+            grant: Grant | Refusal = Refusal("mechanism", str(error))
+        else:
+            grant = guarded.devices.charge(ask)
         if isinstance(grant, Refusal):
             self.refusals[asked.stream, grant.reason] += len(guarded.devices)
         else:
@@ -187,7 +204,7 @@ class Perturb:
         if guarded.closing.open_t is not None and asked.t < guarded.closing.open_t:
             self._answer(guarded, asked, grant)
         else:
-            guarded.pending[asked.digest.hex()] = asked, grant
+            guarded.pending[digest] = asked, grant
 
     def _answer(self, guarded: Guarded, asked: Round, grant: Grant | Refusal) -> None:
         """1. Perturb. 2. Permute. 3. Scatter. 4. Blocks per target, then `done` with both counts."""
@@ -212,8 +229,11 @@ class Perturb:
     # ---- state ----
 
     def small(self) -> bytes:
-        """Nothing: between snapshots the logs are the state."""
-        return b""
+        """The frozen facts, and which key draws: a worker with others must not go on. The rest is in the logs."""
+        return orjson.dumps(self._facts(), option=orjson.OPT_SORT_KEYS)
+
+    def _facts(self) -> Facts:
+        return {**self._terms.facts(), "keys.randomness": self._secrets.devices.randomness.fingerprint}
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
         """From these marks, given a snapshot taken at them."""
@@ -229,6 +249,9 @@ class Perturb:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
         """The state of a snapshot; none is the state before the first record."""
+        differences = changed(orjson.loads(small), self._facts())
+        if differences:
+            raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
         data = self._seal.open(snapshot)
         if not data:
             return

@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 
 from murmurate.agents.stages.errors import StageError, StateError
+from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.aggregators.methods.method import Answer, Decision, Method, Question, Setting
@@ -70,7 +71,7 @@ class Publish:
 
     def fold(self, record: Record) -> None:
         """A tally, the start of a stream, or a tick of the clock."""
-        found = decode(record.value)
+        found = read(record, "analysis", self._out)
         match found:
             case Start() if found.stream in self._mine and found.stream not in self._courses:
                 plan = self._mine[found.stream]

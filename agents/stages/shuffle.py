@@ -18,12 +18,13 @@ import orjson
 
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.ordering import permutation
+from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key, mechanism
 from murmurate.randomizers.randomness import contexts
 from murmurate.topics.block import ReportBlock, encode_batch
-from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
@@ -66,7 +67,7 @@ class Shuffle:
 
     def fold(self, record: Record) -> None:
         """A block or `done` from reports, or a record of `rounds`."""
-        found = decode_record(record.value)
+        found = read(record, "mixing", self._out)
         match found:
             case ReportBlock():
                 digest = found.round.hex()

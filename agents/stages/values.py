@@ -38,20 +38,34 @@ class Values:
         self._every, self._carry, self._forget = plan.every_ms, plan.carry_ms, forget_after_ms
         self._none = plan.d - 1 if plan.says_none else 0
         self._last = plan.several == "last"
-        self._open: dict[
-            int, Ints
-        ] = {}  # per period, per row: (milliseconds into the period << 32 | code) of the event
-        self._seen = np.zeros(0, np.int64)  # of each row: the time of the earliest event that showed its user,
+        # Per open period, per row: the event that counts, as (milliseconds into the period << 32 | code),
+        self._open: dict[int, Ints] = {}
+        self._active: dict[int, NDArray[np.bool_]] = {}  # and whether there was any event, valid or not.
+        self._seen = np.zeros(0, np.int64)  # Of each row: the time of the earliest event that showed its user,
+        self._shown = np.zeros(0, np.int64)  # the start of the newest closed period with any event,
         self._time = np.zeros(0, np.int64)  # that of the newest value in a closed period, NEVER before the first,
         self._code = np.zeros(0, np.int32)  # and the value
         self.frozen: dict[int, Frozen] = {}
 
     def saw(self, rows: Ints, times: Ints) -> None:
-        """Events, of this stream or another, that show these rows' users."""
-        self._grow(int(rows.max(initial=-1)) + 1)
+        """Events that show these rows' users, whatever they say."""
+        if not len(rows):
+            return
+        users = int(rows.max()) + 1
+        self._grow(users)
         earlier = times < self._seen[rows]
         if earlier.any():
             np.minimum.at(self._seen, rows[earlier], times[earlier])
+        periods = times // self._every
+        first, last = int(periods.min()), int(periods.max())
+        for t in range(first, last + 1) if last - first < 8 else np.unique(periods).tolist():
+            held = self._active.get(t)
+            if held is None or len(held) < users:
+                wider = np.zeros(max(users, len(self._time)), np.bool_)
+                if held is not None:
+                    wider[: len(held)] = held
+                self._active[t] = held = wider
+            held[rows if first == last else rows[periods == t]] = True
 
     def take(self, rows: Ints, times: Ints, codes: NDArray[np.uint32]) -> None:
         """Events of open periods, with their users' rows."""
@@ -74,7 +88,10 @@ class Values:
         spoken = keys != (_LAST if self._last else _FIRST)
         seen, time, code = self._seen[:users], self._time[:users], self._code[:users]
         start = t * self._every
-        members = (seen < start) & (np.maximum(seen, time) >= start - self._forget)
+        members = (seen < start) & (np.maximum(seen, self._shown[:users]) >= start - self._forget)
+        active = self._active.pop(t, None)
+        if active is not None:
+            np.copyto(self._shown[: len(active)][:users], start, where=active[:users])
         np.copyto(time, start + (keys >> 32), where=spoken)
         np.copyto(code, (keys & 0xFFFFFFFF).astype(np.int32), where=spoken)
         if self._carry is None:  # users join with their first event, and their value stands for ever
@@ -93,15 +110,23 @@ class Values:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state."""
-        arrays: dict[str, NDArray[Any]] = {"seen": self._seen, "time": self._time, "code": self._code}
+        arrays: dict[str, NDArray[Any]] = {
+            "seen": self._seen,
+            "shown": self._shown,
+            "time": self._time,
+            "code": self._code,
+        }
         arrays |= {f"open/{t}": keys for t, keys in self._open.items()}
+        arrays |= {f"active/{t}": active for t, active in self._active.items()}
         for t, frozen in self.frozen.items():
             arrays |= {f"frozen/{t}/values": frozen.values, f"frozen/{t}/members": frozen.members}
         return arrays
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state."""
-        self._seen, self._time, self._code = (arrays[name].copy() for name in ("seen", "time", "code"))
+        self._seen, self._shown = arrays["seen"].copy(), arrays["shown"].copy()
+        self._time, self._code = arrays["time"].copy(), arrays["code"].copy()
+        self._active = {int(name[7:]): a.copy() for name, a in arrays.items() if name.startswith("active/")}
         self._open = {int(name[5:]): a.copy() for name, a in arrays.items() if name.startswith("open/")}
         periods = [int(name.split("/")[1]) for name in arrays if name.startswith("frozen/") and name.endswith("values")]
         self.frozen = {t: Frozen(arrays[f"frozen/{t}/values"], arrays[f"frozen/{t}/members"]) for t in periods}
@@ -127,5 +152,6 @@ class Values:
         if users > len(self._time):
             more = max(users, len(self._time) * 3 // 2) - len(self._time)
             self._seen = np.concatenate((self._seen, np.full(more, _FIRST)))
+            self._shown = np.concatenate((self._shown, np.full(more, NEVER)))
             self._time = np.concatenate((self._time, np.full(more, NEVER)))
             self._code = np.concatenate((self._code, np.zeros(more, np.int32)))

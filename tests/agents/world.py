@@ -174,13 +174,12 @@ class Shuffled:
         self.rng, self.frozen = rng, list(frozen)
 
     def turns(self, tasks: Sequence[Any]) -> list[tuple[Any, int, list[Log]]]:
-        turns = []
-        for task in self.rng.sample(list(tasks), len(tasks)):
-            if task.name not in self.frozen:
-                turns.append(
-                    (task, self.rng.choice([1, 2, 5, 50, 1000]), self.rng.sample(task.inputs, len(task.inputs)))
-                )
-        return turns
+        rng = self.rng
+        return [
+            (task, rng.choice([1, 2, 5, 50, 1000]), rng.sample(task.inputs, len(task.inputs)))
+            for task in rng.sample(list(tasks), len(tasks))
+            if task.name not in self.frozen
+        ]
 
 
 class Crashes:

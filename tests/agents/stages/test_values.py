@@ -26,6 +26,7 @@ class Plain:
     forget: int
     events: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     seen: dict[int, int] = field(default_factory=dict)
+    shown: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # periods with any event
 
     def say(self, user: int, t: int) -> int | None:
         """The user's value in period t, None if not in its population."""
@@ -40,7 +41,7 @@ class Plain:
             return None if newest is None else newest[1]
         if user not in self.seen or self.seen[user] >= begin:
             return None
-        before = [time for p, (time, _) in spoken.items() if p < t]
+        before = [p * EVERY for p in self.shown[user] if p < t]
         if max([self.seen[user], *before]) < begin - self.forget:
             return None
         if t in spoken:
@@ -84,6 +85,7 @@ def test_values_are_those_of_a_model_that_forgets_nothing(
         values.take(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.uint32))
         for u, time, code, good in events:
             model.seen[u] = min(time, model.seen.get(u, time))
+            model.shown[u].add(time // EVERY)
             if good:
                 model.events[u].append((time, code))
         if torn:

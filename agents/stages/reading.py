@@ -1,0 +1,24 @@
+"""Reading a record that may be anything: what nobody can read is named in the zone's dead letters, and nothing stops.
+
+Contract: a dead letter says topic, partition, offset and the kind of fault; never what the record holds.
+"""
+
+from __future__ import annotations
+
+from murmurate.agents.stages.stage import Log, Out, Record
+from murmurate.topics.block import Block
+from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.errors import WireError
+from murmurate.topics.message import Message
+from murmurate.topics.messages import Dead
+
+
+def read(record: Record, zone: str, out: list[Out]) -> Block | Message | None:
+    """The record's content; None, and a dead letter in `out`, if it has none."""
+    try:
+        return decode_record(record.value)
+    except WireError as error:
+        reason = type(error).__name__.removesuffix("Error").lower()
+        dead = Dead(reason=reason, topic=record.log.topic, partition=record.log.partition, offset=record.offset)
+        out.append(Out(Log(f"dead.{zone}", 0), encode(dead)))
+        return None
