@@ -200,8 +200,8 @@ class DeviceArray:
     def answer(self, grant: Grant, values: NDArray[np.integer[Any]], members: Mask | None = None) -> Answers:
         """The reports to a question that was paid for.
 
-        values: one for each of the first len(values) users. members: bool[len(values)], who of them is in the population
-        of this period; those enrolled later are not.
+        values: one for each of the first len(values) users. members: bool[len(values)], who of them is in the
+        population of this period; those enrolled later are not.
         """
         if values.ndim != 1 or len(values) > self._size or (members is not None and members.shape != values.shape):
             raise ValueRefusedError(

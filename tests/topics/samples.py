@@ -58,8 +58,8 @@ MESSAGES: tuple[Message, ...] = (
     Tick(topic="app.clicks", partition=3, time=1_794_992_412_480, end=77),
     Done(round=DIGEST, contributor=3, sent=10, total=40),
     Seal(
-        round=DIGEST, q=1, received=12, counted=9, rejected=Rejected(malformed=1, wrong_round=2), missing=(4,), blocks=1,
-        descriptor=ROUND,
+        round=DIGEST, q=1, received=12, counted=9, rejected=Rejected(malformed=1, wrong_round=2), missing=(4,),
+        blocks=1, descriptor=ROUND,
     ),
     Tally(
         round=DIGEST, q=1, received=900, counted=0, rejected=Rejected(malformed=0, wrong_round=0, undersized=900),

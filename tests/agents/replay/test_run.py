@@ -75,9 +75,8 @@ def sure(first: StreamPlan, *others: StreamPlan, **changes: Any) -> Plan:
     pairs = zip((first, *others), shares, strict=True)
     streams = tuple(dataclasses.replace(found, share_micro=share) for found, share in pairs)
     split = "budget" if others else "users"
-    return plan(
-        *streams, **({"split": split, "epsilon_micro": MOST, "min_batch": 1, "partitions": 2, "targets": 2} | changes)
-    )
+    usual: dict[str, Any] = {"split": split, "epsilon_micro": MOST, "min_batch": 1, "partitions": 2, "targets": 2}
+    return plan(*streams, **(usual | changes))
 
 
 def agreed(of: Plan, exact: str, outcome: Outcome) -> int:
