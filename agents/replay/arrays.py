@@ -43,7 +43,7 @@ class PeriodSource(Source):
         (self._stream,) = self._plans()
         every = self._stream.every_ms
         self._users = users
-        self.periods: int = periods
+        self.periods = self._periods = periods
         self._t = -(-ORIGIN // every)
         self._ticks = Ticks((every,), plan.lateness_ms, plan.future_ms)
         self.total_rows: int | None = users * periods
@@ -61,7 +61,7 @@ class PeriodSource(Source):
 
     def fraction(self) -> float | None:
         """By periods."""
-        return self._done / max(1, self.periods)
+        return self._done / max(1, self._periods)
 
     @abstractmethod
     def values(self) -> Iterator[NDArray[Any]]:
@@ -78,7 +78,7 @@ class PeriodSource(Source):
                 ids, times, codes = ids[spoken], times[spoken], codes[spoken]
             yield from _batches(self._stream.name, ids, times, codes.astype(np.uint32, copy=False), self._ticks)
             self._done += 1
-        self._end = (self._t + self.periods) * every + self.plan.lateness_ms
+        self._end = (self._t + self._periods) * every + self.plan.lateness_ms
 
 
 class NpySource(PeriodSource):
@@ -102,7 +102,7 @@ class NpySource(PeriodSource):
         super().__init__(plan, stream, self._array.shape[1], self._array.shape[0])
         codes = self._stream.categories.none
         step = max(1, _CHECKED_ROWS // self._users)
-        for start in range(0, self.periods, step):
+        for start in range(0, self._periods, step):
             part = self._array[start : start + step]
             if part.min() < NO_EVENT or part.max() >= codes:
                 row = start + int(np.flatnonzero((part.min(axis=1) < NO_EVENT) | (part.max(axis=1) >= codes))[0])

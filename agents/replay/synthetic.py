@@ -54,7 +54,7 @@ class Synthetic(PeriodSource):
             raise SourceError(f"{text}: stream {stream!r} has {found} value; allowed: at least two, for 0 and 1")
         super().__init__(plan, stream, options["n"], options["periods"])
         self.seed = options["seed"]
-        self.p = probabilities(self.model, self.periods, self.seed)
+        self.p = probabilities(self.model, self._periods, self.seed)
 
     def values(self) -> Iterator[NDArray[Any]]:
         """uint32[n] a period."""

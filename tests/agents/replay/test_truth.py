@@ -70,7 +70,7 @@ def plainly(
 ) -> list[list[int]]:
     """The rules once more, a user and a period at a time, without arrays."""
     lateness, future, d = 10_000, 300_000, 3 if carry_ms is None else 4
-    shown = dict.fromkeys(range(enrolled or 0), -START)
+    shown: dict[int, int] = dict.fromkeys(range(enrolled or 0), -START)
     kept, out = list[Event](), list[list[int]]()
     opened: int | None = None
     for clock, batch in [*events, (end, [])]:
@@ -93,7 +93,7 @@ def plainly(
         opened = reached if opened is None else max(opened, reached)
         for user, time, code in batch:
             if (START + time) // MINUTE >= opened and time <= clock + future:
-                shown[user] = min(time, shown.get(user, time))
+                shown[user] = min(time, shown[user]) if user in shown else time
                 if code != REFUSED:
                     kept.append((user, time, code))
     return out
