@@ -17,24 +17,28 @@ from typing import Any
 import numpy as np
 import orjson
 
-from murmurate.agents.embedded.runtime import Keys, Runtime
+from murmurate.agents.embedded.runtime import ROUNDS, Keys, Runtime
 from murmurate.agents.replay.score import Score, score, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
 from murmurate.agents.replay.watch import Watch
 from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.perturb import EdgeSecrets
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.explain import explain
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Pepper, Secrets
+from murmurate.randomizers.ledger import MAX_T
 from murmurate.topics.block import REFUSED
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import Progress
+from murmurate.topics.messages import Progress, Settled
 
 Frame = dict[str, Any]
 PROGRESS_S = 0.2  # between two progress frames
+NEVER_ASKED = MAX_T - 1
+"""Up to here nothing is asked about a stream that the source does not hold, so that nothing waits for it."""
 
 
 def keys(secrets: Mapping[str, bytes], deployment: str) -> Keys:
@@ -131,6 +135,10 @@ class Replay:
             yield self._write(batch)
         if begun:
             self._close(self._source.end_clock)
+            if not self._runtime.run():
+                raise StageError(
+                    "replay: found records that no stage would take; allowed: none when the source has ended"
+                )
             yield 0
 
     def _begin(self, clock: int) -> None:
@@ -138,6 +146,8 @@ class Replay:
         plans = [self._plan.stream(name) for name in self._source.streams]
         first = {plan.name: self._source.first_t(plan.name) for plan in plans}
         self._runtime.start(first)
+        others = [plan.name for plan in self._plan.streams if plan.name not in first]
+        self._runtime.write([Out(ROUNDS, encode(Settled(stream=name, t=NEVER_ASKED))) for name in others])
         users = self._source.users()
         if users is None:
             return

@@ -1,0 +1,325 @@
+"""`murmurate replay` as a user meets it: four files, exit codes, one line a mistake, Ctrl-C, nobody's name or value."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmurate.config import samples
+
+FILES = ["releases.jsonl", "report.html", "summary.json", "truth.jsonl"]
+KEYS = [
+    "events", "seconds", "events_per_second", "releases", "published", "mre", "mse", "bits_per_user_per_period",
+    "over_budget",
+]  # fmt: skip
+EVENTS = "events.sample.jsonl"
+SYNTHETIC = "synthetic:lns,n=2000,periods=30"
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("MURMURATE")}
+Lines = list[dict[str, Any]]
+
+
+def murmurate(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "murmurate", *map(str, words)],
+        capture_output=True, text=True, check=False, timeout=120, cwd=cwd, env=CLEAN,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder with what `murmurate init --example NAME` writes, each made once."""
+    folders: dict[str, Path] = {}
+
+    def folder(name: str) -> Path:
+        if name not in folders:
+            folders[name] = tmp_path_factory.mktemp(name)
+            assert murmurate("init", "--example", name, cwd=folders[name]).returncode == 0
+        return folders[name]
+
+    return folder
+
+
+@pytest.fixture
+def shop(made: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A folder of the test's own, with the telemetry example's file and events."""
+    for name in ("murmurate.toml", EVENTS):
+        (tmp_path / name).write_bytes((made("telemetry") / name).read_bytes())
+    return tmp_path
+
+
+@pytest.fixture
+def papers(made: Callable[[str], Path], tmp_path: Path) -> Path:
+    """The same with the deployment file of the papers' setting."""
+    (tmp_path / "murmurate.toml").write_bytes((made("papers") / "murmurate.toml").read_bytes())
+    return tmp_path
+
+
+def written(folder: Path, out: str = "run") -> tuple[Lines, Lines, dict[str, float]]:
+    """Releases, truth and summary of a run; all four files are there."""
+    assert sorted(path.name for path in (folder / out).iterdir()) == FILES
+    releases, truth = (
+        [json.loads(line) for line in (folder / out / name).read_text(encoding="utf-8").splitlines()]
+        for name in ("releases.jsonl", "truth.jsonl")
+    )
+    return releases, truth, json.loads((folder / out / "summary.json").read_text(encoding="utf-8"))
+
+
+def released(folder: Path, out: str) -> bytes:
+    return (folder / out / "releases.jsonl").read_bytes()
+
+
+def events(folder: Path) -> Lines:
+    return [json.loads(line) for line in (folder / EVENTS).read_text(encoding="utf-8").splitlines()]
+
+
+def write(path: Path, lines: list[str]) -> None:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", samples.names())
+def test_what_init_writes_replays(example: str, made: Callable[[str], Path]) -> None:
+    done = murmurate("replay", EVENTS, "--out", "run", cwd=made(example))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "  run/releases.jsonl  run/truth.jsonl  run/summary.json  run/report.html\n"
+    assert all(len(line) <= 80 for line in (done.stdout + done.stderr).splitlines())
+    releases, truth, summary = written(made(example))
+    assert list(summary) == KEYS
+    assert (summary["releases"], summary["over_budget"]) == (len(releases), 0)
+    assert [(line["stream"], line["t"]) for line in releases] == [(line["stream"], line["t"]) for line in truth]
+    assert set(truth[0]) == {"stream", "t", "users", "truth"}
+    assert "refused: none" in done.stdout
+
+
+def test_the_report_opens_nothing_from_elsewhere(papers: Path) -> None:
+    assert murmurate("replay", SYNTHETIC, "--out", "run", cwd=papers).returncode == 0
+    report = (papers / "run" / "report.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in report
+    assert not re.findall(r"""<(?:link|img|iframe|object|base|form)\b|<script[^>]*\bsrc|\bhref=["']?[^#"']""", report)
+    assert not re.findall(r"https?://(?!www\.w3\.org/)|@import|url\((?!#)|\bimport\s*\(", report)
+    assert f'"releases":{len(written(papers)[0])}' in report
+
+
+@pytest.mark.parametrize("model", ["lns", "sin", "log"])
+def test_the_papers_streams_replay_and_json_is_the_summary_in_one_line(model: str, papers: Path) -> None:
+    done = murmurate("replay", f"synthetic:{model},n=2000,periods=30", "--json", "--out", "run", cwd=papers)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1
+    summary = json.loads(done.stdout)
+    assert summary == written(papers)[2]
+    assert list(summary) == KEYS
+    assert (summary["events"], summary["releases"], summary["over_budget"]) == (60_000, 30, 0)
+
+
+def test_a_table_and_json_lines_of_the_same_events_give_the_same_bytes(shop: Path) -> None:
+    rows = [",".join((e["time"], e["stream"], e["value"], e["user"])) for e in events(shop)]
+    write(shop / "events.csv", ["time,stream,value,user", *rows])
+    for source in (EVENTS, "events.csv"):
+        assert murmurate("replay", source, "--repeatable", "--out", source + ".run", cwd=shop).returncode == 0
+    assert released(shop, EVENTS + ".run") == released(shop, "events.csv.run")
+
+
+def test_an_array_replays_a_row_a_period(shop: Path) -> None:
+    values = np.random.default_rng(3).integers(-1, 5, (12, 500))
+    np.save(shop / "screens.npy", values)
+    done = murmurate("replay", "screens.npy", "--out", "run", cwd=shop)
+    assert done.returncode == 0, done.stderr
+    releases, truth, summary = written(shop)
+    assert len(releases) == len(truth) == 12
+    assert {line["users"] for line in truth} == {500}
+    assert [line["truth"]["none"] for line in truth] == [float((row < 0).mean()) for row in values]
+    assert summary["events"] == (values >= 0).sum()
+
+
+def test_repeatable_gives_the_same_bytes_and_fresh_keys_give_others(papers: Path) -> None:
+    for out, words in {"a": ["--repeatable"], "b": ["--repeatable"], "c": [], "d": []}.items():
+        assert murmurate("replay", SYNTHETIC, "--out", out, *words, cwd=papers).returncode == 0
+    assert released(papers, "a") == released(papers, "b")
+    assert len({released(papers, out) for out in "acd"}) == 3
+    assert len({(papers / out / "truth.jsonl").read_bytes() for out in "abcd"}) == 1
+
+
+def test_late_doubled_and_forged_lines_are_counted_and_change_no_byte_of_a_release(shop: Path) -> None:
+    lines, disturbed, count = events(shop), list[str](), {"late": 0, "future": 0, "stream": 0}
+    for i, event in enumerate(lines):
+        disturbed.append(json.dumps(event))
+        if i < 1_500:
+            continue
+        if i % 10 == 0:  # five minutes late, from somebody who would be new
+            disturbed.append(json.dumps(lines[i - 1_000] | {"value": "help", "user": f"late-{i}"}))
+            count["late"] += 1
+        if i % 20 == 3:
+            disturbed.append(json.dumps(event))
+        if i % 20 == 7:
+            disturbed.append(json.dumps(event | {"value": "help", "time": "2099-01-01T00:00:00Z"}))
+            count["future"] += 1
+        if i % 20 == 9:
+            disturbed.append(json.dumps(event | {"stream": "nobody", "user": f"strange-{i}"}))
+            count["stream"] += 1
+    write(shop / "disturbed.jsonl", disturbed)
+    assert murmurate("replay", EVENTS, "--repeatable", "--out", "calm", cwd=shop).returncode == 0
+    done = murmurate("replay", "disturbed.jsonl", "--repeatable", "--out", "run", cwd=shop)
+    assert done.returncode == 0, done.stderr
+    assert released(shop, "run") == released(shop, "calm")
+    assert (shop / "run" / "truth.jsonl").read_bytes() == (shop / "calm" / "truth.jsonl").read_bytes()
+    assert f"refused: future {count['future']}   late {count['late']}   stream {count['stream']} " in done.stdout
+    assert re.search(rf"^stream: {count['stream']} lines \(line 1 \d\d\d, ", done.stdout, re.MULTILINE)
+    assert written(shop)[2]["over_budget"] == 0
+
+
+def test_one_bad_line_in_thousands_is_named_and_the_rest_is_processed(shop: Path) -> None:
+    lines = (shop / EVENTS).read_text(encoding="utf-8").splitlines()
+    lines[2_999] = lines[2_999][:20]
+    write(shop / "torn.jsonl", lines)
+    done = murmurate("replay", "torn.jsonl", "--out", "run", cwd=shop)
+    assert done.returncode == 0, done.stderr
+    assert "\njson: 1 line (line 3 000)\n" in done.stdout
+    assert "refused: json 1" in done.stdout
+    assert written(shop)[2]["events"] == len(lines) - 1
+
+
+def test_what_is_wrong_with_a_file_is_said_in_80_columns(shop: Path) -> None:
+    lines = (shop / EVENTS).read_text(encoding="utf-8").splitlines()
+    for at in (1_000, 2_000, 3_000, 4_000):
+        lines[at] = lines[at][:20]
+    (shop / "cut.jsonl").write_text("\n".join(lines)[:-30], encoding="utf-8")
+    done = murmurate("replay", "cut.jsonl", cwd=shop)
+    assert done.returncode == 0, done.stderr
+    said = f"json: 5 lines (line 1 001, 2 001, 3 001, 4 001, {len(lines):,}; the last one has no end: it may have been "
+    assert said.replace(f"{len(lines):,}", f"{len(lines):,}".replace(",", " ")) in " ".join(done.stdout.split())
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+USER, VALUE = "u-c4n4ry", "v-c4n4ry"
+GOOD = f'{{"stream":"screen","user":"{USER}","time":"2026-11-18T09:00:00Z","value":"home"}}\n'.encode()
+HEADER = b"user,time,value\n"
+UNUSABLE: dict[str, tuple[str, bytes, str]] = {
+    "empty": ("a.jsonl", b"", "a.jsonl: found an empty file; allowed: one event a line"),
+    "gzip": ("a.jsonl", gzip.compress(GOOD), "a.jsonl: found gzip data; allowed: the text itself (gunzip it first)"),
+    "gzip by name": ("a.jsonl.gz", GOOD, "a.jsonl.gz: found gzip data; allowed: the text itself (gunzip it first)"),
+    "UTF-16": ("a.jsonl", GOOD.decode().encode("utf-16"), "a.jsonl: found UTF-16; allowed: UTF-8"),
+    "not UTF-8": ("a.csv", b"us\xe4r,time,value\n", "a.csv: line 1: found bytes that are no UTF-8; allowed: UTF-8"),
+    "a missing column": ("a.csv", f"user,value\n{USER},{VALUE}\n".encode(), "a.csv: line 1: found no column 'time'"),
+    "bad lines": ("a.jsonl", GOOD[:-9] + b"\n" + GOOD[:-20] + b"\n", "a.jsonl: found no good event (json 2)"),
+    "bad times": ("a.csv", HEADER + f"{USER},{VALUE},home\n".encode(), "a.csv: found no good event (time 1)"),
+    "no values": ("a.csv", HEADER + f"{USER},2026-11-18T09:00:00Z,\n".encode(), "a.csv: found no good event (field 1)"),
+    "no array": ("a.npy", GOOD, "a.npy: found no NumPy array of numbers"),
+    "a JSON array": ("a.json", b"[" + GOOD + b"]", "a.json: found one JSON array; allowed: one JSON object a line"),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_a_source_that_cannot_be_used_is_one_line_and_exit_1(what: str, shop: Path) -> None:
+    name, content, said = UNUSABLE[what]
+    (shop / name).write_bytes(content)
+    done = murmurate("replay", name, "--out", "run", cwd=shop)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"murmurate: {said}")
+    assert len(done.stderr.splitlines()) == 1
+    assert "c4n4ry" not in done.stderr
+
+
+def test_no_name_and_no_value_of_a_bad_line_is_ever_printed(shop: Path) -> None:
+    bad: dict[str, Any] = {"stream": "screen", "user": USER, "time": "2026-11-18T09:10:00Z", "value": VALUE}
+    wrong = [
+        json.dumps(bad | {"time": VALUE}), json.dumps(bad | {"user": [USER]}), json.dumps(bad | {"stream": VALUE}),
+        json.dumps(bad | {"user": USER * 99}), json.dumps(bad | {"value": None}), json.dumps(bad)[:-5],
+        json.dumps({USER: VALUE}), json.dumps(bad), json.dumps(bad | {"time": "2099-11-18T09:10:00Z"}), VALUE,
+    ]  # fmt: skip
+    lines = (shop / EVENTS).read_text(encoding="utf-8").splitlines()
+    write(shop / "a.jsonl", [*lines[:2_000], *wrong, *lines[2_000:]])
+    done = murmurate("replay", "a.jsonl", "--out", "run", cwd=shop)
+    assert done.returncode == 0, done.stderr
+    assert all(reason in done.stdout for reason in ("json", "field", "type", "stream", "time", "user", "future"))
+    assert "c4n4ry" not in done.stdout + done.stderr
+    assert not [name for name in FILES if b"c4n4ry" in (shop / "run" / name).read_bytes()]
+
+
+def test_each_mistake_of_the_deployment_file_is_a_line_and_exit_2(shop: Path) -> None:
+    text = (shop / "murmurate.toml").read_text(encoding="utf-8")
+    text = text.replace("epsilon = 2.0", "epsilon = -2").replace('method = "lpa"', 'method = "lpx"')
+    (shop / "murmurate.toml").write_text(text, encoding="utf-8")
+    done = murmurate("replay", EVENTS, "--out", "run", cwd=shop)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert [line.split(": found ")[0] for line in lines] == [
+        "murmurate.toml: privacy.epsilon", "murmurate.toml: streams.screen.method.name",
+    ]  # fmt: skip
+    assert all("; allowed: " in line for line in lines)
+    assert not (shop / "run").exists()
+
+
+def test_a_missing_deployment_file_or_source_and_a_wrong_kind_are_one_line(shop: Path) -> None:
+    for code, words in {2: ("replay", EVENTS, "-c", "nowhere.toml"), 1: ("replay", "nowhere.jsonl")}.items():
+        done = murmurate(*words, cwd=shop)
+        assert (done.returncode, len(done.stderr.splitlines())) == (code, 1)
+        assert "found no such file" in done.stderr
+    for source in ("murmurate.toml", "synthetic:lsn", "synthetic:lns,n=many"):
+        done = murmurate("replay", source, cwd=shop)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert "; allowed: " in done.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_run(shop: Path) -> None:
+    done = murmurate("replay", EVENTS, "--out", f"{EVENTS}/run", cwd=shop)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"murmurate: --out: found '{EVENTS}/run': ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_stream_has_to_be_one_of_the_deployment_and_is_needed_where_there_are_several(shop: Path) -> None:
+    text = (shop / "murmurate.toml").read_text(encoding="utf-8")
+    text = text.replace("[streams.screen]", "[streams.screen]\nshare = 0.5")
+    text += '\n[streams.mood]\nmeasure = "frequency"\nvalues = ["good", "bad"]\nevery = "1m"\nshare = 0.5\n'
+    (shop / "murmurate.toml").write_text(text, encoding="utf-8")
+    wrong = murmurate("replay", EVENTS, "--stream", "scream", cwd=shop)
+    assert (wrong.returncode, wrong.stderr) == (2, "murmurate: --stream: found 'scream'; allowed: mood, screen\n")
+    needed = murmurate("replay", SYNTHETIC, cwd=shop)
+    assert needed.returncode == 2
+    assert needed.stderr == (
+        f"murmurate: --stream: found none, and {SYNTHETIC} holds one stream; allowed: one of mood, screen\n"
+    )
+    named = murmurate("replay", SYNTHETIC, "--stream", "mood", "--json", cwd=shop)
+    assert json.loads(named.stdout)["releases"] == 30
+    both = murmurate("replay", EVENTS, "--out", "run", cwd=shop)
+    assert both.returncode == 0, both.stderr
+    assert {line["stream"] for line in written(shop)[0]} == {"mood", "screen"}
+
+
+def test_ctrl_c_ends_with_what_is_done_so_far(papers: Path) -> None:
+    # The bar is drawn where somebody watches: a terminal of its own says when the first release is out.
+    ours, theirs = pty.openpty()
+    words = ["replay", "synthetic:lns,n=5000,periods=100000", "--out", "run", "--repeatable"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "murmurate", *words], stdout=subprocess.PIPE, stderr=theirs, text=True, cwd=papers,
+        env=CLEAN | {"TERM": "xterm", "COLUMNS": "80"},
+    )  # fmt: skip
+    try:
+        os.close(theirs)
+        seen = b""
+        while not re.search(rb"[1-9]\d* releases", seen):
+            seen += os.read(ours, 1 << 16)
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        os.close(ours)
+    assert running.returncode == 130
+    assert said.splitlines()[-1] == "interrupted: this is what was done so far"
+    releases, truth, summary = written(papers)
+    assert 0 < len(releases) == len(truth) == summary["releases"] < 100_000
+    assert (list(summary), summary["over_budget"]) == (KEYS, 0)
+    shorter = f"synthetic:lns,n=5000,periods={len(releases)}"
+    assert murmurate("replay", shorter, "--out", "whole", "--repeatable", cwd=papers).returncode == 0
+    assert released(papers, "whole") == released(papers, "run")
