@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -145,3 +146,18 @@ def test_the_last_millisecond_of_a_period_is_in_it_and_the_next_is_not() -> None
     assert values.close(1, 1).values.tolist() == [1]
     assert values.close(2, 1).values.tolist() == [2]
     assert values.close(3, 1).values.tolist() == [NONE]
+
+
+@pytest.mark.parametrize("carry", [0, 1000])
+def test_who_is_asked_is_the_same_whether_values_are_refused_or_not(carry: int) -> None:
+    populations = []
+    for good in ([True] * 12, [False] * 12, [t % 5 == 0 for t in range(12)]):
+        values, row = Values(stream("screen", carry_ms=carry, every_ms=EVERY), 3000), np.zeros(1, np.int64)
+        for t in (0, 1, 2, 8, 9, 11):  # silent for longer than `forget_after` in between
+            time = np.array([t * EVERY + 5])
+            values.saw(row, time)
+            if good[t]:
+                values.take(row, time, np.array([1], np.uint32))
+        populations.append([values.close(t, 1).members.tolist() for t in range(14)])
+    assert populations[0] == populations[1] == populations[2]
+    assert [t for t in range(14) if populations[0][t] == [True]] == [1, 2, 3, 4, 5, 9, 10, 11, 12, 13]

@@ -1,0 +1,261 @@
+"""Perturb: everybody answers, once; and nothing depends on how raw and rounds interleave, or on who died when."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from murmurate.agents.embedded.log import Logs
+from murmurate.agents.embedded.task import StateRecord, Task
+from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.perturb import Perturb
+from murmurate.agents.stages.stage import Log, Out
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.errors import MurmurateError
+from murmurate.randomizers import mechanism
+from murmurate.topics.block import REFUSED
+from murmurate.topics.codec import encode
+from murmurate.topics.message import Message
+from murmurate.topics.slots import Slots
+from tests.agents.stages.hands import (
+    RAW,
+    ROUNDS,
+    Hand,
+    dones,
+    perturb,
+    progress,
+    pseudonyms,
+    question,
+    reports,
+    rows,
+    settled,
+    start,
+)
+from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, deployment, stream
+
+PLAN = deployment(stream("screen"), partitions=1, targets=2)
+SCREEN = PLAN.streams[0]
+BEFORE, DURING, AFTER = (FIRST - 1) * SECOND, FIRST * SECOND, (FIRST + 2) * SECOND
+
+
+def population(n: int = 60, codes: Sequence[int] | None = None) -> list[bytes]:
+    """Users who were there before the first period."""
+    return rows(PLAN, SCREEN, pseudonyms(n), [BEFORE + 1] * n, codes or [1] * n)
+
+
+def opened(plan: Plan = PLAN) -> Hand:
+    hand = perturb(plan)
+    hand.give(RAW, progress(BEFORE))
+    hand.give(ROUNDS, start(plan.streams[0]))
+    return hand
+
+
+# ---- who answers ----
+
+
+def test_everybody_answers_with_and_without_a_value_and_done_adds_up() -> None:
+    hand = opened()
+    hand.give(RAW, *population(), *rows(PLAN, SCREEN, pseudonyms(60)[:20], [DURING] * 20, [2] * 20))
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST))
+    out = hand.give(RAW, progress(AFTER))
+    sent = reports(out)
+    said = dones(out)
+    assert [done.total for done in said] == [60, 60]
+    assert [len(sent[said[0].round, q]) for q in (0, 1)] == [done.sent for done in said]
+    assert sum(done.sent for done in said) == 60
+
+
+def test_who_comes_during_a_period_is_asked_about_the_next() -> None:
+    hand = opened()
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST))
+    hand.give(RAW, *rows(PLAN, SCREEN, pseudonyms(5), [DURING - 1] * 2 + [DURING] * 3, [1] * 5))
+    assert dones(hand.give(RAW, progress(DURING + 1500)))[0].total == 2
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 1, slots=Slots.every(128)))
+    out = hand.give(RAW, progress(DURING + 2500))
+    assert dones(out)[0].total == 0  # population division: all slots have answered less than w periods ago
+    hand.give(ROUNDS, settled(SCREEN, FIRST + 1), question(PLAN, SCREEN, FIRST + SCREEN.w))
+    assert dones(hand.give(RAW, progress(DURING + 9000)))[0].total == 5
+
+
+def test_a_refused_value_enrols_and_answers_none_like_silence() -> None:
+    said = []
+    for code in (REFUSED, 2):
+        hand = opened()
+        hand.give(RAW, *population(40, [code] * 40))
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST))
+        said.append(hand.give(RAW, progress(AFTER)))
+    assert [one.value for one in said[0]] == [one.value for one in said[1]]  # yesterday's value is not carried
+    assert dones(said[0])[0].total == 40
+
+
+def test_users_of_another_partition_are_refused() -> None:
+    plan = deployment(stream("screen"), partitions=2, targets=1)
+    users = pseudonyms(100)
+    mine, theirs = users[users[:, 0] % 2 == 0], users[users[:, 0] % 2 == 1]
+    hand = opened(plan)
+    hand.give(RAW, *rows(plan, plan.streams[0], mine, [BEFORE] * len(mine), [1] * len(mine)))
+    hand.give(RAW, *rows(plan, plan.streams[0], theirs, [BEFORE] * len(theirs), [1] * len(theirs), p=1))
+    hand.give(ROUNDS, question(plan, plan.streams[0], FIRST))
+    assert dones(hand.give(RAW, progress(AFTER)))[0].total == len(mine) < 100
+
+
+def test_a_partition_without_users_says_done_to_every_target() -> None:
+    hand = opened()
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST))
+    out = hand.give(RAW, progress(AFTER))
+    assert [(done.sent, done.total) for done in dones(out)] == [(0, 0), (0, 0)]
+    assert reports(out) == {}
+
+
+def test_under_split_by_users_each_user_answers_one_stream_with_all_of_epsilon() -> None:
+    plan = deployment(stream("a", share_micro=500_000), stream("b", share_micro=300_000), partitions=1, targets=1)
+    users, hand = pseudonyms(400), perturb(plan)
+    hand.give(RAW, progress(BEFORE))
+    for each in plan.streams:
+        hand.give(ROUNDS, start(each), question(plan, each, FIRST))
+        hand.give(RAW, *rows(plan, each, users, [BEFORE] * 400, [1] * 400))
+    totals = [done.total for done in dones(hand.give(RAW, progress(AFTER)))]
+    assert abs(totals[0] - 200) < 50  # 5 sigma
+    assert abs(totals[1] - 120) < 46
+    assert sum(totals) < 400  # a fifth serves no stream
+
+
+# ---- what a server may say ----
+
+
+def test_the_same_round_twice_is_answered_once() -> None:
+    for later in (False, True):
+        hand = opened()
+        hand.give(RAW, *population())
+        asked = question(PLAN, SCREEN, FIRST)
+        out = hand.give(ROUNDS, asked) + ([] if later else hand.give(ROUNDS, asked))
+        out += hand.give(RAW, progress(AFTER))
+        out += hand.give(ROUNDS, asked)
+        assert len(dones(out)) == 2
+        hand.give(ROUNDS, settled(SCREEN, FIRST))
+        assert hand.give(ROUNDS, asked) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mechanism": {"name": "grr", "d": 6, "epsilon_micro": 1_000_000}},
+        {"mechanism": {"name": "grr", "d": 5, "epsilon_micro": 2_000_001}},
+        {"mechanism": {"name": "nobody", "d": 5}},
+        {"slots": Slots.every(64)},
+    ],
+)
+def test_a_question_outside_the_promise_gets_no_report_but_an_end(change: dict[str, object]) -> None:
+    hand = opened()
+    hand.give(RAW, *population())
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST, **change))
+    out = hand.give(RAW, progress(AFTER))
+    assert [done.total for done in dones(out)] == [0, 0]
+    # and it has cost nothing: an honest one is answered by everybody
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 1))
+    assert dones(hand.give(RAW, progress(AFTER + SECOND)))[0].total == 60
+
+
+def test_a_far_future_question_is_charged_at_once_and_never_answered_before_its_period() -> None:
+    hand = opened()
+    hand.give(RAW, *population())
+    assert hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 10**6)) == []
+    assert hand.give(RAW, progress(AFTER)) == []
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 3))
+    assert dones(hand.give(RAW, progress(AFTER + 3 * SECOND)))[0].total == 0  # older than the newest charge
+
+
+def test_raw_waits_while_too_many_periods_are_unsettled_and_rounds_never_do() -> None:
+    hand = opened()
+    hand.give(RAW, progress((FIRST + 8) * SECOND))
+    assert not hand.stage.ready(RAW)
+    assert hand.stage.ready(ROUNDS)
+    hand.give(ROUNDS, *[settled(SCREEN, t) for t in range(FIRST, FIRST + 7)])
+    assert hand.stage.ready(RAW)
+
+
+def test_state_of_other_streams_or_other_frozen_facts_is_refused_without_naming_anybody() -> None:
+    hand = opened()
+    hand.give(RAW, *population())
+    small, snapshot = hand.stage.small(), list(hand.stage.snapshot())
+    others = [
+        deployment(stream("other"), partitions=1, targets=2),
+        deployment(stream("screen", w=5), partitions=1, targets=2),
+        deployment(stream("screen", slots=256), partitions=1, targets=2),
+        deployment(stream("screen"), partitions=1, targets=2, epsilon_micro=1_000_000),
+    ]
+    for other in others:
+        with pytest.raises(MurmurateError) as caught:
+            Perturb(other, KEYS.edge, 0, {TOPIC: 1}).restore(small, snapshot)
+        assert not any(user.tobytes().hex() in str(caught.value) for user in pseudonyms(60))
+    with pytest.raises(StateError):
+        Perturb(PLAN, KEYS.edge, 0, {TOPIC: 1}).restore(small, [snapshot[0][:-1]])
+
+
+# ---- interleavings and crashes, with jumps of the clock, sparse populations and two questions a period ----
+
+Scenario = tuple[Plan, list[bytes], list[bytes]]
+
+
+def scenario(rng: random.Random) -> Scenario:
+    plan = deployment(
+        stream("screen", carry_ms=rng.choice([0, 2000, None]), w=3, slots=96),
+        partitions=1,
+        targets=2,
+        forget_after_ms=rng.choice([3000, 10**12]),
+    )
+    screen, users = plan.streams[0], pseudonyms(12, 3)
+    now = BEFORE
+    raw = [encode(progress(now))]
+    for _ in range(rng.randrange(6, 25)):
+        n, first = rng.randrange(0, 8), (now - 500) // SECOND * SECOND
+        if n:
+            times = [rng.randrange(first, now + 3000) for _ in range(n)]
+            raw += rows(plan, screen, users[rng.sample(range(12), n)], times, rng.choices([0, 1, 2, REFUSED], k=n))
+        now += rng.choice([100, 300, 700, 1000, 4000, 9000])
+        raw.append(encode(progress(now)))
+    return plan, raw, [encode(one) for one in asked(plan, screen, rng)]
+
+
+def asked(plan: Plan, screen: StreamPlan, rng: random.Random) -> list[Message]:
+    spec = mechanism({"name": "grr", "d": screen.d, "epsilon_micro": 2_000_000}).spec()
+    rounds: list[Message] = [start(screen)]
+    for t in range(FIRST, FIRST + rng.randrange(3, 14)):
+        for purpose in ("dissimilarity", "publication")[: rng.choice([1, 1, 2])]:
+            mask = np.array([rng.random() < 0.5 for _ in range(96)])
+            mask[:2] = True, False
+            rounds.append(question(plan, screen, t, mechanism=spec, slots=Slots.chosen(mask), purpose=purpose))
+        rounds.append(settled(screen, t))
+    return rounds
+
+
+def written(
+    made: Scenario, rng: random.Random, *, order: list[Log] | None = None, crashes: bool = False
+) -> list[bytes]:
+    plan, raw, rounds = made
+    logs = Logs()
+    logs.append([Out(RAW, record) for record in raw] + [Out(ROUNDS, record) for record in rounds])
+    task = Task("perturb 0", lambda: Perturb(plan, KEYS.edge, 0, {TOPIC: 1}), [RAW, ROUNDS], logs, {})
+    idle = 0
+    while idle < 3:
+        moved = task.step(1 << 30 if order else rng.choice([1, 2, 5]), order or rng.sample([RAW, ROUNDS], 2))
+        idle = 0 if moved else idle + 1
+        if crashes and rng.random() < 0.5:
+            if task.state and rng.random() < 0.3:
+                snapshot, begin = task.snapshot()
+                task.state.append(StateRecord(dict(task.marks), begin, task.stage.small(), snapshot, {}))
+            task.recover()
+    return sorted(logs.all("reports"))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_neither_interleaving_nor_crashes_change_a_report(seed: int) -> None:
+    rng = random.Random(seed)
+    made = scenario(rng)
+    usual = written(made, rng, order=[RAW, ROUNDS])
+    assert written(made, rng, order=[ROUNDS, RAW]) == usual
+    assert written(made, rng) == usual
+    assert written(made, rng, crashes=True) == usual

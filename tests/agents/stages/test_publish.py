@@ -1,0 +1,145 @@
+"""Publish asks, counts to Q, decides, and gives up only when patience is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from murmurate.agents.stages.errors import StageError, StateError
+from murmurate.agents.stages.publish import Publish, worth_asking
+from murmurate.agents.stages.stage import Log
+from murmurate.topics.messages import GiveUp, Progress, Rejected, Round, Settled, Tally
+from murmurate.topics.release import Release
+from tests.agents.stages.hands import ROUNDS, Hand, read, start
+from tests.agents.world import FIRST, SECOND, deployment, stream
+
+PLAN = deployment(stream("screen", "lpu"), min_batch=8)
+SCREEN = PLAN.streams[0]
+TALLIES, CLOCK = Log("tallies", 0), Log("clock", 0)
+END = (FIRST + 1) * SECOND + 500
+"""The end of the first period, lateness included; patience is 3 000."""
+
+
+def publish() -> tuple[Hand, Round]:
+    hand = Hand(Publish(PLAN))
+    (asked,) = read(hand.give(ROUNDS, start(SCREEN)))
+    return hand, asked
+
+
+def tally(of: Round, q: int, counted: int = 20) -> Tally:
+    rejected = Rejected(malformed=0, wrong_round=0)
+    return Tally(
+        round=of.digest.hex(), q=q, received=counted, counted=counted, rejected=rejected, missing=(), stream=of.stream,
+        t=of.t, targets=of.targets, counts=(counted, counted // 2, 0, 0, 0),
+    )  # fmt: skip
+
+
+def tick(time: int) -> Progress:
+    return Progress(topic="clock", partition=0, time=time)
+
+
+def test_a_start_opens_the_first_round_once() -> None:
+    hand, asked = publish()
+    assert (asked.stream, asked.t, asked.contributors, asked.targets) == ("screen", FIRST, 3, 2)
+    assert (asked.config, asked.revision, asked.patience_ms) == (SCREEN.config, 1, 3000)
+    assert hand.give(ROUNDS, start(SCREEN), start(SCREEN, FIRST + 7)) == []
+
+
+def test_the_last_tally_brings_release_settling_and_the_next_round_in_one_flush() -> None:
+    hand, asked = publish()
+    assert hand.give(TALLIES, tally(asked, 1)) == []
+    found = read(hand.give(TALLIES, tally(asked, 0)))
+    assert [type(one) for one in found] == [Release, Settled, Round]
+    assert (found[0].t, found[0].reports.received, found[1].t, found[2].t) == (FIRST, 40, FIRST, FIRST + 1)
+
+
+def test_the_order_of_tallies_changes_no_byte() -> None:
+    written = []
+    for order in ((0, 1), (1, 0)):
+        hand, asked = publish()
+        written.append([out for q in order for out in hand.give(TALLIES, tally(asked, q))])
+    assert written[0] == written[1]
+
+
+def test_a_second_tally_of_a_sub_batch_stops_the_process() -> None:
+    hand, asked = publish()
+    hand.give(TALLIES, tally(asked, 1))
+    with pytest.raises(StageError, match="a second tally of sub-batch 1"):
+        hand.give(TALLIES, tally(asked, 1))
+
+
+def test_a_tally_of_a_round_that_is_over_or_was_never_asked_stops_the_process() -> None:
+    hand, asked = publish()
+    hand.give(TALLIES, tally(asked, 0), tally(asked, 1))
+    with pytest.raises(StageError, match="a tally of a round that is not open"):
+        hand.give(TALLIES, tally(asked, 1))
+    with pytest.raises(StageError, match="not open"):
+        Hand(Publish(PLAN)).give(TALLIES, tally(asked, 0))
+
+
+def test_a_tally_of_a_stream_of_another_partition_is_not_ours() -> None:
+    hand, asked = publish()
+    assert hand.give(TALLIES, tally(asked.model_copy(update={"stream": "mood"}), 0)) == []
+
+
+def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
+    hand, asked = publish()
+    out = read(hand.give(TALLIES, tally(asked, 0), tally(asked, 1)))
+    again = read(hand.give(TALLIES, *[tally(out[2], q, 0) for q in (0, 1)]))[0]
+    assert (again.decision, again.measured_t, again.t) == ("approximated", FIRST, FIRST + 1)
+    assert again.unbiased == out[0].unbiased
+
+
+def test_a_round_is_given_up_once_and_not_a_millisecond_before_patience_ends() -> None:
+    hand, asked = publish()
+    assert hand.give(CLOCK, tick(0), tick(END), tick(END + 2999)) == []
+    (found,) = read(hand.give(CLOCK, tick(END + 3000)))
+    assert found == GiveUp(round=asked.digest.hex())
+    assert hand.give(CLOCK, tick(END + 3001), tick(END + 10**6)) == []
+
+
+def test_a_round_that_was_given_up_is_given_up_once_across_a_crash_too() -> None:
+    hand, _ = publish()
+    hand.give(CLOCK, tick(END + 3000))
+    other = Hand(Publish(PLAN))
+    other.stage.restore(hand.stage.small(), ())
+    assert other.give(CLOCK, tick(END + 4000)) == []
+
+
+@pytest.mark.parametrize("method", ["lpu", "lpa", "lbu"])
+def test_a_publish_that_comes_back_between_any_two_records_writes_the_same_bytes(method: str) -> None:
+    plan = deployment(stream("screen", method), min_batch=8)
+    written = []
+    for torn in (False, True):
+        hand, out = Hand(Publish(plan)), []
+        waiting = [start(plan.streams[0])]
+        for _ in range(25):
+            record = waiting.pop(0)
+            new = hand.give(ROUNDS, record) if not isinstance(record, Tally) else hand.give(TALLIES, record)
+            waiting += [tally(one, q) for one in read(new) if isinstance(one, Round) for q in (1, 0)]  # type: ignore[misc]
+            out += new
+            if torn:
+                other = Hand(Publish(plan))
+                other.stage.restore(hand.stage.small(), ())
+                assert other.stage.small() == hand.stage.small()
+                hand = other
+        written.append(out)
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("change", [{"config": "f" * 16}, {"revision": 2}, {"name": "other"}])
+def test_state_of_another_configuration_stops_the_process_and_names_the_command(change: dict[str, object]) -> None:
+    hand, _ = publish()
+    other = replace(PLAN, streams=(replace(SCREEN, **change),))  # type: ignore[arg-type]
+    with pytest.raises(StateError, match="check --against") as caught:
+        Publish(other).restore(hand.stage.small(), ())
+    assert "screen" in str(caught.value)
+    assert orjson.loads(hand.stage.small())["screen"]["config"] == SCREEN.config
+
+
+@pytest.mark.parametrize(("min_batch", "least"), [(1, 27), (1000, 1172)])
+def test_what_is_worth_asking_stays_above_min_batch_by_five_sigma(min_batch: int, least: int) -> None:
+    assert worth_asking(min_batch) == least
+    assert least - 5 * least**0.5 >= min_batch > (least - 1) - 5 * (least - 1) ** 0.5

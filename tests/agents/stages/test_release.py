@@ -1,0 +1,89 @@
+"""The bytes of a release: rounded, without a minus before a zero, times as RFC 3339 writes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import orjson
+import pytest
+
+from murmurate.agents.stages.release import duration, instant, release
+from murmurate.aggregators.methods.method import Decision
+from murmurate.topics.codec import encode
+from murmurate.topics.messages import Rejected, Tally
+from tests.agents.stages.hands import GRR
+from tests.agents.world import FIRST, deployment, stream
+
+PLAN = deployment(stream("screen"))
+
+
+def tally(q: int, received: int, counted: int, **changes: int) -> Tally:
+    rejected = Rejected(malformed=received - counted, wrong_round=0)
+    usual = {"round": "0" * 64, "q": q, "received": received, "counted": counted, "rejected": rejected}
+    rest = {"missing": (1, 2), "stream": "screen", "t": FIRST, "targets": 2, "counts": (counted, 0, 0, 0, 0)}
+    return Tally(**(usual | rest | changes))  # type: ignore[arg-type]
+
+
+def decision(unbiased: list[float], *, measured_t: int | None = FIRST, published: bool = True) -> Decision:
+    return Decision(FIRST, published, measured_t, np.array(unbiased), np.full(5, 1.23456789e-4), GRR)
+
+
+def record(made: Decision) -> dict[str, object]:
+    bytes_ = encode(release(PLAN, PLAN.streams[0], made, 32, [tally(0, 10, 9), tally(1, 8, 8)]))
+    assert b"-0.0" not in bytes_
+    found = orjson.loads(bytes_)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_numbers_have_six_places_and_no_zero_has_a_sign() -> None:
+    found = record(decision([-0.0, -1e-9, 1 / 3, -0.1234565, 0.7]))
+    assert found["unbiased"] == {"home": 0.0, "basket": 0.0, "help": 0.333333, "other": -0.123456, "none": 0.7}
+    assert found["stderr"] == dict.fromkeys(("home", "basket", "help", "other", "none"), 0.011111)
+
+
+def test_an_estimate_lies_on_the_simplex_once_there_is_one_and_is_zero_before() -> None:
+    estimate = record(decision([-0.2, 0.1, 0.5, 0.3, 0.4]))["estimate"]
+    assert isinstance(estimate, dict)
+    assert sum(estimate.values()) == pytest.approx(1, abs=5e-6)
+    assert min(estimate.values()) >= 0
+    nothing = record(decision([0.0] * 5, measured_t=None, published=False))
+    assert set(nothing["estimate"].values()) == {0.0}  # type: ignore[attr-defined]
+    assert nothing["measured_t"] is None
+    assert nothing["decision"] == "approximated"
+
+
+def test_all_that_came_is_counted_and_missing_contributors_once() -> None:
+    reports = record(decision([0.2] * 5))["reports"]
+    assert reports == {
+        "slots": 32, "received": 18, "counted": 17, "missing": 2,
+        "rejected": {"malformed": 1, "wrong_round": 0},
+    }  # fmt: skip
+
+
+def test_the_same_decision_gives_the_same_bytes() -> None:
+    once, again = (encode(release(PLAN, PLAN.streams[0], decision([0.2] * 5), 32, [tally(0, 9, 9)])) for _ in range(2))
+    assert once == again
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (1, "1970-01-01T00:00:00.001Z"),
+        (1_000, "1970-01-01T00:00:01Z"),
+        (1_794_992_412_480, "2026-11-18T09:00:12.480Z"),
+        (951_782_400_000, "2000-02-29T00:00:00Z"),
+        (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+    ],
+)
+def test_instants_are_exact_to_the_millisecond(time_ms: int, text: str) -> None:
+    assert instant(time_ms) == text
+
+
+@pytest.mark.parametrize(
+    ("length_ms", "text"),
+    [(1, "1ms"), (999, "999ms"), (1000, "1s"), (1500, "1500ms"), (90_000, "90s"), (60_000, "1m"), (3_600_000, "1h"),
+     (86_400_000, "1d"), (172_800_000, "2d"), (90_000_000, "25h")],
+)  # fmt: skip
+def test_durations_are_written_as_the_config_writes_them(length_ms: int, text: str) -> None:
+    assert duration(length_ms) == text
