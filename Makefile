@@ -23,7 +23,7 @@ test: .venv/ready       ## every test; ARGS goes to pytest
 	$(BIN)/python -m pytest -n 2 -m "not audit" $(ARGS)
 
 audit: .venv/ready      ## the same privacy tests at the long sizes, and the fuzzers
-	$(BIN)/python -m pytest -n 2 -m audit $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m audit --hypothesis-profile fresh $(ARGS)
 
 check: .venv/ready      ## lint, types, import rules, the house
 	$(BIN)/python tools/link.py

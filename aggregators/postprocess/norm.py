@@ -7,6 +7,8 @@ positive; zeroing them first gives another, worse point.  Not here: other post-p
 has none of its own that is exact).
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,12 +24,13 @@ def norm_sub(estimate: NDArray[np.float64]) -> NDArray[np.float64]:
     f = np.asarray(estimate, np.float64)
     if f.ndim != 1 or not len(f) or not np.isfinite(f).all():
         raise ParameterError(f"estimate: found float64{list(f.shape)} or not finite; allowed: finite, float64[d]")
-    if f.min() >= 0 and abs(float(f.sum()) - 1) <= len(f) * float(np.finfo(np.float64).eps):
+    if f.min() >= 0 and abs(math.fsum(f.tolist()) - 1) <= 4 * len(f) * float(np.finfo(np.float64).eps):
         return f.copy()
     # A common shift changes nothing, and what lies 1 below the largest ends at 0: so no size of f can swallow the 1.
     with np.errstate(over="ignore"):
         f = np.maximum(f - f.max(), -1.0)
     falling = np.sort(f)[::-1]
     delta = (1 - np.cumsum(falling)) / np.arange(1, len(f) + 1)  # if only the first j stay above zero
-    shift = float(delta[np.flatnonzero(falling + delta > 0)[-1]])
+    stay = int(np.flatnonzero(falling + delta > 0)[-1]) + 1
+    shift = (1 - math.fsum(falling[:stay].tolist())) / stay  # summed exactly: within 4 d ulps of the simplex
     return np.asarray(np.maximum(f + shift, 0.0))
