@@ -5,11 +5,11 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import devices, oracles, wire
+from benchmarks import devices, oracles, pipeline, wire
 from benchmarks.measure import heading, line
 from benchmarks.oracles import EPSILON, PEER_N, N
 
-PARTS = (oracles, devices, wire)
+PARTS = (oracles, devices, wire, pipeline)
 
 
 def main() -> None:
