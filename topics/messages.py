@@ -90,13 +90,13 @@ class Round(Message, tag="murmurate/round/1"):
 
 
 class GiveUp(Message, tag="murmurate/give_up/1"):
-    """Patience has ended: the round's first shuffle partition is to answer with a close."""
+    """Patience has ended: the round's first shuffle partition is to answer with a close, if anybody is there."""
 
     round: Digest
 
 
 class Close(Message, tag="murmurate/close/1"):
-    """Who counts in a round that was given up: everyone waits for these and drops the others."""
+    """Who counts in a round, by its first shuffle partition: everyone waits for these, seals, and drops the others."""
 
     round: Digest
     contributors: Contributors

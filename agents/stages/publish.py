@@ -1,8 +1,11 @@
 """Publish: opens rounds, counts their tallies to Q, lets the method decide, and releases. The only stage that asks.
 
 Logs: its tallies partition, `rounds` (for the `start` of its streams) and `clock` (the ticks of its own timer).  A
-round whose patience has ended after its period is given up: the shuffle then says who counts.  Its state is small and
-whole in every transaction.  Source: DESIGN rules 15, 16 and 22.  Not here: what to ask (aggregators/methods).
+round that is open although its patience has ended is given up: the shuffle then says who counts.  Patience begins when
+the round could be answered: at its period's end plus lateness, or at the first tick after it was asked, whichever is
+later.  A shuffle that has seen nobody does not answer, so that a door that was down delays and drops nothing; a round
+that stays open is given up again after each further patience.  Its state is small and whole in every transaction.
+Source: DESIGN rules 15, 16 and 22.  Not here: what to ask (aggregators/methods).
 """
 
 from __future__ import annotations
@@ -53,7 +56,8 @@ class Course:
     """Slots asked in all rounds of this period,"""
     tallies: list[Tally] = field(default_factory=list)
     """and what came back in those that are complete."""
-    given_up: bool = False
+    since: int | None = None
+    """When the open round's patience began, by the ticks; None before the first tick after it was asked."""
 
 
 class Publish:
@@ -136,19 +140,20 @@ class Publish:
             config=course.plan.config,
             revision=course.plan.revision,
         )
-        course.given_up = False
+        course.since = None
         course.slots += slots.count()
         self._out.append(Out(ROUNDS, encode(course.asked)))
         self._urgent = True
 
     def _tick(self, time_ms: int) -> None:
-        """Give up rounds whose patience, counted from the end of their period, is over."""
+        """Give up rounds whose patience is over; it begins anew, for those that nobody could answer yet."""
         for course in self._courses.values():
-            if course.asked is None or course.given_up:
+            if course.asked is None:
                 continue
-            end = (course.t + 1) * course.plan.every_ms + self._plan.lateness_ms
-            if time_ms >= end + course.asked.patience_ms:
-                course.given_up = True
+            if course.since is None:
+                course.since = max(time_ms, (course.t + 1) * course.plan.every_ms + self._plan.lateness_ms)
+            if time_ms >= course.since + course.asked.patience_ms:
+                course.since = time_ms
                 self._out.append(Out(ROUNDS, encode(GiveUp(round=course.asked.digest.hex()))))
                 self._urgent = True
 
@@ -178,7 +183,7 @@ class Publish:
                 "first_t": course.first_t,
                 "t": course.t,
                 "slots": course.slots,
-                "given_up": course.given_up,
+                "since": course.since,
                 "asked": encode(course.asked).decode() if course.asked else None,
                 "got": [encode(tally).decode() for tally in course.got.values()],
                 "tallies": [encode(tally).decode() for tally in course.tallies],
@@ -206,7 +211,7 @@ class Publish:
                 )
             course = Course(plan, method(plan.method, self._setting(plan, kept["first_t"])), kept["first_t"], kept["t"])
             course.method.load(base64.b64decode(kept["method"]))
-            course.slots, course.given_up = kept["slots"], kept["given_up"]
+            course.slots, course.since = kept["slots"], kept["since"]
             asked = decode(kept["asked"].encode()) if kept["asked"] else None
             course.asked = asked if isinstance(asked, Round) else None
             for key, into in (("got", course.got), ("tallies", course.tallies)):

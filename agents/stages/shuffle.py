@@ -1,9 +1,11 @@
 """Shuffle: one target's reports of a round, sealed as one permuted sub-batch. It sees arrival, and mixes it.
 
-Logs: its reports partition and `rounds`.  A sub-batch is sealed when all contributors have said `done`, or all those
-that a logged `close` names; everyone takes the same decision about min_batch, from the round's total.  Only the
-moment of the answer to a `give_up` depends on interleaving: what counts follows the `close` in the log.  Source:
-DESIGN rules 8, 15 and 16.
+Logs: its reports partition and `rounds`.  Target 0 alone decides who counts and writes it to `rounds` as a `close`:
+all contributors as soon as all have said `done`, or, when publish gives the round up, those that have.  Everyone,
+target 0 too, seals by the first `close` in the log and by nothing else: so the sub-batches of a round always have the
+same contributors and the same total, and all of them are held back below min_batch, or none.  (If a target could seal
+because all are in, target 0 might still answer a `give_up` with fewer: two sub-batches of different crowds.)  Only
+moment and content of a `close` depend on interleaving: all state follows the record.  Source: DESIGN rules 8, 15, 16.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Gathering:
     contributions: dict[int, Contribution] = field(default_factory=dict)
     asked: Round | None = None
     closed: tuple[int, ...] | None = None
-    """Who counts, if a `close` says so."""
+    """Who counts, once the first `close` says so."""
+    nobody: bool = False
+    """Whether the newest `give_up` found nobody here. Moves only the moment of a `close`."""
     first: dict[str, int] = field(default_factory=dict)
     """The offset of its first record in each log."""
     last: dict[str, int] = field(default_factory=dict)
@@ -92,12 +96,10 @@ class Shuffle:
                 gathering.contributions.setdefault(found.contributor, Contribution()).done = found
             case Round():
                 gathering.asked = found
-            case GiveUp() if self._q == 0:
-                here = tuple(sorted(c for c, sent in gathering.contributions.items() if sent.done is not None))
-                self._out.append(Out(Log("rounds", 0), encode(Close(round=digest, contributors=here))))
-                self._urgent = True
             case Close() if gathering.closed is None:  # the first one in the log holds
                 gathering.closed = found.contributors
+        if self._q == 0 and gathering.closed is None and not isinstance(found, ReportBlock):
+            self._decide(digest, gathering, isinstance(found, GiveUp))
         self._try_to_seal(digest, gathering)
 
     def ready(self, log: Log) -> bool:
@@ -105,9 +107,30 @@ class Shuffle:
         return True
 
     def drain(self) -> Outbox:
-        """Sealed sub-batches, decisive; and the answer to a `give_up`."""
+        """Sealed sub-batches, and who counts: all of it decisive."""
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
+
+    def _decide(self, digest: str, gathering: Gathering, give_up: bool) -> None:
+        """Target 0 only: say who counts, if that may be said now. Whatever is said twice is said in vain: the first
+        `close` in the log holds.
+
+        All are in: say so. A `give_up` with somebody here: name them. With nobody here it is no contributor that is
+        late but the door that was down, and its period must not be lost: no answer. The next `give_up` finds those
+        who came first and leaves the others the time to its successor, a whole patience.
+        """
+        if gathering.asked is None:
+            return
+        contributors = range(gathering.asked.contributors)
+        here = tuple(c for c in contributors if (one := gathering.contributions.get(c)) and one.done is not None)
+        if give_up == (len(here) == len(contributors)):
+            return  # nothing to say yet; or it was said when the last of them came
+        if give_up:
+            before, gathering.nobody = gathering.nobody, not here
+            if before or not here:
+                return
+        self._out.append(Out(Log("rounds", 0), encode(Close(round=digest, contributors=here))))
+        self._urgent = True
 
     def _after(self, digest: str, record: Record, found: object) -> None:
         """A record of a round that is sealed: it changes nothing but how long the round is remembered."""
@@ -119,10 +142,9 @@ class Shuffle:
                 del self._missing[digest]
 
     def _try_to_seal(self, digest: str, gathering: Gathering) -> None:
-        asked = gathering.asked
-        if asked is None:
+        asked, named = gathering.asked, gathering.closed
+        if asked is None or named is None:
             return
-        named = range(asked.contributors) if gathering.closed is None else gathering.closed
         sent = [gathering.contributions.get(contributor) for contributor in named]
         if any(one is None or one.done is None for one in sent):
             return

@@ -222,7 +222,7 @@ def test_a_missing_contributor_is_closed_out_by_one_logged_close_and_everybody_d
     runtime.write(records(SPLIT))
     assert not runtime.run()
     assert not runtime.releases()  # everybody waits for it
-    for now in range(FIRST * SECOND, END + 5000, 250):
+    for now in range(FIRST * SECOND, END + 15000, 250):  # each round of the dead has a patience of its own
         runtime.tick(now)
         runtime.run()
     released = by_stream(runtime)["screen"]
@@ -230,13 +230,28 @@ def test_a_missing_contributor_is_closed_out_by_one_logged_close_and_everybody_d
     assert all(b'"missing":1' in release for release in released[:4])
     schedule.frozen.clear()  # it wakes, and posts what nobody waits for any more
     runtime.run()
-    for now in range(END + 5000, END + 10000, 250):
+    for now in range(END + 15000, END + 20000, 250):
         runtime.tick(now)
         runtime.run()
     found = audited(runtime, SPLIT)
     assert found.holds, found.where
     after = by_stream(runtime)["screen"]
     assert after[: len(released)] == released
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_door_that_is_down_for_longer_than_the_patience_delays_periods_and_drops_nothing(seed: int) -> None:
+    schedule = Shuffled(random.Random(seed), frozen=[f"door {TOPIC} 1"])
+    runtime = Runtime(SPLIT, KEYS, sources={TOPIC: 2}, schedule=schedule, keep=True)
+    runtime.start({each.name: FIRST * SECOND // each.every_ms for each in SPLIT.streams})
+    runtime.write(records(SPLIT))
+    for now in range(FIRST * SECOND, END + 60_000, 250):  # one tick for each turn of everybody
+        if now == END + 20_000:
+            assert not runtime.releases()
+            schedule.frozen.clear()
+        runtime.tick(now)
+        runtime.run()
+    assert by_stream(runtime) == by_stream(played(SPLIT, records(SPLIT)))
 
 
 def test_a_closed_round_never_opens_again_and_the_dead_may_recover_at_any_time() -> None:

@@ -92,20 +92,38 @@ def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
     assert again.unbiased == out[0].unbiased
 
 
-def test_a_round_is_given_up_once_and_not_a_millisecond_before_patience_ends() -> None:
+def test_a_round_is_given_up_not_a_millisecond_before_patience_ends_and_again_after_each_further_patience() -> None:
     hand, asked = publish()
     assert hand.give(CLOCK, tick(0), tick(END), tick(END + 2999)) == []
     (found,) = read(hand.give(CLOCK, tick(END + 3000)))
     assert found == GiveUp(round=asked.digest.hex())
-    assert hand.give(CLOCK, tick(END + 3001), tick(END + 10**6)) == []
+    assert hand.give(CLOCK, tick(END + 3001), tick(END + 5999)) == []
+    assert read(hand.give(CLOCK, tick(END + 6000))) == [found]
 
 
-def test_a_round_that_was_given_up_is_given_up_once_across_a_crash_too() -> None:
-    hand, _ = publish()
-    hand.give(CLOCK, tick(END + 3000))
-    other = Hand(Publish(PLAN))
-    other.stage.restore(hand.stage.small(), ())
-    assert other.give(CLOCK, tick(END + 4000)) == []
+def test_patience_begins_at_the_first_tick_after_a_round_was_asked_if_that_comes_after_its_period() -> None:
+    hand, asked = publish()  # of a period that was over for an hour when its round was asked
+    late = END + 3_600_000
+    assert hand.give(CLOCK, tick(late), tick(late + 2999)) == []
+    assert read(hand.give(CLOCK, tick(late + 3000))) == [GiveUp(round=asked.digest.hex())]
+
+
+def test_each_round_has_a_patience_of_its_own() -> None:
+    hand, asked = publish()
+    hand.give(CLOCK, tick(END + 2000))
+    (_, _, second) = read(hand.give(TALLIES, tally(asked, 0), tally(asked, 1)))
+    assert hand.give(CLOCK, tick(END + SECOND + 2999)) == []
+    assert hand.give(CLOCK, tick(END + SECOND + 2999 + 2999)) == []
+    assert read(hand.give(CLOCK, tick(END + SECOND + 5999))) == [GiveUp(round=second.digest.hex())]
+
+
+def test_patience_goes_on_across_a_crash() -> None:
+    hand, asked = publish()
+    for time, given_up in ((END + 10**6, False), (END + 10**6 + 2999, False), (END + 10**6 + 3000, True)):
+        other = Hand(Publish(PLAN))
+        other.stage.restore(hand.stage.small(), ())
+        hand = other
+        assert read(hand.give(CLOCK, tick(time))) == ([GiveUp(round=asked.digest.hex())] if given_up else [])
 
 
 @pytest.mark.parametrize("method", ["lpu", "lpa", "lbu"])

@@ -50,6 +50,16 @@ def close(*contributors: int) -> Close:
     return Close(round=DIGEST.hex(), contributors=contributors)
 
 
+ALL = close(0, 1, 2)
+
+
+def give(hand: Hand, log: Log, *records: bytes | Message) -> list[Out]:
+    """Fold these, and then what it says in `rounds` itself; the sub-batch that comes of both."""
+    out = hand.give(log, *records)
+    said = [one.value for one in out if one.log == ROUNDS]
+    return [one for one in out if one.log != ROUNDS] + hand.give(ROUNDS, *said)
+
+
 def counted(hand: Hand) -> dict[str, int]:
     assert isinstance(hand.stage, Shuffle)
     return dict(hand.stage.counts)
@@ -59,11 +69,11 @@ def counted(hand: Hand) -> dict[str, int]:
 def test_any_interleaving_of_the_same_logs_gives_the_same_sub_batch(seed: int) -> None:
     rng = random.Random(seed)
     logs: dict[Log, list[bytes | Message]] = {
-        ROUNDS: [start(SCREEN), ROUND, settled(SCREEN, FIRST - 1)],
-        reports(): [one for c in rng.sample(range(3), 3) for one in sent(c, 5 + c, value=c)],
+        ROUNDS: [start(SCREEN), ROUND, settled(SCREEN, FIRST - 1), ALL],
+        reports(1): [one for c in rng.sample(range(3), 3) for one in sent(c, 5 + c, value=c)],
     }
-    usual = read(shuffle_all(logs, [ROUNDS, reports()]))
-    hand, out = shuffle(), []
+    usual = read(shuffle_all(logs, [ROUNDS, reports(1)], 1))
+    hand, out = shuffle(1), []
     waiting = {log: list(records) for log, records in logs.items()}
     while any(waiting.values()):
         log = rng.choice([log for log, records in waiting.items() if records])
@@ -73,8 +83,8 @@ def test_any_interleaving_of_the_same_logs_gives_the_same_sub_batch(seed: int) -
     assert (seal.received, seal.counted, seal.blocks, seal.missing) == (18, 18, 1, ())
 
 
-def shuffle_all(logs: dict[Log, list[bytes | Message]], order: list[Log]) -> list[Out]:
-    hand = shuffle()
+def shuffle_all(logs: dict[Log, list[bytes | Message]], order: list[Log], q: int) -> list[Out]:
+    hand = shuffle(q)
     return [out for log in order for out in hand.give(log, *logs[log])]
 
 
@@ -86,7 +96,7 @@ def test_nothing_is_sealed_before_the_last_contributor_and_then_at_once() -> Non
     hand = shuffle()
     assert hand.give(ROUNDS, ROUND) == []
     assert hand.give(reports(), *sent(0, 9), *sent(2, 0)) == []
-    out = read(hand.give(reports(), *sent(1, 4)))
+    out = read(give(hand, reports(), *sent(1, 4)))
     assert [type(one) for one in out] == [BatchBlock, Seal]
     assert sorted(out[0].reports.ravel().tolist()) == [0] * 13
 
@@ -103,6 +113,7 @@ def test_min_batch_is_decided_by_the_rounds_total_alike_on_all_targets(
     for c, total in enumerate(totals):
         here = max(0, total - 1) if q == 0 else min(1, total)
         out += hand.give(reports(q), *sent(c, here, total))
+    out += hand.give(ROUNDS, ALL)
     (seal,) = seals(read(out))
     received = sum(max(0, total - 1) if q == 0 else min(1, total) for total in totals)
     assert seal.received == received
@@ -143,9 +154,7 @@ def test_a_contributor_that_was_closed_out_is_dropped_before_and_after_the_seal(
 
 def test_a_close_that_names_nobody_seals_an_empty_sub_batch() -> None:
     hand = shuffle()
-    (answer,) = read(hand.give(ROUNDS, ROUND, GIVE_UP))
-    assert answer == close()
-    (seal,) = read(hand.give(ROUNDS, answer))
+    (seal,) = read(hand.give(ROUNDS, ROUND, close()))
     assert (seal.received, seal.blocks, seal.missing) == (0, 0, (0, 1, 2))
     assert counted(hand) == {"too_small": 1}
 
@@ -153,14 +162,41 @@ def test_a_close_that_names_nobody_seals_an_empty_sub_batch() -> None:
 def test_a_give_up_after_the_seal_is_not_answered() -> None:
     hand = shuffle()
     hand.give(ROUNDS, ROUND)
-    hand.give(reports(), *sent(0, 9), *sent(1, 0), *sent(2, 0))
+    assert seals(read(give(hand, reports(), *sent(0, 9), *sent(1, 0), *sent(2, 0))))
     assert hand.give(ROUNDS, GIVE_UP, close(0)) == []
+
+
+def test_the_first_target_closes_a_round_as_soon_as_all_are_in_and_seals_like_the_others_by_that_record() -> None:
+    for q in (0, 1):
+        hand = shuffle(q)
+        hand.give(ROUNDS, ROUND)
+        out = hand.give(reports(q), *sent(0, 9), *sent(1, 0), *sent(2, 0))
+        assert read(out) == ([ALL] if q == 0 else [])
+        assert hand.give(ROUNDS, GIVE_UP) == []  # it has been said
+        (seal,) = seals(read(hand.give(ROUNDS, ALL)))
+        assert (seal.received, seal.missing) == (9, ())
+
+
+def test_a_give_up_that_finds_nobody_is_not_answered_and_the_first_to_come_wait_one_more_for_the_others() -> None:
+    hand = shuffle()
+    assert hand.give(ROUNDS, ROUND, GIVE_UP, GIVE_UP) == []  # the door is down
+    hand.give(reports(), *sent(2, 9))
+    assert hand.give(ROUNDS, GIVE_UP) == []  # the door is back: the others have a whole patience to come
+    assert read(hand.give(ROUNDS, GIVE_UP)) == [close(2)]
+
+
+def test_a_door_that_comes_back_loses_nobody_who_needs_less_than_the_patience() -> None:
+    hand = shuffle()
+    hand.give(ROUNDS, ROUND, GIVE_UP)
+    hand.give(reports(), *sent(2, 9))
+    hand.give(ROUNDS, GIVE_UP)
+    assert read(hand.give(reports(), *sent(0, 1), *sent(1, 1))) == [ALL]
 
 
 def test_reports_of_a_wrong_width_are_dropped_and_counted_but_do_count_for_the_size() -> None:
     hand = shuffle()
     hand.give(ROUNDS, ROUND)
-    out = hand.give(reports(), *sent(0, 5), *sent(1, 3, width=2), *sent(2, 0))
+    out = give(hand, reports(), *sent(0, 5), *sent(1, 3, width=2), *sent(2, 0))
     (seal,) = seals(read(out))
     assert (seal.received, seal.counted, seal.rejected.malformed, seal.rejected.undersized) == (8, 5, 3, 0)
 
@@ -170,27 +206,31 @@ def test_a_contributor_whose_count_is_wrong_stops_the_process() -> None:
     hand.give(ROUNDS, ROUND)
     lying = Done(round=DIGEST.hex(), contributor=0, sent=4, total=9)
     with pytest.raises(StageError, match="contributor 0 sent 4, 3 came"):
-        hand.give(reports(), *sent(0, 3)[:-1], lying, *sent(1, 0), *sent(2, 0))
+        give(hand, reports(), *sent(0, 3)[:-1], lying, *sent(1, 0), *sent(2, 0))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_shuffle_that_comes_back_at_any_time_seals_what_it_would_have(seed: int) -> None:
     rng = random.Random(seed)
     rounds = [question(PLAN, SCREEN, FIRST + i) for i in range(5)]
-    logs: dict[Log, list[bytes | Message]] = {ROUNDS: list(rounds), reports(): []}
+    q = seed % 2
+    closes = [Close(round=asked.digest.hex(), contributors=(0, 1, 2)) for asked in rounds]
+    logs: dict[Log, list[bytes | Message]] = {ROUNDS: [*rounds, *(closes if q else ())], reports(q): []}
     for asked in rounds:
         for c in range(3):
             n = rng.randrange(6)
             if n:
-                logs[reports()] += encode_reports(asked.digest, c, np.full((n, 1), c, np.uint8))
-            logs[reports()].append(Done(round=asked.digest.hex(), contributor=c, sent=n, total=n))
-    usual = shuffle_all(logs, [ROUNDS, reports()])
-    hand, out = shuffle(), []
+                logs[reports(q)] += encode_reports(asked.digest, c, np.full((n, 1), c, np.uint8))
+            logs[reports(q)].append(Done(round=asked.digest.hex(), contributor=c, sent=n, total=n))
+    usual = shuffle_all({**logs, ROUNDS: [*rounds, *closes]}, [ROUNDS, reports(q)], q)
+    hand, out = shuffle(q), []
     while any(hand.ends[log] < len(records) for log, records in logs.items()):
         log = rng.choice([log for log, records in logs.items() if hand.ends[log] < len(records)])
-        out += hand.give(log, logs[log][hand.ends[log]])
+        new = hand.give(log, logs[log][hand.ends[log]])
+        logs[ROUNDS] += [one.value for one in new if one.log == ROUNDS]
+        out += [one for one in new if one.log != ROUNDS]
         marks = {each: hand.ends[each] for each in logs}
-        begin, small, other = dict(hand.stage.replay_from(marks)), hand.stage.small(), shuffle()
+        begin, small, other = dict(hand.stage.replay_from(marks)), hand.stage.small(), shuffle(q)
         small = hand.stage.small()
         other.stage.restore(small, ())
         for each in rng.sample(list(logs), 2):
@@ -210,6 +250,6 @@ def test_who_sent_what_cannot_be_read_from_a_batch() -> None:
     for split in ((30, 0, 0), (10, 10, 10), (0, 3, 27)):
         hand = shuffle()
         hand.give(ROUNDS, ROUND)
-        out = [one for c, n in enumerate(split) for one in hand.give(reports(), *sent(c, n, value=7))]
+        out = [one for c, n in enumerate(split) for one in give(hand, reports(), *sent(c, n, value=7))]
         written.append([one.value for one in out])
     assert written[0] == written[1] == written[2]
