@@ -144,19 +144,19 @@ class Done(Message, tag="murmurate/done/1"):
 
 
 class Rejected(Part):
-    """Reports that came and do not count, by reason."""
+    """Reports that came from those who count and do not count themselves, by reason. What a contributor that was
+    closed out had sent is in neither number: how much of it has come is a matter of the moment.
+    """
 
     malformed: Whole
     """No value could have given them."""
-    wrong_round: Whole
-    """Their block names another round, or a contributor that was closed out."""
     undersized: Whole = 0
     """All of them: the round stayed below `min_batch`. Not written when 0."""
 
     @property
     def total(self) -> int:
         """All that were rejected."""
-        return self.malformed + self.wrong_round + self.undersized
+        return self.malformed + self.undersized
 
 
 class Counted(Part):

@@ -83,7 +83,6 @@ class Aggregate:
         self.counts.update(ok=counted, malformed=malformed + seal.rejected.malformed)
         rejected = Rejected(
             malformed=seal.rejected.malformed + malformed,
-            wrong_round=seal.rejected.wrong_round,
             undersized=seal.rejected.undersized,
         )
         descriptor = seal.descriptor

@@ -30,6 +30,9 @@ from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
+SLACK = 64
+"""Rounds that may be met late, or missed, beyond one for each stream."""
+
 
 @dataclass(eq=False)
 class Contribution:
@@ -52,6 +55,8 @@ class Gathering:
     first: dict[str, int] = field(default_factory=dict)
     """The offset of its first record in each log."""
     last: dict[str, int] = field(default_factory=dict)
+    since: int = 0
+    """How many rounds this instance had met when its first record came."""
 
 
 class Shuffle:
@@ -63,11 +68,15 @@ class Shuffle:
         self._plan, self._key, self._q = plan, key, partition
         self._open: dict[str, Gathering] = {}
         self._sealed: dict[str, dict[str, int]] = {}  # rounds that may be met again, and where they were met last
-        self._missing: dict[str, list[int]] = {}  # of these, who was closed out and may still come
+        self._missing: dict[str, list[int]] = {}  # of the newest, who was closed out and may still come
+        self._met = 0  # rounds
+        self._lag = len(plan.streams) + SLACK
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
-        """Sub-batches sealed | too_small | deadline."""
+        """Sub-batches sealed | too_small | deadline; and reports that no sub-batch counts, wrong_round: those of
+        contributors that were closed out, before and after, and of rounds that are forgotten.
+        """
 
     def fold(self, record: Record) -> None:
         """A block or `done` from reports, or a record of `rounds`."""
@@ -86,7 +95,7 @@ class Shuffle:
             return
         if digest not in self._open and isinstance(found, GiveUp | Close):
             return  # its round stands before it in this log, so it has been sealed and forgotten
-        gathering = self._open.setdefault(digest, Gathering())
+        gathering = self._open.setdefault(digest, Gathering(since=self._met))
         gathering.first.setdefault(record.log.topic, record.offset)
         gathering.last[record.log.topic] = record.offset
         match found:
@@ -96,6 +105,7 @@ class Shuffle:
                 gathering.contributions.setdefault(found.contributor, Contribution()).done = found
             case Round():
                 gathering.asked = found
+                self._forget_strangers()
             case Close() if gathering.closed is None:  # the first one in the log holds
                 gathering.closed = found.contributors
         if self._q == 0 and gathering.closed is None and not isinstance(found, ReportBlock):
@@ -136,10 +146,24 @@ class Shuffle:
         """A record of a round that is sealed: it changes nothing but how long the round is remembered."""
         self._sealed[digest][record.log.topic] = record.offset
         late = self._missing.get(digest, [])
+        if isinstance(found, ReportBlock):
+            self.counts["wrong_round"] += len(found.reports)
         if isinstance(found, Done) and found.contributor in late:
             late.remove(found.contributor)
             if not late:
                 del self._missing[digest]
+
+    def _forget_strangers(self) -> None:
+        """Drop what came for rounds that were closed long ago: nobody will ask for it again.
+
+        Publish asks one round of a stream at a time and the next after this target's sub-batch.  So where a record
+        comes before its round is known here, that round is one of the next `len(streams)` in the log, or gone.
+        """
+        self._met += 1
+        for digest, one in list(self._open.items()):
+            if one.asked is None and self._met - one.since > self._lag:
+                del self._open[digest]
+                self.counts["wrong_round"] += sum(len(r) for sent in one.contributions.values() for r in sent.reports)
 
     def _try_to_seal(self, digest: str, gathering: Gathering) -> None:
         asked, named = gathering.asked, gathering.closed
@@ -154,6 +178,10 @@ class Shuffle:
         self._sealed[digest] = gathering.last
         if late:
             self._missing[digest] = late
+            if len(self._missing) > self._lag:  # whoever comes later still is a stranger
+                del self._missing[next(iter(self._missing))]
+        dropped = [one for contributor, one in gathering.contributions.items() if contributor not in named]
+        self.counts["wrong_round"] += sum(len(reports) for one in dropped for reports in one.reports)
         self._seal(asked, [one for one in sent if one is not None], tuple(missing))
 
     def _seal(self, asked: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
@@ -180,7 +208,7 @@ class Shuffle:
         blocks = list(encode_batch(asked.digest, self._q, reports[order])) if len(reports) else []
         seal = Seal(
             round=asked.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
-            rejected=Rejected(malformed=malformed, wrong_round=0, undersized=undersized),
+            rejected=Rejected(malformed=malformed, undersized=undersized),
             blocks=len(blocks), descriptor=asked,
         )  # fmt: skip
         log = Log("batches", batch_partition(asked.stream, self._q, self._plan.targets))
@@ -206,7 +234,7 @@ class Shuffle:
 
     def small(self) -> bytes:
         """Rounds that a replay would meet again although they are sealed."""
-        return orjson.dumps({"sealed": self._sealed, "missing": self._missing}, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps({"sealed": self._sealed, "missing": self._missing})  # in their order: the oldest goes first
 
     def snapshot(self) -> Iterable[bytes]:
         """None: the logs hold everything."""

@@ -34,7 +34,7 @@ RELEASES = (
     b'"basket": 0.011213, "checkout": 0.01002, "help": 0.008956, "other": 0.008643, "none": 0.013036}, '
     b'"unbiased": {"home": 0.325739, "search": 0.224645, "basket": 0.125099, "checkout": 0.060627, "help": 0.012659, '
     b'"other": -0.001783, "none": 0.253014}, "reports": {"slots": 32, "received": 4067, "counted": 4063, '
-    b'"rejected": {"malformed": 0, "wrong_round": 4}}, "privacy": {"unit": "user", "epsilon": 2.0, "window": "1h", '
+    b'"rejected": {"malformed": 4}}, "privacy": {"unit": "user", "epsilon": 2.0, "window": "1h", '
     b'"w": 61, "shuffled": {"epsilon": 0.193154, "delta": 1e-08, "per": "window", "n": 3656, "assumed_corrupt": 0.1, '
     b'"bound": "blanket"}}, "mechanism": {"name": "grr", "d": 7, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"}, '
     b'"method": {"name": "lpa", "variance": "sampling", "filter": "adaptive"}}',
@@ -42,7 +42,7 @@ RELEASES = (
     b'"start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:05:00Z", "measure": "mean", "unit": "EUR", '
     b'"range": [0, 120], "decision": "approximated", "measured_t": 5983306, "estimate": {"mean": 14.61, '
     b'"present": 0.3124}, "stderr": {"mean": 1.93, "present": 0.0147}, "unbiased": {"mean": 14.61, "present": 0.3124}, '
-    b'"reports": {"slots": 166, "received": 9602, "counted": 9602, "rejected": {"malformed": 0, "wrong_round": 0}}, '
+    b'"reports": {"slots": 166, "received": 9602, "counted": 9602, "rejected": {"malformed": 0}}, '
     b'"privacy": {"unit": "user", "epsilon": 2.0, "window": "1h", "w": 16, "shuffled": null}, "mechanism": '
     b'{"name": "presence-hm", "epsilon": 2.0, "digest": "c07be4415a6f2d98"}, "method": {"name": "lpa", '
     b'"variance": "sampling", "filter": "adaptive"}}',
@@ -58,11 +58,11 @@ MESSAGES: tuple[Message, ...] = (
     Tick(topic="app.clicks", partition=3, time=1_794_992_412_480, end=77),
     Done(round=DIGEST, contributor=3, sent=10, total=40),
     Seal(
-        round=DIGEST, q=1, received=12, counted=9, rejected=Rejected(malformed=1, wrong_round=2), missing=(4,),
+        round=DIGEST, q=1, received=12, counted=9, rejected=Rejected(malformed=3), missing=(4,),
         blocks=1, descriptor=ROUND,
     ),
     Tally(
-        round=DIGEST, q=1, received=900, counted=0, rejected=Rejected(malformed=0, wrong_round=0, undersized=900),
+        round=DIGEST, q=1, received=900, counted=0, rejected=Rejected(malformed=0, undersized=900),
         missing=(), stream="screen", t=5, targets=4, counts=(0, 0, 0),
     ),
     *(decode(record) for record in RELEASES),

@@ -175,7 +175,7 @@ def test_a_message_over_the_limit_is_too_large() -> None:
 
 def test_the_largest_tally_fits() -> None:
     tally = Tally(
-        round=DIGEST, q=0, received=10**12, counted=10**12, rejected=Rejected(malformed=0, wrong_round=0), missing=(),
+        round=DIGEST, q=0, received=10**12, counted=10**12, rejected=Rejected(malformed=0), missing=(),
         stream="s", t=2**53 - 1, targets=1, counts=(10**12,) * MAX_CELLS,
     )  # fmt: skip
     assert decode(encode(tally)) == tally

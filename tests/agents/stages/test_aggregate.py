@@ -24,7 +24,7 @@ def asked(t: int = FIRST) -> Round:
 
 
 def seal(of: Round, q: int, counted: int, blocks: int, *, undersized: int = 0, malformed: int = 0) -> Seal:
-    rejected = Rejected(malformed=malformed, wrong_round=0, undersized=undersized)
+    rejected = Rejected(malformed=malformed, undersized=undersized)
     return Seal(
         round=of.digest.hex(), q=q, received=counted + undersized + malformed, counted=counted, missing=(1,),
         rejected=rejected, blocks=blocks, descriptor=of,

@@ -29,7 +29,7 @@ def publish() -> tuple[Hand, Round]:
 
 
 def tally(of: Round, q: int, counted: int = 20) -> Tally:
-    rejected = Rejected(malformed=0, wrong_round=0)
+    rejected = Rejected(malformed=0)
     return Tally(
         round=of.digest.hex(), q=q, received=counted, counted=counted, rejected=rejected, missing=(), stream=of.stream,
         t=of.t, targets=of.targets, counts=(counted, counted // 2, 0, 0, 0),

@@ -17,7 +17,7 @@ PLAN = deployment(stream("screen"))
 
 
 def tally(q: int, received: int, counted: int, **changes: int) -> Tally:
-    rejected = Rejected(malformed=received - counted, wrong_round=0)
+    rejected = Rejected(malformed=received - counted)
     usual = {"round": "0" * 64, "q": q, "received": received, "counted": counted, "rejected": rejected}
     rest = {"missing": (1, 2), "stream": "screen", "t": FIRST, "targets": 2, "counts": (counted, 0, 0, 0, 0)}
     return Tally(**(usual | rest | changes))  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def test_all_that_came_is_counted_and_missing_contributors_once() -> None:
     reports = record(decision([0.2] * 5))["reports"]
     assert reports == {
         "slots": 32, "received": 18, "counted": 17, "missing": 2,
-        "rejected": {"malformed": 1, "wrong_round": 0},
+        "rejected": {"malformed": 1},
     }  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def give(hand: Hand, log: Log, *records: bytes | Message) -> list[Out]:
 
 def counted(hand: Hand) -> dict[str, int]:
     assert isinstance(hand.stage, Shuffle)
-    return dict(hand.stage.counts)
+    return {what: n for what, n in hand.stage.counts.items() if n}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -253,3 +253,55 @@ def test_who_sent_what_cannot_be_read_from_a_batch() -> None:
         out = [one for c, n in enumerate(split) for one in give(hand, reports(), *sent(c, n, value=7))]
         written.append([one.value for one in out])
     assert written[0] == written[1] == written[2]
+
+
+def test_what_a_closed_out_contributor_sent_before_and_after_is_dropped_and_counted_outside_of_the_release() -> None:
+    for first in (0, 1, 2):  # how much of it came in time does not matter
+        hand = shuffle()
+        hand.give(ROUNDS, ROUND)
+        late = sent(2, 5, value=2)
+        hand.give(reports(), *sent(0, 9), *late[:first])
+        (seal,) = seals(read(hand.give(ROUNDS, close(0))))
+        hand.give(reports(), *late[first:])
+        assert (seal.received, seal.rejected.total) == (9, 0)
+        assert counted(hand) == {"deadline": 1, "wrong_round": 5}
+
+
+def test_a_contributor_that_never_comes_back_costs_a_bounded_memory() -> None:
+    hand, sizes, starts = shuffle(), [], []
+    for i in range(300):
+        asked = question(PLAN, SCREEN, FIRST + i)
+        digest = asked.digest.hex()
+        done = [Done(round=digest, contributor=c, sent=0, total=0) for c in (0, 1)]
+        hand.give(ROUNDS, asked)
+        hand.give(reports(), *done)
+        assert seals(read(hand.give(ROUNDS, Close(round=digest, contributors=(0, 1)))))
+        hand.stage.replay_from({log: hand.ends[log] for log in (ROUNDS, reports())})
+        sizes.append(len(hand.stage.small()))
+    assert sizes[299] == sizes[200] < 20_000
+    # It comes back after all, with everything: nothing is sealed again, and nothing of it is kept for long.
+    for i in range(300):
+        asked = question(PLAN, SCREEN, FIRST + i)
+        blocks = encode_reports(asked.digest, 2, np.zeros((3, 1), np.uint8))
+        out = hand.give(reports(), *blocks, Done(round=asked.digest.hex(), contributor=2, sent=3, total=3))
+        assert out == []
+    for i in range(300, 400):
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + i), close_of(i))
+        marks = {log: hand.ends[log] for log in (ROUNDS, reports())}
+        starts.append(hand.stage.replay_from(marks)[reports()])
+    assert starts[0] < starts[-1] == hand.ends[reports()]  # a recovery does not read that far back for ever
+    assert counted(hand)["wrong_round"] == 900
+    assert len(hand.stage.small()) < 20_000
+
+
+def close_of(i: int) -> Close:
+    return Close(round=question(PLAN, SCREEN, FIRST + i).digest.hex(), contributors=())
+
+
+def test_reports_that_come_long_before_their_round_is_read_still_count() -> None:
+    hand = shuffle()
+    hand.give(reports(), *sent(0, 9), *sent(1, 1), *sent(2, 1))
+    for i in range(1, 30):
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + i), close_of(i))
+    (seal,) = seals(read(give(hand, ROUNDS, ROUND)))
+    assert (seal.received, seal.missing) == (11, ())

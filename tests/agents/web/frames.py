@@ -102,7 +102,7 @@ def releases(names: tuple[str, ...] = SCREENS, periods: int = 288, seed: int = 7
                     "slots": 120,
                     "received": counted,
                     "counted": counted,
-                    "rejected": {"malformed": 0, "wrong_round": 0},
+                    "rejected": {"malformed": 0},
                 },
                 "privacy": {"unit": "user", "epsilon": 1.0, "window": "1h", "w": 13, "shuffled": None},
                 "mechanism": {"name": "grr", "d": len(names), "epsilon": 1.0, "digest": "5d1c0e7a92f3b864"},
