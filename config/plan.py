@@ -90,6 +90,8 @@ class Plan:
     future_ms: int
     patience_ms: int
     streams: tuple[StreamPlan, ...]
+    tallies: int = 1
+    """Partitions of tallies, and of releases: each has a publish instance, which asks and releases for its streams."""
 
     def stream(self, name: str) -> StreamPlan:
         """The stream of this name."""

@@ -22,6 +22,8 @@ from murmurate.topics.events import Categories, Fields
 
 MOST_TARGETS: Final = 8
 """Reports partitions where the file does not say: batches stay large, and a mixing zone has no more instances."""
+TALLIES: Final = 1
+"""Partitions of tallies and releases: a tally is small, and one publish instance keeps up with all streams."""
 FEWEST_SLOTS: Final = 4096
 DIGEST_DIGITS: Final = 16
 
@@ -45,6 +47,7 @@ def plan(deployment: Deployment) -> Plan:
         future_ms=time.future,
         patience_ms=time.patience,
         streams=tuple(_stream(deployment, name) for name in sorted(deployment.streams)),
+        tallies=TALLIES,
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
     return made

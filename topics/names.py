@@ -64,7 +64,9 @@ class Topic:
     cleanup: Cleanup
     retention: Retention
     zone: Zone
-    """Whose principals administer it; `readers` says who else may read."""
+    """Whose principals administer it; `readers` says who else may read. One of them is of this zone: it names in the
+    zone's dead letters what nobody can read.
+    """
     writers: tuple[str, ...]
     readers: tuple[str, ...]
     max_bytes: int = MAX_RECORD
@@ -85,7 +87,7 @@ _PIPELINE = (
     Topic(
         "rounds", "start, round, give_up, close, settled", None, "1: one order for everybody", "delete",
         Retention("a ledger follows from one window of rounds; recovery folds more", windows=1, horizons=1),
-        "analysis", ("provision", "publish", "shuffle"), ("perturb", "shuffle", "aggregate", "publish"),
+        "analysis", ("provision", "publish", "shuffle"), ("perturb", "shuffle", "publish"),
     ),
     Topic(
         "reports", "blocks of randomized reports; done", None, "N, drawn for each report", "delete",
@@ -96,11 +98,11 @@ _PIPELINE = (
         Retention(_SHORT, horizons=1), "analysis", ("shuffle",), ("aggregate",),
     ),
     Topic(
-        "tallies", "additive counts of one sub-batch", None, "stream_hash mod N", "delete",
+        "tallies", "additive counts of one sub-batch", None, "1 today; stream_hash mod N", "delete",
         Retention(_SHORT, horizons=1), "analysis", ("aggregate",), ("publish",),
     ),
     Topic(
-        "releases", "one JSON release a period", "stream", "stream_hash mod N", "delete",
+        "releases", "one JSON release a period", "stream", "as tallies", "delete",
         Retention("a subscriber may be away for a month", fixed_ms=30 * DAY_MS),
         "analysis", ("publish",), ("subscribers", "web"),
     ),
@@ -157,6 +159,13 @@ def stream_id(stream: str) -> bytes:
 def stream_hash(stream: str) -> int:
     """A stream's place among partitions, the same for ever: the first 8 bytes of its id, little-endian."""
     return int.from_bytes(stream_id(stream)[:8], "little")
+
+
+def names_dead(name: str, zone: str) -> bool:
+    """Whether a stage of this zone names in dead letters what nobody can read in a topic; else it skips that in
+    silence. A topic of the user's, and a log that is no topic, are named by whoever reads them.
+    """
+    return name not in TOPICS or TOPICS[name].zone == zone
 
 
 def batch_partition(stream: str, q: int, partitions: int) -> int:

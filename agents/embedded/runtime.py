@@ -85,8 +85,14 @@ class Runtime:
         self.aggregates = [
             task(f"aggregate {b}", partial(Aggregate, plan, b), Log("batches", b)) for b in range(plan.targets)
         ]
-        self.publish = task("publish 0", partial(Publish, plan), Log("tallies", 0), ROUNDS, CLOCK)
-        self.tasks = [*self.doors, *self.perturbs, *self.shuffles, *self.aggregates, self.publish]
+        self.publishers = [
+            task(f"publish {p}", partial(Publish, plan, p), Log("tallies", p), ROUNDS, CLOCK)
+            for p in range(plan.tallies)
+        ]
+        self.publish = self.publishers[0]
+        self.tasks = [*self.doors, *self.perturbs, *self.shuffles, *self.aggregates, *self.publishers]
+        self._released: list[tuple[Log, int]] = []  # log and offset of each release
+        self.logs.listeners.append(self._note)
 
     def start(self, first_t: Mapping[str, int]) -> None:
         """Begin: `rounds` says which period of each stream is the first."""
@@ -119,9 +125,13 @@ class Runtime:
         return not any(task.available(log) for task in self.tasks for log in task.inputs)
 
     def releases(self, since: int = 0) -> list[bytes]:
-        """The records of the releases topic from an offset on."""
-        log = Log("releases", 0)
-        return [self.logs.read(log, offset).value for offset in range(since, self.logs.end(log))]
+        """All releases in the order in which they were written, but for the first so many."""
+        return [self.logs.read(log, offset).value for log, offset in self._released[since:]]
+
+    def _note(self, written: Sequence[Out]) -> None:
+        for log, _ in written:
+            if log.topic == "releases":
+                self._released.append((log, sum(log == before for before, _ in self._released)))
 
     def _forget(self) -> None:
         """Drop what no task can need again; releases stay."""

@@ -23,6 +23,7 @@ from murmurate.randomizers import mechanism
 from murmurate.topics.block import BatchBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Rejected, Seal, Tally
+from murmurate.topics.names import stream_partition
 
 
 @dataclass(eq=False)
@@ -59,7 +60,8 @@ class Aggregate:
                 return
             batch = self._open.pop((found.round, found.q), None)
             self._sealed.append((found.round, found.q, record.offset))
-            self._out.append(Out(Log("tallies", 0), encode(self._tally(found, batch.reports if batch else []))))
+            log = Log("tallies", stream_partition(found.descriptor.stream, self._plan.tallies))
+            self._out.append(Out(log, encode(self._tally(found, batch.reports if batch else []))))
 
     def ready(self, log: Log) -> bool:
         """Always."""

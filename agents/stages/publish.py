@@ -65,9 +65,9 @@ class Publish:
 
     large: ClassVar[bool] = False
 
-    def __init__(self, plan: Plan, partition: int = 0, partitions: int = 1) -> None:
+    def __init__(self, plan: Plan, partition: int = 0) -> None:
         self._plan = plan
-        self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, partitions) == partition}
+        self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
         self._partition = partition
         self._courses: dict[str, Course] = {}
         self._out: list[Out] = []
@@ -75,7 +75,8 @@ class Publish:
 
     def fold(self, record: Record) -> None:
         """A tally, the start of a stream, or a tick of the clock."""
-        found = read(record, "analysis", self._out)
+        named = self._partition == 0 or record.log != ROUNDS  # every publish reads `rounds`, and one names what is dead
+        found = read(record, "analysis", self._out if named else [])
         match found:
             case Start() if found.stream in self._mine and found.stream not in self._courses:
                 plan = self._mine[found.stream]

@@ -1,6 +1,7 @@
 """Reading a record that may be anything: what nobody can read is named in the zone's dead letters, and nothing stops.
 
-Contract: a dead letter says topic, partition, offset and the kind of fault; never what the record holds.
+Contract: a dead letter says topic, partition, offset and the kind of fault; never what the record holds.  A record is
+named once: in the zone of its topic, by the one stage that reads it there; stages of other zones skip it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
 from murmurate.topics.messages import Dead
+from murmurate.topics.names import names_dead
 
 
 def read(record: Record, zone: str, out: list[Out]) -> Block | Message | None:
-    """The record's content; None, and a dead letter in `out`, if it has none."""
+    """The record's content; None if it has none, and then a dead letter in `out`, if this zone is the topic's."""
     try:
         return decode_record(record.value)
     except WireError as error:
+        if not names_dead(record.log.topic, zone):
+            return None
         reason = type(error).__name__.removesuffix("Error").lower()
         dead = Dead(reason=reason, topic=record.log.topic, partition=record.log.partition, offset=record.offset)
         out.append(Out(Log(f"dead.{zone}", 0), encode(dead)))
