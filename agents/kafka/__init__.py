@@ -1,0 +1,1 @@
+"""The Kafka runtime: the same stages as Faust agents, exactly once."""

@@ -1,0 +1,173 @@
+"""All contact with Faust: an app for each stage that shares out its source partitions and delivers their records.
+
+Contract: one agent, raw bytes, nothing acknowledged before the Task says so, committed records only (which Faust does
+not do by itself), every partition sought to its Task's mark whenever it is assigned, whatever offsets the group has
+committed.  A Task that has enough makes its partition be left out of fetches; the queue between never blocks.  What
+Faust offers beyond that is not used: no tables, producers, web, sensors.  Source: DESIGN rules 12, 18; spec "rounds
+loop".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Set
+from typing import Any, Protocol
+
+import faust
+from faust.auth import SASLCredentials, SSLCredentials
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from murmurate.config.access import Access
+
+SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
+COMMIT_S = 10.0
+"""Offsets in the group are for lag displays only."""
+FETCH_MS = 100
+MOST_RECORDS = 500
+FETCH_BYTES = 4 << 20
+
+
+class Owner(Protocol):
+    """Who owns the partitions of a stage: it opens and parks Tasks, and takes records."""
+
+    async def assigned(self, partitions: frozenset[int]) -> None:
+        """These are ours now, and no others: learn from which offset each is wanted."""
+        ...
+
+    async def revoked(self) -> None:
+        """All partitions are given up for now."""
+        ...
+
+    def wanted(self, partition: int) -> int | None:
+        """The offset that is wanted next; None if the partition is not ours."""
+        ...
+
+    def take(self, partition: int, offset: int, value: bytes | None, folded: Callable[[], None]) -> None:
+        """A record. `folded` is to be called when it need not come again."""
+        ...
+
+
+class _Thread(driver.AIOKafkaConsumerThread):
+    """Faust's consumer, made to read committed records, and to leave out partitions that are held."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = "read_committed"
+        consumer._fetch_max_wait_ms = FETCH_MS
+        return consumer
+
+    async def _fetch_records(
+        self, consumer: Any, active_partitions: Any, timeout: float | None = None, max_records: int | None = None
+    ) -> Any:
+        held: Set[TP] = getattr(self.consumer, "held", frozenset())
+        active = {tp for tp in active_partitions or () if tp not in held}
+        if not active:  # aiokafka would take "none" for "all"
+            await asyncio.sleep(FETCH_MS / 1000)
+            return {}
+        return await super()._fetch_records(consumer, active, timeout=FETCH_MS / 1000, max_records=max_records)
+
+
+class _Consumer(driver.Consumer):
+    """Faust's consumer service, made to seek to the Tasks' marks."""
+
+    owner: Owner
+    held: Set[TP] = frozenset()
+
+    def _new_consumer_thread(self) -> _Thread:
+        return _Thread(self, loop=self.loop, beacon=self.beacon)
+
+    async def perform_seek(self) -> None:
+        """Instead of the group's committed offsets: what each Task wants next."""
+        for tp in self.assignment():
+            offset = self.owner.wanted(tp.partition)
+            if offset is not None:
+                await self.seek(tp, offset)
+
+
+class StageApp:
+    """A Faust app for one stage and this worker's membership in its group."""
+
+    def __init__(
+        self, access: Access, *, group: str, topic: str, partitions: int, instance: str, folder: str, owner: Owner
+    ) -> None:
+        self._owner, self._topic, self._held = owner, topic, set[TP]()
+        self._app = faust.App(
+            group, broker=[f"aiokafka://{broker}" for broker in access.brokers], **_credentials(access),
+            store="memory://", value_serializer="raw", key_serializer="raw", web_enabled=False, datadir=folder,
+            topic_partitions=partitions, topic_disable_leader=True, topic_allow_declare=False,
+            table_standby_replicas=0, agent_supervisor="mode.CrashingSupervisor", stream_wait_empty=False,
+            broker_commit_interval=COMMIT_S, broker_session_timeout=SESSION_S, broker_heartbeat_interval=HEARTBEAT_S,
+            broker_rebalance_timeout=REBALANCE_S, broker_request_timeout=REQUEST_S,
+            broker_max_poll_records=MOST_RECORDS, consumer_max_fetch_size=FETCH_BYTES,
+            consumer_auto_offset_reset="earliest", consumer_group_instance_id=instance, autodiscover=False,
+        )  # fmt: skip
+        self._app.transport = self._transport()
+        source = self._app.topic(topic, key_type=bytes, value_type=bytes, partitions=partitions)
+
+        async def deliver(stream: Any) -> None:
+            async for event in stream.noack().events():
+                message = event.message
+                owner.take(message.partition, message.offset, message.value, event.ack)
+
+        self._app.agent(source, name=f"{group}.deliver", concurrency=1)(deliver)
+        self._app.on_rebalance_complete.connect(self._assigned)  # type: ignore[arg-type] # right before the seek
+        self._app.on_partitions_revoked.connect(self._revoked)  # type: ignore[arg-type]
+
+    def _transport(self) -> Any:
+        app_owner, held = self._owner, self._held
+
+        class Consumer(_Consumer):
+            owner = app_owner
+
+        Consumer.held = held
+
+        class Transport(driver.Transport):
+            pass
+
+        Transport.Consumer = Consumer
+        return Transport(self._app.conf.broker_consumer, self._app)
+
+    async def _assigned(self, app: Any, **more: Any) -> None:
+        self._held.clear()
+        assignment = self._app.consumer.assignment()
+        await self._owner.assigned(frozenset(tp.partition for tp in assignment if tp.topic == self._topic))
+
+    async def _revoked(self, app: Any, revoked: Collection[TP], **more: Any) -> None:
+        await self._owner.revoked()
+
+    def hold(self, partition: int, held: bool) -> None:
+        """Fetch no more of this partition for now; or go on."""
+        tp = TP(self._topic, partition)
+        if held:
+            self._held.add(tp)
+        else:
+            self._held.discard(tp)
+
+    async def start(self) -> None:
+        """Join the group."""
+        self._app.finalize()
+        await self._app.maybe_start()
+
+    async def wait(self) -> None:
+        """Until the app ends, by itself or by a failure, which is raised."""
+        await self._app.wait_until_stopped()
+        if self._app.crash_reason is not None:
+            raise self._app.crash_reason
+
+    async def stop(self) -> None:
+        """Leave the group."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._app.stop(), 10)
+
+
+def _credentials(access: Access) -> dict[str, Any]:
+    if access.tls is None:
+        return {}
+    if access.username is None:
+        return {"broker_credentials": SSLCredentials(context=access.tls)}
+    credentials = SASLCredentials(
+        username=access.username, password=access.password, ssl_context=access.tls, mechanism="SCRAM-SHA-512"
+    )
+    return {"broker_credentials": credentials}

@@ -1,0 +1,82 @@
+"""The doors of a worker: a Task for each source partition that is ours, and the wall clock that gives them ticks.
+
+Contract: a tick takes the clock first and the end of its source partition after it, so that everything that had come
+by that time lies below the end.  A door gets no second tick before the first has passed: what lies between waits in
+Kafka, not here.  With the feed's clock the ticks are records that the door reads itself.  Source: DESIGN rule 15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.kafka.topology import Topology
+from murmurate.agents.stages.door import TICKS, Door
+from murmurate.agents.stages.stage import Log
+from murmurate.topics.codec import encode
+from murmurate.topics.messages import Tick
+
+TICK_S = 0.25
+
+
+class Doors:
+    """The doors of this worker. `now_ms`: the wall clock."""
+
+    def __init__(
+        self, client: Client, topology: Topology, sources: Mapping[str, int], *, group: str, instance: str,
+        make: Callable[[str, int], Task], now_ms: Callable[[], int], fed: bool,
+    ) -> None:  # fmt: skip
+        self._client, self._now_ms, self._fed = client, now_ms, fed
+        self._places = {topology.door(t, p).partition: Place(t, p) for t, n in sources.items() for p in range(n)}
+        self._numbers = {place: number for number, place in self._places.items()}
+        self.owner = StageOwner(lambda number: make(*self._places[number]))
+        self._member = client.member(group, sorted(sources), instance, self._changed)
+
+    async def start(self) -> None:
+        """Join the group of the doors."""
+        await self._member.open()
+
+    async def stop(self) -> None:
+        """Flush, and leave the group."""
+        await self.owner.stop()
+        await self._member.close()
+
+    async def run(self) -> None:
+        """Give ticks, under the wall clock, until cancelled."""
+        if self._fed:
+            await asyncio.Event().wait()
+        async with self._client.reader() as reader:
+            while True:
+                await self._tick(reader)
+                await asyncio.sleep(TICK_S)
+
+    async def _tick(self, reader: Reader) -> None:
+        doors = {
+            self._places[number]: task for number, task in self.owner.tasks.items()
+            if task.life is Life.LIVE and isinstance(task.stage, Door)
+        }  # fmt: skip
+        if not doors:
+            return
+        now = self._now_ms()
+        bounds = await reader.bounds(list(doors))
+        for place, task in doors.items():
+            door, log = task.stage, Log(*place)
+            if not isinstance(door, Door):
+                continue
+            waiting = door.waits_for
+            if waiting is None:
+                tick = Tick(topic=place.topic, partition=place.partition, time=now, end=bounds[place][1])
+            elif task.read(log) >= waiting.end:  # what is left below its end are no records: it ends where they do
+                tick = waiting.model_copy(update={"end": min(waiting.end, task.came(log))})
+            else:
+                continue
+            task.inject(Log(TICKS, place.partition), encode(tick))
+
+    async def _changed(self, places: frozenset[Place]) -> None:
+        if places:
+            await self.owner.assigned(frozenset(self._numbers[place] for place in places))
+        else:
+            await self.owner.revoked()

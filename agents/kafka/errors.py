@@ -1,0 +1,27 @@
+"""What goes wrong between a worker and its brokers, by what the caller does about it."""
+
+from murmurate.errors import MurmurateError
+
+
+class BrokerError(MurmurateError):
+    """Something about the brokers: the command line ends with exit 3."""
+
+
+class AwayError(BrokerError):
+    """Nobody answers, or not in time: try again later, with new producers and consumers."""
+
+
+class RefusedError(BrokerError):
+    """The brokers refuse who we are, or what we want: somebody has to change that."""
+
+
+class FencedError(BrokerError):
+    """Another instance has taken over: this one must not write again."""
+
+
+class TopicsError(BrokerError):
+    """A topic is missing or not as it has to be."""
+
+
+class LostRecordsError(BrokerError):
+    """Records that a recovery needs are gone: retention was too short, or somebody deleted them."""

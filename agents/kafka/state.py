@@ -1,0 +1,105 @@
+"""What a transaction says about its instance, as a record of a state topic; and where a snapshot stands.
+
+Contract: a state partition has one writer.  Its last record with the key "P/state" is the state: marks, where a
+recovery begins to read, the small state, the pointer of the newest snapshot.  Snapshots are chunks with the keys
+"P/G/0", "P/G/1" ..., of a generation G, 0 or 1 in turn: the newest one that a state record points to is never
+overwritten before its successor is pointed to, so compaction cannot take it.  Source: DESIGN rules 12, 13.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.stage import Log
+
+SCHEMA = "murmurate/state/1"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Where the newest snapshot begins in the state partition."""
+
+    offset: int
+    chunks: int
+    generation: int
+    """0 or 1, in turn."""
+    start: Mapping[Log, int]
+    """The marks it was taken at: a recovery reads on from there."""
+
+
+@dataclass(frozen=True)
+class StateRecord:
+    """Everything a successor must know."""
+
+    marks: Mapping[Log, int]
+    """The next offset of each log."""
+    start: Mapping[Log, int]
+    """Where a recovering instance begins to read."""
+    small: bytes
+    snapshot: Pointer | None
+    revisions: Mapping[str, tuple[str, int]]
+    """Config digest and revision of each stream."""
+
+    def dump(self) -> bytes:
+        """As a record's value."""
+        pointer = self.snapshot
+        return orjson.dumps(
+            {
+                "schema": SCHEMA,
+                "marks": _texts(self.marks),
+                "from": _texts(self.start),
+                "small": base64.b64encode(self.small).decode(),
+                "snapshot": pointer
+                and {
+                    "offset": pointer.offset,
+                    "chunks": pointer.chunks,
+                    "generation": pointer.generation,
+                    "from": _texts(pointer.start),
+                },
+                "revisions": self.revisions,
+            }
+        )
+
+    @classmethod
+    def load(cls, value: bytes, where: str) -> StateRecord:
+        """From a record's value. StateError if it is none: somebody else has written here."""
+        try:
+            found = orjson.loads(value)
+            if found["schema"] != SCHEMA:
+                raise StateError(f"{where}: found a state of schema {str(found['schema'])[:40]!r}; allowed: {SCHEMA}")
+            pointer = found["snapshot"]
+            snapshot = pointer and Pointer(
+                pointer["offset"], pointer["chunks"], pointer["generation"], _logs(pointer["from"])
+            )
+            revisions = {name: (config, revision) for name, (config, revision) in found["revisions"].items()}
+            small = base64.b64decode(found["small"])
+            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise StateError(f"{where}: found a record that is no state; allowed: what its stage wrote") from None
+
+
+def state_key(partition: int) -> bytes:
+    """The key of a state record."""
+    return b"%d/state" % partition
+
+
+def chunk_key(partition: int, generation: int, chunk: int) -> bytes:
+    """The key of a chunk of a snapshot."""
+    return b"%d/%d/%d" % (partition, generation, chunk)
+
+
+def _texts(offsets: Mapping[Log, int]) -> dict[str, int]:
+    return {f"{log.topic}/{log.partition}": offset for log, offset in sorted(offsets.items())}
+
+
+def _logs(texts: Mapping[str, int]) -> dict[Log, int]:
+    logs = {}
+    for text, offset in texts.items():
+        topic, _, partition = text.rpartition("/")
+        logs[Log(topic, int(partition))] = int(offset)
+    return logs

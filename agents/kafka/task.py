@@ -1,0 +1,464 @@
+"""One Task: a stage instance with its logs, its transactional writer and its state partition. Exactly once.
+
+Contract: a flush is one transaction of outputs and a state record.  Recovery: 1. fence every earlier writer, 2. the
+newest state record, 3. its snapshot, 4. the logs from there to the marks, outputs thrown away, 5. live from the marks.
+Whatever is delivered again lies below the marks and is skipped; a log that no longer reaches back to the snapshot is
+an error, never a smaller state.  Any failure ends the Task for good.  Source: DESIGN rules 12 to 14.  Not here: who
+owns a partition (app.py, worker.py); the same steps without a broker are agents/embedded/task.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from murmurate.agents.kafka.client import Client, Place, Reader, Write, Writer
+from murmurate.agents.kafka.errors import FencedError, LostRecordsError
+from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
+from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.stage import Log, Out, Record, Stage
+
+OUTPUT_S = 0.2
+"""Outputs that are not decisive wait at most this long for a transaction,"""
+MARKS_S = 1.0
+"""and marks alone this long."""
+SNAPSHOT_BYTES = 64 << 20
+SNAPSHOT_S = 60.0
+"""A large state is snapshotted after so much input, or so long after its last change."""
+MOST_WAITING = 8 << 20
+"""Bytes of records that wait in a Task before it asks for no more."""
+TURN = 4 << 20
+"""Bytes folded before others get a turn."""
+
+
+class Life(Enum):
+    """Where a Task stands."""
+
+    CLOSED = "closed"
+    """It owns nothing."""
+    OPEN = "open"
+    """It has fenced its predecessors and knows its marks."""
+    LIVE = "live"
+    """It folds and flushes."""
+    PARKED = "parked"
+    """Its partition was taken away and may come back."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What a Task is made of."""
+
+    deployment: str
+    stage: str
+    partition: int
+    build: Callable[[], Stage]
+    inputs: tuple[Log, ...]
+    """The logs that it reads, by the stage's names."""
+    revisions: Mapping[str, tuple[str, int]]
+    pushed: Log | None = None
+    """Delivered by whoever owns the partition; the others it reads itself."""
+    foreign: frozenset[str] = frozenset()
+    """Topics that are not the deployment's own: the sources."""
+    from_end: bool = False
+    """Whether a first start begins with the records that come from then on (sources under the wall clock)."""
+
+    @property
+    def name(self) -> str:
+        """For logs and metrics."""
+        return f"{self.stage} {self.partition}"
+
+    @property
+    def identity(self) -> str:
+        """The transactional id: the same for every instance that ever owns this partition."""
+        return f"{self.deployment}-{self.stage}-{self.partition}"
+
+    @property
+    def state(self) -> Place:
+        """The state partition: only this Task writes there."""
+        return Place(f"{self.deployment}.state.{self.stage}", self.partition)
+
+    def place(self, log: Log) -> Place:
+        """A log as a partition of a topic."""
+        return Place(log.topic if log.topic in self.foreign else f"{self.deployment}.{log.topic}", log.partition)
+
+
+class Waiting(NamedTuple):
+    """A record that has come and is not folded yet."""
+
+    offset: int
+    value: bytes
+    folded: Callable[[], None] | None
+    """To be called when it is safe."""
+
+
+class Observer(Protocol):
+    """Who is told what happens, for metrics; nothing depends on it."""
+
+    def recovered(self, task: Task, seconds: float) -> None:
+        """It is live."""
+        ...
+
+    def flushed(self, task: Task, seconds: float, out: tuple[Out, ...]) -> None:
+        """A transaction has been committed."""
+        ...
+
+
+@dataclass
+class Pending:
+    """What the next transaction holds."""
+
+    out: list[Out] = field(default_factory=list)
+    acks: list[Callable[[], None]] = field(default_factory=list)
+    urgent: bool = False
+    folded: int = 0
+    since: float = 0.0
+
+    @property
+    def due_s(self) -> float:
+        """How long it may wait, from its first record on."""
+        return 0.0 if self.urgent else OUTPUT_S if self.out else MARKS_S
+
+
+class Task:
+    """One instance. `hold` is told whether the owner should deliver no more for now."""
+
+    def __init__(
+        self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None
+    ) -> None:
+        self.wiring, self.life = wiring, Life.CLOSED
+        self.marks: dict[Log, int] = {}
+        self.stage: Stage | None = None
+        self.state_bytes = 0
+        """Of the newest snapshot, or the small state."""
+        self.replayed = 0
+        """Records folded again by the last recovery."""
+        self._client, self._observer, self._hold = client, observer, hold
+        self._writer: Writer | None = None
+        self._last: tuple[int, StateRecord] | None = None  # our newest state record and its offset
+        self._pointer: Pointer | None = None
+        self._waiting: dict[Log, deque[Waiting]] = {log: deque() for log in wiring.inputs}
+        self._bytes = 0  # of the pushed records that wait
+        self._held = False
+        self._next_push = 0
+        self._positions: dict[Log, int] = {}
+        self._came: dict[Log, int] = {}
+        self._injected: deque[tuple[Log, bytes]] = deque()
+        self._news = asyncio.Event()
+        self._stopping = False
+        self._fresh, self._snapped = 0, 0.0  # input bytes since the last snapshot, and when that was
+
+    # ---- records come ----
+
+    def push(self, offset: int, value: bytes | None, folded: Callable[[], None] | None = None) -> None:
+        """A record of the pushed log. What has come before is ignored."""
+        assert self.wiring.pushed is not None  # noqa: S101 - who pushes has read the wiring
+        if offset < self._next_push or self.life not in (Life.OPEN, Life.LIVE):
+            return
+        self._next_push = offset + 1
+        self._bytes += len(value or b"")
+        self._waiting[self.wiring.pushed].append(Waiting(offset, value or b"", folded))
+        if self._bytes > MOST_WAITING and not self._held:
+            self._held = True
+            self._hold(True)
+        self._news.set()
+
+    def read(self, log: Log) -> int:
+        """Up to which offset a log that it reads itself has been read, records or not."""
+        return self._positions.get(log, 0)
+
+    def came(self, log: Log) -> int:
+        """The offset after the last record of such a log that has come."""
+        return self._came.get(log, self.marks.get(log, 0))
+
+    @property
+    def next_push(self) -> int:
+        """The offset of the pushed log that is to come next."""
+        return self._next_push
+
+    def inject(self, log: Log, value: bytes) -> None:
+        """A record of a log that is kept nowhere: what a clock says."""
+        if self.life is Life.LIVE:
+            self._injected.append((log, value))
+            self._news.set()
+
+    # ---- life ----
+
+    async def open(self) -> None:
+        """Fence every earlier writer, then learn the marks. Quick: no state is read."""
+        writer, wiring = self._client.writer(self.wiring.identity), self.wiring
+        await writer.open()
+        self._writer = writer
+        async with self._client.reader() as reader:
+            last = await self._tail(reader)
+            if last is None or self._last is None or last[0] != self._last[0]:
+                self.stage = None  # somebody else has gone on, or there is nothing yet
+            self._last = last
+            self._pointer = last[1].snapshot if last else None
+            if last is not None:
+                self.marks = dict(last[1].marks)
+                self._check_revisions(last[1])
+            else:
+                self.marks = await self._first_marks(reader)
+        self._waiting = {log: deque() for log in wiring.inputs}
+        self._bytes, self._held, self._stopping = 0, False, False
+        self._positions, self._came = {}, {}
+        if wiring.pushed is not None:
+            self._next_push = self.marks[wiring.pushed]
+        self.life = Life.OPEN
+
+    async def run(self) -> None:
+        """Recover, then fold and flush until told to stop. Every error leaves."""
+        began = time.monotonic()
+        if self.stage is None:
+            await self._recover()
+        self._observer.recovered(self, time.monotonic() - began)
+        self._snapped = time.monotonic()
+        self.life = Life.LIVE
+        pulled = [log for log in self.wiring.inputs if log != self.wiring.pushed]
+        if not pulled:
+            await self._live()
+            return
+        live, pull = asyncio.create_task(self._live()), asyncio.create_task(self._pull(pulled))
+        try:
+            await asyncio.wait((live, pull), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            pull.cancel()
+            if not live.done() and pull.done():
+                live.cancel()
+            outcomes = await asyncio.gather(live, pull, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
+                raise outcome
+
+    def stop(self) -> None:
+        """Flush what is folded, then end `run`."""
+        self._stopping = True
+        self._news.set()
+
+    async def park(self) -> None:
+        """Let go of the partition, after `run` has ended; keep the state in case it comes back."""
+        self.life = Life.PARKED
+        await self._let_go()
+
+    async def close(self) -> None:
+        """Let go for good."""
+        self.life, self.stage = Life.CLOSED, None
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        if self._writer is not None:
+            await self._writer.close()
+            self._writer = None
+
+    # ---- recovery ----
+
+    async def _tail(self, reader: Reader) -> tuple[int, StateRecord] | None:
+        """The newest state record and its offset: looks back in growing steps."""
+        place, wanted = self.wiring.state, state_key(self.wiring.partition)
+        first, end = (await reader.bounds([place]))[place]
+        step = 64
+        while end > first:
+            start, last = max(first, end - step), None
+            async for got in reader.between(place, start, end):
+                if got.key == wanted and got.value is not None:
+                    last = got
+            if last is not None:
+                return last.offset, StateRecord.load(last.value or b"", f"{place.topic} {place.partition}")
+            if start == first:
+                return None
+            step *= 8
+        return None
+
+    async def _first_marks(self, reader: Reader) -> dict[Log, int]:
+        """Where an instance without any state begins: at 0, or at a source's end. Our own logs must be whole."""
+        places = {self.wiring.place(log): log for log in self.wiring.inputs}
+        marks = {}
+        for place, (first, end) in (await reader.bounds(list(places))).items():
+            if place.topic in self.wiring.foreign:
+                marks[places[place]] = end if self.wiring.from_end else first
+            elif first > 0:
+                raise LostRecordsError(
+                    f"{self.wiring.name}: no state, and {place.topic} {place.partition} begins at offset {first}: what "
+                    "was spent before is unknown; allowed: the topics as they were, or a deployment of a new name"
+                )
+            else:
+                marks[places[place]] = 0
+        return marks
+
+    def _check_revisions(self, last: StateRecord) -> None:
+        for stream, (config, revision) in last.revisions.items():
+            found = self.wiring.revisions.get(stream, (config, revision))
+            if found != (config, revision):
+                raise StateError(
+                    f"{self.wiring.name}: stream {stream!r}: the state was written under config {config}, revision "
+                    f"{revision}; found {found[0]}, revision {found[1]} (see `murmurate check --against`)"
+                )
+
+    async def _recover(self) -> None:
+        stage, start = self.wiring.build(), dict(self.marks)
+        self.replayed = 0
+        async with self._client.reader() as reader:
+            if self._last is not None:
+                record = self._last[1]
+                chunks = [] if record.snapshot is None else await self._chunks(reader, record.snapshot)
+                stage.restore(record.small, chunks)
+                start = {log: record.start.get(log, 0) for log in self.wiring.inputs}
+            await self._check_reach(reader, start)
+            for log, offset in start.items():
+                async for got in reader.between(self.wiring.place(log), offset, self.marks[log]):
+                    stage.fold(Record(log, got.offset, got.value or b""))
+                    stage.drain()  # committed already
+                    self.replayed += 1
+                    self._fresh += len(got.value or b"")
+        self.stage = stage
+
+    async def _check_reach(self, reader: Reader, start: Mapping[Log, int]) -> None:
+        bounds = await reader.bounds([self.wiring.place(log) for log in start])
+        for log, offset in start.items():
+            place = self.wiring.place(log)
+            first, end = bounds[place]
+            if (first > offset and self.marks[log] > offset) or self.marks[log] > end:
+                raise LostRecordsError(
+                    f"{self.wiring.name}: {place.topic} {place.partition} holds offsets {first} to {end - 1}, and the "
+                    f"state needs {offset} to {self.marks[log] - 1}: its retention is too short, or it was made anew"
+                )
+
+    async def _chunks(self, reader: Reader, pointer: Pointer) -> list[bytes]:
+        place, p = self.wiring.state, self.wiring.partition
+        end = (await reader.bounds([place]))[place][1]
+        chunks: list[bytes] = []
+        async for got in reader.between(place, pointer.offset, end):
+            if got.key == chunk_key(p, pointer.generation, len(chunks)) and got.value is not None:
+                chunks.append(got.value)
+                if len(chunks) == pointer.chunks:
+                    return chunks
+        raise StateError(
+            f"{self.wiring.name}: found {len(chunks)} chunks of its snapshot in {place.topic} {place.partition}; "
+            f"allowed: {pointer.chunks}"
+        )
+
+    # ---- live ----
+
+    async def _pull(self, logs: list[Log]) -> None:
+        """Read the logs that nobody pushes, a bounded way ahead of the stage."""
+        places = {self.wiring.place(log): log for log in logs}
+        async with self._client.reader() as reader:
+            reader.at({place: self.marks[log] for place, log in places.items()})
+            while True:
+                for got in await reader.poll():
+                    log = places[got.place]
+                    self._waiting[log].append(Waiting(got.offset, got.value or b"", None))
+                    self._came[log] = got.offset + 1
+                    self._news.set()
+                for place, log in places.items():
+                    self._positions[log] = await reader.position(place)
+                while sum(len(self._waiting[log]) for log in logs) > 10_000:
+                    await asyncio.sleep(0.01)
+
+    async def _live(self) -> None:
+        pending = Pending()
+        while True:
+            self._fold_some(pending)
+            if self._stopping:
+                if pending.folded or pending.out:
+                    await self._flush(pending)
+                return
+            now = time.monotonic()
+            due = pending.since + pending.due_s
+            if (pending.folded or pending.out) and now >= due:
+                await self._flush(pending)
+                pending = Pending()
+            elif self._may_fold():
+                await asyncio.sleep(0)
+            else:
+                self._news.clear()
+                wait = due - now if pending.folded or pending.out else MARKS_S
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), max(wait, 0.001))
+
+    def _may_fold(self) -> bool:
+        stage = self.stage
+        assert stage is not None  # noqa: S101 - `run` has made it
+        waiting = self._waiting.items()
+        return bool(self._injected) or any(queue and stage.ready(log) for log, queue in waiting)
+
+    def _fold_some(self, pending: Pending) -> None:
+        """What there is, up to a decision or a turn's worth."""
+        stage, left = self.stage, TURN
+        assert stage is not None  # noqa: S101 - `run` has made it
+        while self._injected and not pending.urgent:
+            log, value = self._injected.popleft()
+            stage.fold(Record(log, 0, value))
+            self._drain(stage, pending)
+        for log in reversed(self.wiring.inputs):  # control logs first
+            queue = self._waiting[log]
+            while queue and left > 0 and not pending.urgent and stage.ready(log):
+                offset, value, folded = queue.popleft()
+                if offset >= self.marks[log]:
+                    stage.fold(Record(log, offset, value))
+                    self.marks[log] = offset + 1
+                    self._fresh += len(value)
+                    pending.since = pending.since or time.monotonic()
+                    pending.folded += 1
+                    self._drain(stage, pending)
+                if folded is not None:
+                    pending.acks.append(folded)
+                if log == self.wiring.pushed:
+                    self._bytes -= len(value)
+                left -= len(value) + 1
+        if self._held and self._bytes < MOST_WAITING // 2:
+            self._held = False
+            self._hold(False)
+
+    def _drain(self, stage: Stage, pending: Pending) -> None:
+        box = stage.drain()
+        if box.records:
+            pending.out += box.records
+            pending.since = pending.since or time.monotonic()
+        pending.urgent |= box.urgent
+
+    async def _flush(self, pending: Pending) -> None:
+        """One transaction: 1. outputs, 2. a snapshot if one is due, 3. the state record that points to it."""
+        stage, writer, wiring, began = self.stage, self._writer, self.wiring, time.monotonic()
+        if stage is None or writer is None:
+            raise FencedError(f"{wiring.name}: it has been closed")
+        writes = [Write(wiring.place(log), value) for log, value in pending.out]
+        if stage.large and (self._fresh >= SNAPSHOT_BYTES or (self._fresh and began - self._snapped >= SNAPSHOT_S)):
+            await self._snapshot(stage, writer)
+        record = self._record(stage)
+        value = record.dump()
+        if not stage.large:
+            self.state_bytes = len(value)
+        writes.append(Write(wiring.state, value, state_key(wiring.partition)))
+        offsets = await writer.transact(writes)
+        self._last = offsets[-1], record
+        for folded in pending.acks:
+            folded()
+        self._observer.flushed(self, time.monotonic() - began, tuple(pending.out))
+
+    async def _snapshot(self, stage: Stage, writer: Writer) -> None:
+        """The large state as it is now, in a transaction of its own, to which the next state record will point."""
+        wiring, before = self.wiring, self._pointer
+        generation = 1 - before.generation if before else 0
+        parts = [
+            Write(wiring.state, part, chunk_key(wiring.partition, generation, i))
+            for i, part in enumerate(stage.snapshot())
+        ]
+        offsets = await writer.transact(parts)
+        self._pointer = Pointer(offsets[0], len(parts), generation, dict(self.marks))
+        self._fresh, self._snapped = 0, time.monotonic()
+        self.state_bytes = sum(len(part.value) for part in parts)
+
+    def _record(self, stage: Stage) -> StateRecord:
+        marks, inputs, pointer = dict(self.marks), self.wiring.inputs, self._pointer
+        if not stage.large:
+            start = dict(stage.replay_from(marks))
+        else:
+            start = dict(pointer.start) if pointer else dict.fromkeys(inputs, 0)
+        return StateRecord(marks, start, stage.small(), pointer, self.wiring.revisions)

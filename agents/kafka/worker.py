@@ -1,0 +1,117 @@
+"""A worker: the stages of its zones on Kafka, until it is told to stop or something fails.
+
+Contract: a failure of one stage ends them all, and leaves as the error it was; a stop flushes, commits, and leaves
+every group.  A worker holds the keys of its zones only.  Not here: signals, exit codes, waiting for brokers
+(cli/worker.py), metrics (observe/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from murmurate.agents.kafka.app import StageApp
+from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.doors import Doors
+from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.task import Observer, Task
+from murmurate.agents.kafka.topology import CLOCK, SOURCE, Topology
+from murmurate.config.plan import Plan
+from murmurate.topics.codec import encode
+from murmurate.topics.messages import Progress
+from murmurate.topics.names import STAGES, Zone
+
+TIMER_S = 1.0
+
+
+class Worker:
+    """The stages of some zones. `instance` names this worker in every group, the same after each restart."""
+
+    def __init__(
+        self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
+        instance: str, folder: Path, observer: Observer, now_ms: Callable[[], int], fed: bool,
+    ) -> None:  # fmt: skip
+        self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
+        self._now_ms = now_ms
+        self.zones = tuple(zones)
+        self.apps: dict[str, StageApp] = {}
+        self.owners: dict[str, StageOwner] = {}
+        self.doors: Doors | None = None
+        for stage in (stage for stage, zone in STAGES.items() if zone in self.zones and stage != "door"):
+            self._add(stage, instance, folder)
+        if "edge" in self.zones:
+            self.doors = Doors(
+                client, topology, sources, group=f"{plan.name}-door", instance=f"{instance}-door",
+                make=lambda topic, p: Task(topology.door(topic, p), client, observer), now_ms=now_ms, fed=fed,
+            )  # fmt: skip
+            self.owners["door"] = self.doors.owner
+
+    def _add(self, stage: str, instance: str, folder: Path) -> None:
+        def make(partition: int) -> Task:
+            def hold(held: bool) -> None:
+                self.apps[stage].hold(partition, held)
+
+            return Task(self._topology.wiring(stage, partition), self._client, self._observer, hold)
+
+        (folder / stage).mkdir(parents=True, exist_ok=True)
+        owner = self.owners[stage] = StageOwner(make)
+        self.apps[stage] = StageApp(
+            self._client.access, group=f"{self._plan.name}-{stage}", topic=f"{self._plan.name}.{SOURCE[stage]}",
+            partitions=self._topology.partitions(stage), instance=f"{instance}-{stage}",
+            folder=str(folder / stage), owner=owner,
+        )  # fmt: skip
+
+    @property
+    def ready(self) -> bool:
+        """Whether every group has said what is ours, and all of it has recovered."""
+        return all(owner.ready for owner in self.owners.values())
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every Task that is ours."""
+        return [task for owner in self.owners.values() for task in owner.tasks.values()]
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set, or something fails: that error leaves."""
+        if self.doors is not None:
+            await self.doors.start()
+        for app in self.apps.values():
+            await app.start()
+        watched = [asyncio.create_task(owner.failure()) for owner in self.owners.values()]
+        watched += [asyncio.create_task(app.wait()) for app in self.apps.values()]
+        if self.doors is not None:
+            watched.append(asyncio.create_task(self.doors.run()))
+        if "publish" in self.owners:
+            watched.append(asyncio.create_task(self._timer(self.owners["publish"])))
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait((stopped, *watched), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed = [each for each in watched if each.done() and not each.cancelled()]
+            for each in (stopped, *watched):
+                each.cancel()
+            await self._stop()
+            await asyncio.gather(stopped, *watched, return_exceptions=True)
+        for each in failed:
+            each.result()
+        if failed and not stop.is_set():
+            raise RuntimeError("a stage ended by itself")
+
+    async def _timer(self, owner: StageOwner) -> None:
+        while True:
+            now = encode(Progress(topic="clock", partition=0, time=self._now_ms()))
+            for task in owner.live.values():
+                task.inject(CLOCK, now)
+            await asyncio.sleep(TIMER_S)
+
+    async def _stop(self) -> None:
+        for owner in self.owners.values():
+            await owner.stop()
+            owner.forget_failure()
+        if self.doors is not None:
+            await self.doors.stop()
+        for app in self.apps.values():
+            with contextlib.suppress(asyncio.TimeoutError):
+                await app.stop()

@@ -1,0 +1,1 @@
+"""What a worker shows of itself: metrics, health, logs."""
