@@ -149,7 +149,6 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
 
 def _promise(made: Plan) -> Iterator[str]:
     epsilon = f"epsilon {_plain(made.epsilon_micro)}"
-    always = [stream.name for stream in made.streams if stream.carry_ms is None]
     if made.window_ms is not None:
         stretch = f"in any {_stretch(made.window_ms)}"
     else:
@@ -163,12 +162,19 @@ def _promise(made: Plan) -> Iterator[str]:
                     f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for "
                     "counts by itself: one event can be answered about in more than one window."
                 )
-    for name in always:
-        yield (
-            f"{name}: a value stands until the next one, so the promise is over the sequence of values, as in the "
-            "papers: each window hides what a user's values were in it. One event that stands for longer than a "
-            "window is answered about in every one of them."
-        )
+    for stream in made.streams:
+        if stream.carry_ms is None:
+            yield (
+                f"{stream.name}: a value stands until the next one, so the promise is over the sequence of values, as "
+                "in the papers: each window hides what a user's values were in it. One event that stands for longer "
+                "than a window is answered about in every one of them."
+            )
+            if not stream.categories.other:
+                yield (
+                    f"{stream.name}: a user joins with the first value that is declared. An undeclared one before it "
+                    "is refused, so whether somebody takes part yet depends on their values: say other = true, unless "
+                    "no value is ever undeclared, as in a recording of the papers."
+                )
     if made.split == "budget":
         parts = ", ".join(f"{stream.name} {_plain(made.epsilon_of(stream.name))}" for stream in made.streams)
         yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."

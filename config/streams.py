@@ -89,7 +89,7 @@ class Source(Table):
     user: Annotated[str, POINTER] = "/user"
     """Who, a text or a whole number."""
     time: Annotated[str, POINTER] | None = None
-    """When: RFC 3339 or epoch milliseconds. Left out: the record's own timestamp."""
+    """When: RFC 3339 or epoch milliseconds. Left out: the door's clock, at its first tick after the event."""
     value: Annotated[str, POINTER] = "/value"
     """What."""
 

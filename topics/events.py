@@ -84,7 +84,9 @@ class Categories:
 
 @dataclass(frozen=True)
 class Fields:
-    """Where events keep what matters, as JSON pointers. Without `time` a record's own timestamp counts."""
+    """Where events keep what matters, as JSON pointers. Without `time` the time counts that the
+    reader is given: the door's clock at its first tick after the event.
+    """
 
     user: str = "/user"
     value: str = "/value"
@@ -155,9 +157,9 @@ class EventReader:
         self._clock = Clock()
 
     def read(self, records: Sequence[bytes | None], times: Sequence[int] | NDArray[np.int64] | None = None) -> Columns:
-        """The records' columns; `times` are their own timestamps in milliseconds, needed where events carry none."""
+        """The records' columns; `times` are times in milliseconds from elsewhere, needed where events carry none."""
         if self._time is None and (times is None or len(times) != len(records)):
-            raise MappingError("events: found no timestamp for each record; allowed: one each, since no field holds it")
+            raise MappingError("events: found no time for each record; allowed: one each, since no field holds it")
         if isinstance(times, np.ndarray):
             times = times.tolist()
         loads, fetch, streams, milliseconds = orjson.loads, self._fetch, self._streams, self._clock.milliseconds
@@ -200,7 +202,7 @@ class EventReader:
         )  # fmt: skip
 
     def _fetch_all(self) -> Callable[[Any, int], tuple[Any, Any, Any, Any]]:
-        """(document, own timestamp) to (user, value, time, stream), as short as the pointers allow."""
+        """(document, time from elsewhere) to (user, value, time, stream), as short as the pointers allow."""
         user, value, time, stream = self._user, self._value, self._time, self._stream
         if time is None:
             if stream is None:

@@ -78,6 +78,10 @@ class Privacy(Part):
     """The window in periods of this stream."""
     shuffled: Shuffled | None
     """null where it was not computed."""
+    carry: Literal["always"] | None = None
+    """Values stand until the next one, so the promise is over the sequence of values: one event that stands for longer
+    than a window is answered about in each. Not written where values expire.
+    """
 
 
 Detail = Annotated[str, Field(max_length=64)] | Number

@@ -43,6 +43,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
             window=Periods(periods=stream.w) if plan.window_ms is None else duration(plan.window_ms),
             w=stream.w,
             shuffled=None,
+            carry="always" if stream.carry_ms is None else None,
         ),
         mechanism=_mechanism(decision.mechanism),
         method=dict(stream.method),

@@ -35,6 +35,7 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
         ({"privacy__window": "1d"}, "in any day."),
         ({"privacy__window": {"periods": 20}}, "in any 20 periods of a stream. The window is a number of periods"),
         ({"screen__missing": {"carry": "always"}}, "the promise is over the sequence of values, as in the papers"),
+        ({"screen__missing": {"carry": "always"}}, "a user joins with the first value that is declared"),
         ({"privacy__window": {"periods": 20}, "screen__missing": {"carry": "5m"}}, "a value is carried 5m, and each"),
         ({"privacy__split": "budget", "screen__share": 0.5, "streams__two": TWO},
          "Every user answers for every stream; together they spend at most epsilon 2.0: screen 1.0, two 0.5."),
@@ -47,6 +48,11 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
 def test_each_setting_is_said_in_words(changes: dict[str, Any], said: str) -> None:
     assert said in words(**changes)
     assert all(len(line) <= 80 for line in explain(planned(**changes), 10).lines())
+
+
+def test_who_joins_is_no_matter_of_values_where_all_of_them_count() -> None:
+    assert "joins with" not in words(screen__missing={"carry": "always"}, screen__other=True)
+    assert "joins with" not in words()
 
 
 def test_the_longest_names_fit_80_columns() -> None:

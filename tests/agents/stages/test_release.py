@@ -60,6 +60,15 @@ def test_all_that_came_is_counted_and_missing_contributors_once() -> None:
     }  # fmt: skip
 
 
+def test_a_release_says_where_values_stand_for_ever_and_only_there() -> None:
+    for carry_ms, said in ((None, "always"), (0, None), (1500, None)):
+        plan = deployment(stream("screen", carry_ms=carry_ms))
+        names = len(plan.streams[0].names)
+        what = Decision(FIRST, True, FIRST, np.full(names, 1 / names), np.full(names, 1e-4), GRR)
+        made = release(plan, plan.streams[0], what, 32, [tally(0, 9, 9)])
+        assert orjson.loads(encode(made))["privacy"].get("carry") == said
+
+
 def test_the_same_decision_gives_the_same_bytes() -> None:
     once, again = (encode(release(PLAN, PLAN.streams[0], decision([0.2] * 5), 32, [tally(0, 9, 9)])) for _ in range(2))
     assert once == again

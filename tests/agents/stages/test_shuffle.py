@@ -10,6 +10,7 @@ import pytest
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log, Out, Record
+from murmurate.randomizers import ParameterError
 from murmurate.topics.block import BatchBlock, encode_reports
 from murmurate.topics.message import Message
 from murmurate.topics.messages import Close, Done, GiveUp, Seal
@@ -150,6 +151,21 @@ def test_a_contributor_that_was_closed_out_is_dropped_before_and_after_the_seal(
     assert set(block.reports.ravel().tolist()) == {0}
     assert hand.give(reports(), *sent(1, 7)) == []
     assert hand.give(ROUNDS, GIVE_UP, close(0, 1, 2)) == []
+
+
+def test_a_close_of_somebody_else_keeps_min_batch_too() -> None:
+    for q in (0, 1):
+        hand = shuffle(q)
+        hand.give(ROUNDS, ROUND, close(1))
+        out = hand.give(reports(q), *sent(0, 9), *sent(1, 3, 7), *sent(2, 9))
+        (seal,) = read(out)  # and no block: 7 are fewer than min_batch, though 25 were sent
+        assert (seal.received, seal.counted, seal.rejected.undersized, seal.missing) == (3, 0, 3, (0, 2))
+
+
+def test_a_mechanism_that_nobody_knows_stops_the_process() -> None:
+    asked = question(PLAN, SCREEN, FIRST, mechanism={"name": "oracle", "d": 5, "epsilon_micro": 1})
+    with pytest.raises(ParameterError):
+        shuffle().give(ROUNDS, asked, Close(round=asked.digest.hex(), contributors=()))
 
 
 def test_a_close_that_names_nobody_seals_an_empty_sub_batch() -> None:
