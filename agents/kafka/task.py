@@ -13,21 +13,18 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from murmurate.agents.kafka.client import Client, Place, Reader, Write, Writer
-from murmurate.agents.kafka.errors import FencedError, LostRecordsError
+from murmurate.agents.kafka.client import Client, Write, Writer
+from murmurate.agents.kafka.errors import FencedError
+from murmurate.agents.kafka.pending import MARKS_S, Pending, Waiting
+from murmurate.agents.kafka.recovery import check_revisions, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
-from murmurate.agents.stages.errors import StateError
+from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Out, Record, Stage
 
-OUTPUT_S = 0.2
-"""Outputs that are not decisive wait at most this long for a transaction,"""
-MARKS_S = 1.0
-"""and marks alone this long."""
 SNAPSHOT_BYTES = 64 << 20
 SNAPSHOT_S = 60.0
 """A large state is snapshotted after so much input, or so long after its last change."""
@@ -50,53 +47,6 @@ class Life(Enum):
     """Its partition was taken away and may come back."""
 
 
-@dataclass(frozen=True)
-class Wiring:
-    """What a Task is made of."""
-
-    deployment: str
-    stage: str
-    partition: int
-    build: Callable[[], Stage]
-    inputs: tuple[Log, ...]
-    """The logs that it reads, by the stage's names."""
-    revisions: Mapping[str, tuple[str, int]]
-    pushed: Log | None = None
-    """Delivered by whoever owns the partition; the others it reads itself."""
-    foreign: frozenset[str] = frozenset()
-    """Topics that are not the deployment's own: the sources."""
-    from_end: bool = False
-    """Whether a first start begins with the records that come from then on (sources under the wall clock)."""
-
-    @property
-    def name(self) -> str:
-        """For logs and metrics."""
-        return f"{self.stage} {self.partition}"
-
-    @property
-    def identity(self) -> str:
-        """The transactional id: the same for every instance that ever owns this partition."""
-        return f"{self.deployment}-{self.stage}-{self.partition}"
-
-    @property
-    def state(self) -> Place:
-        """The state partition: only this Task writes there."""
-        return Place(f"{self.deployment}.state.{self.stage}", self.partition)
-
-    def place(self, log: Log) -> Place:
-        """A log as a partition of a topic."""
-        return Place(log.topic if log.topic in self.foreign else f"{self.deployment}.{log.topic}", log.partition)
-
-
-class Waiting(NamedTuple):
-    """A record that has come and is not folded yet."""
-
-    offset: int
-    value: bytes
-    folded: Callable[[], None] | None
-    """To be called when it is safe."""
-
-
 class Observer(Protocol):
     """Who is told what happens, for metrics; nothing depends on it."""
 
@@ -107,22 +57,6 @@ class Observer(Protocol):
     def flushed(self, task: Task, seconds: float, out: tuple[Out, ...]) -> None:
         """A transaction has been committed."""
         ...
-
-
-@dataclass
-class Pending:
-    """What the next transaction holds."""
-
-    out: list[Out] = field(default_factory=list)
-    acks: list[Callable[[], None]] = field(default_factory=list)
-    urgent: bool = False
-    folded: int = 0
-    since: float = 0.0
-
-    @property
-    def due_s(self) -> float:
-        """How long it may wait, from its first record on."""
-        return 0.0 if self.urgent else OUTPUT_S if self.out else MARKS_S
 
 
 class Task:
@@ -195,16 +129,16 @@ class Task:
         await writer.open()
         self._writer = writer
         async with self._client.reader() as reader:
-            last = await self._tail(reader)
+            last = await newest(reader, self.wiring)
             if last is None or self._last is None or last[0] != self._last[0]:
                 self.stage = None  # somebody else has gone on, or there is nothing yet
             self._last = last
             self._pointer = last[1].snapshot if last else None
             if last is not None:
                 self.marks = dict(last[1].marks)
-                self._check_revisions(last[1])
+                check_revisions(self.wiring, last[1])
             else:
-                self.marks = await self._first_marks(reader)
+                self.marks = await first_marks(reader, self.wiring)
         self._waiting = {log: deque() for log in wiring.inputs}
         self._bytes, self._held, self._stopping = 0, False, False
         self._positions, self._came = {}, {}
@@ -216,7 +150,9 @@ class Task:
         """Recover, then fold and flush until told to stop. Every error leaves."""
         began = time.monotonic()
         if self.stage is None:
-            await self._recover()
+            async with self._client.reader() as reader:
+                found = await recover(reader, self.wiring, self._last[1] if self._last else None, self.marks)
+            self.stage, self.replayed, self._fresh = found
         self._observer.recovered(self, time.monotonic() - began)
         self._snapped = time.monotonic()
         self.life = Life.LIVE
@@ -255,93 +191,6 @@ class Task:
         if self._writer is not None:
             await self._writer.close()
             self._writer = None
-
-    # ---- recovery ----
-
-    async def _tail(self, reader: Reader) -> tuple[int, StateRecord] | None:
-        """The newest state record and its offset: looks back in growing steps."""
-        place, wanted = self.wiring.state, state_key(self.wiring.partition)
-        first, end = (await reader.bounds([place]))[place]
-        step = 64
-        while end > first:
-            start, last = max(first, end - step), None
-            async for got in reader.between(place, start, end):
-                if got.key == wanted and got.value is not None:
-                    last = got
-            if last is not None:
-                return last.offset, StateRecord.load(last.value or b"", f"{place.topic} {place.partition}")
-            if start == first:
-                return None
-            step *= 8
-        return None
-
-    async def _first_marks(self, reader: Reader) -> dict[Log, int]:
-        """Where an instance without any state begins: at 0, or at a source's end. Our own logs must be whole."""
-        places = {self.wiring.place(log): log for log in self.wiring.inputs}
-        marks = {}
-        for place, (first, end) in (await reader.bounds(list(places))).items():
-            if place.topic in self.wiring.foreign:
-                marks[places[place]] = end if self.wiring.from_end else first
-            elif first > 0:
-                raise LostRecordsError(
-                    f"{self.wiring.name}: no state, and {place.topic} {place.partition} begins at offset {first}: what "
-                    "was spent before is unknown; allowed: the topics as they were, or a deployment of a new name"
-                )
-            else:
-                marks[places[place]] = 0
-        return marks
-
-    def _check_revisions(self, last: StateRecord) -> None:
-        for stream, (config, revision) in last.revisions.items():
-            found = self.wiring.revisions.get(stream, (config, revision))
-            if found != (config, revision):
-                raise StateError(
-                    f"{self.wiring.name}: stream {stream!r}: the state was written under config {config}, revision "
-                    f"{revision}; found {found[0]}, revision {found[1]} (see `murmurate check --against`)"
-                )
-
-    async def _recover(self) -> None:
-        stage, start = self.wiring.build(), dict(self.marks)
-        self.replayed = 0
-        async with self._client.reader() as reader:
-            if self._last is not None:
-                record = self._last[1]
-                chunks = [] if record.snapshot is None else await self._chunks(reader, record.snapshot)
-                stage.restore(record.small, chunks)
-                start = {log: record.start.get(log, 0) for log in self.wiring.inputs}
-            await self._check_reach(reader, start)
-            for log, offset in start.items():
-                async for got in reader.between(self.wiring.place(log), offset, self.marks[log]):
-                    stage.fold(Record(log, got.offset, got.value or b""))
-                    stage.drain()  # committed already
-                    self.replayed += 1
-                    self._fresh += len(got.value or b"")
-        self.stage = stage
-
-    async def _check_reach(self, reader: Reader, start: Mapping[Log, int]) -> None:
-        bounds = await reader.bounds([self.wiring.place(log) for log in start])
-        for log, offset in start.items():
-            place = self.wiring.place(log)
-            first, end = bounds[place]
-            if (first > offset and self.marks[log] > offset) or self.marks[log] > end:
-                raise LostRecordsError(
-                    f"{self.wiring.name}: {place.topic} {place.partition} holds offsets {first} to {end - 1}, and the "
-                    f"state needs {offset} to {self.marks[log] - 1}: its retention is too short, or it was made anew"
-                )
-
-    async def _chunks(self, reader: Reader, pointer: Pointer) -> list[bytes]:
-        place, p = self.wiring.state, self.wiring.partition
-        end = (await reader.bounds([place]))[place][1]
-        chunks: list[bytes] = []
-        async for got in reader.between(place, pointer.offset, end):
-            if got.key == chunk_key(p, pointer.generation, len(chunks)) and got.value is not None:
-                chunks.append(got.value)
-                if len(chunks) == pointer.chunks:
-                    return chunks
-        raise StateError(
-            f"{self.wiring.name}: found {len(chunks)} chunks of its snapshot in {place.topic} {place.partition}; "
-            f"allowed: {pointer.chunks}"
-        )
 
     # ---- live ----
 

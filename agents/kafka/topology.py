@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
-from murmurate.agents.kafka.task import Wiring
+from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.perturb import EdgeSecrets, Perturb

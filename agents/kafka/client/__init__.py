@@ -1,0 +1,15 @@
+"""All contact with Kafka through aiokafka: readers of committed records, transactional writers, topics, groups.
+
+Contract: every failure leaves as one of errors.py, with a text that says what was tried.  Nothing here retries beyond
+aiokafka's own time limits.  Source: spec "rounds loop", traps.  Not here: what is read and written (task.py), Faust
+(app.py).
+"""
+
+from murmurate.agents.kafka.client.admin import Admin, Described
+from murmurate.agents.kafka.client.connection import Client
+from murmurate.agents.kafka.client.member import Changed, Member
+from murmurate.agents.kafka.client.reader import Reader
+from murmurate.agents.kafka.client.records import Got, Place, Write
+from murmurate.agents.kafka.client.writer import Sender, Writer
+
+__all__ = ["Admin", "Changed", "Client", "Described", "Got", "Member", "Place", "Reader", "Sender", "Write", "Writer"]

@@ -1,0 +1,108 @@
+"""Topics and groups of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from aiokafka import errors as kafka
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from murmurate.agents.kafka.client.records import Place
+from murmurate.agents.kafka.client.said import said
+from murmurate.agents.kafka.errors import TopicsError
+
+
+class Described(NamedTuple):
+    """A topic as the brokers have it."""
+
+    partitions: int
+    replication: int
+    settings: Mapping[str, str]
+
+
+class Admin:
+    """Topics and groups of a cluster."""
+
+    def __init__(self, common: Mapping[str, Any]) -> None:
+        self._admin: Any = AIOKafkaAdminClient(**common)
+
+    async def __aenter__(self) -> Admin:
+        with said("brokers"):
+            await self._admin.start()
+        return self
+
+    async def __aexit__(self, *what: object) -> None:
+        with contextlib.suppress(kafka.KafkaError):
+            await self._admin.close()
+
+    async def topics(self) -> list[str]:
+        """Every topic that we may see."""
+        with said("topics"):
+            return sorted(await self._admin.list_topics())
+
+    async def describe(self, names: Collection[str]) -> dict[str, Described]:
+        """Those of the named topics that exist."""
+        with said("topics"):
+            found = [topic for topic in await self._admin.describe_topics(list(names)) if topic["error_code"] == 0]
+            resources = [ConfigResource(ConfigResourceType.TOPIC, topic["topic"]) for topic in found]
+            answers = await self._admin.describe_configs(resources) if resources else []
+        settings: dict[str, dict[str, str]] = {}
+        for answer in answers:
+            for resource in answer.resources:
+                code, _, _, name, entries = resource[:5]
+                if code == 0:
+                    settings[name] = {entry[0]: entry[1] for entry in entries}
+        return {
+            topic["topic"]: Described(
+                len(topic["partitions"]), len(topic["partitions"][0]["replicas"]), settings.get(topic["topic"], {})
+            )
+            for topic in found
+        }
+
+    async def create(self, wanted: Mapping[str, Described]) -> list[str]:
+        """Make those that do not exist yet: which were made."""
+        new = [
+            NewTopic(name, want.partitions, want.replication, topic_configs=dict(want.settings))
+            for name, want in wanted.items()
+        ]
+        with said("topics"):
+            answer = await self._admin.create_topics(new)
+        made = []
+        for name, code, *rest in answer.topic_errors:
+            if code == 0:
+                made.append(name)
+            elif code != kafka.TopicAlreadyExistsError.errno:
+                reason = rest[0] if rest and rest[0] else kafka.for_code(code).__name__
+                raise TopicsError(f"topic {name}: cannot be made: {reason}")
+        return made
+
+    async def alter(self, name: str, settings: Mapping[str, str]) -> None:
+        """Set these settings of a topic."""
+        resource = ConfigResource(ConfigResourceType.TOPIC, name, configs=dict(settings))
+        with said(f"topic {name}"):
+            await self._admin.alter_configs([resource])
+
+    async def delete(self, names: Collection[str]) -> None:
+        """Remove topics."""
+        with said("topics"):
+            await self._admin.delete_topics(list(names))
+
+    async def committed(self, group: str) -> dict[Place, int]:
+        """The offsets that a group has committed."""
+        with said(f"group {group}"):
+            found = await self._admin.list_consumer_group_offsets(group)
+        return {Place(at.topic, at.partition): kept.offset for at, kept in found.items()}
+
+    async def members(self, group: str) -> list[tuple[str, str, str]]:
+        """(state of the group, instance or member, client) of each member."""
+        with said(f"group {group}"):
+            answers = await self._admin.describe_consumer_groups([group])
+        return [
+            (str(found[2]), str(member[0]), str(member[2]))
+            for answer in answers
+            for found in answer.groups
+            for member in (found[5] or [(None, "", "")])
+        ]

@@ -1,0 +1,66 @@
+"""Makes every connection to the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from aiokafka import AIOKafkaClient
+
+from murmurate.agents.kafka.client.admin import Admin
+from murmurate.agents.kafka.client.member import Changed, Member
+from murmurate.agents.kafka.client.reader import Reader
+from murmurate.agents.kafka.client.said import said
+from murmurate.agents.kafka.client.writer import Sender, Writer
+from murmurate.config.access import MECHANISM, Access
+
+REQUEST_MS = 20_000
+
+
+class Client:
+    """Makes connections that all know where the brokers are and who we are."""
+
+    def __init__(self, access: Access, name: str = "murmurate") -> None:
+        self.access, self.name = access, name
+
+    def _common(self) -> dict[str, Any]:
+        common: dict[str, Any] = {
+            "bootstrap_servers": list(self.access.brokers), "client_id": self.name,
+            "security_protocol": self.access.protocol, "ssl_context": self.access.tls,
+            "request_timeout_ms": REQUEST_MS,
+        }  # fmt: skip
+        if self.access.username is not None:
+            common |= {
+                "sasl_mechanism": MECHANISM, "sasl_plain_username": self.access.username,
+                "sasl_plain_password": self.access.password,
+            }  # fmt: skip
+        return common
+
+    async def answers(self) -> None:
+        """Return when a broker answers; AwayError or RefusedError otherwise."""
+        client = AIOKafkaClient(**self._common())
+        with said(f"brokers {', '.join(self.access.brokers)}"):
+            try:
+                await client.bootstrap()
+            finally:
+                await client.close()
+
+    def reader(self) -> Reader:
+        """A reader that belongs to no group."""
+        return Reader(self._common())
+
+    def writer(self, identity: str) -> Writer:
+        """A transactional writer: opening a second one of the same identity fences this one."""
+        return Writer(self._common(), identity)
+
+    def sender(self) -> Sender:
+        """A writer without transactions, for records that are nobody's state."""
+        return Sender(self._common())
+
+    def member(self, group: str, topics: Collection[str], instance: str, changed: Changed) -> Member:
+        """A member of a group that only shares out partitions."""
+        return Member(self._common(), group, topics, instance, changed)
+
+    def admin(self) -> Admin:
+        """Topics and groups."""
+        return Admin(self._common())

@@ -1,0 +1,50 @@
+"""Membership of a group that shares out partitions and reads nothing itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka import errors as kafka
+
+from murmurate.agents.kafka.client.records import Place
+from murmurate.agents.kafka.client.said import said
+
+Changed = Callable[[frozenset[Place]], Awaitable[None]]
+"""Called with every partition that is ours now, after each change."""
+
+
+class Member(ConsumerRebalanceListener):
+    """Membership of a group that shares out partitions and reads nothing itself."""
+
+    def __init__(
+        self, common: Mapping[str, Any], group: str, topics: Collection[str], instance: str, changed: Changed
+    ) -> None:
+        self._changed, self._topics = changed, list(topics)
+        self._consumer: Any = AIOKafkaConsumer(
+            **common, group_id=group, group_instance_id=instance, enable_auto_commit=False, auto_offset_reset="latest",
+            session_timeout_ms=6_000, heartbeat_interval_ms=1_000, rebalance_timeout_ms=10_000,
+            max_poll_interval_ms=2**31 - 1,
+        )  # fmt: skip
+
+    async def open(self) -> None:
+        """Join."""
+        with said("group"):
+            await self._consumer.start()
+        self._consumer.subscribe(self._topics, listener=self)
+
+    async def close(self) -> None:
+        """Leave."""
+        with contextlib.suppress(kafka.KafkaError):
+            await self._consumer.stop()
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Everything goes back before it is shared out anew."""
+        await self._changed(frozenset())
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Ours from now on."""
+        self._consumer.pause(*assigned)  # a reader of its own reads them
+        await self._changed(frozenset(Place(at.topic, at.partition) for at in assigned))

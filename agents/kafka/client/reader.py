@@ -1,0 +1,80 @@
+"""Reading committed records of partitions that one is told, in no group."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import errors as kafka
+
+from murmurate.agents.kafka.client.records import Got, Place
+from murmurate.agents.kafka.client.said import said
+
+FETCH_BYTES = 4 << 20
+POLL_MS = 100
+
+
+class Reader:
+    """Reads committed records of partitions that it is told, from offsets that it is told."""
+
+    def __init__(self, common: Mapping[str, Any]) -> None:
+        self._consumer = AIOKafkaConsumer(
+            **common, isolation_level="read_committed", auto_offset_reset="none", enable_auto_commit=False,
+            fetch_max_wait_ms=POLL_MS, max_partition_fetch_bytes=FETCH_BYTES, fetch_max_bytes=4 * FETCH_BYTES,
+        )  # fmt: skip
+
+    async def __aenter__(self) -> Reader:
+        with said("reader"):
+            await self._consumer.start()
+        return self
+
+    async def __aexit__(self, *what: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        with contextlib.suppress(kafka.KafkaError):
+            await self._consumer.stop()
+
+    def at(self, offsets: Mapping[Place, int]) -> None:
+        """Read these partitions from these offsets, and no others."""
+        places = [TopicPartition(*place) for place in offsets]
+        self._consumer.assign(places)
+        for place, offset in offsets.items():
+            self._consumer.seek(TopicPartition(*place), offset)
+
+    async def poll(self, timeout_ms: int = POLL_MS, most: int | None = None) -> list[Got]:
+        """The next records, in order within each partition; none after the timeout."""
+        with said("reading"):
+            found = await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
+        return [
+            Got(Place(place.topic, place.partition), record.offset, record.key, record.value, record.timestamp)
+            for place, records in found.items()
+            for record in records
+        ]
+
+    async def position(self, place: Place) -> int:
+        """The offset of the next record: records that were aborted or compacted away lie behind it too."""
+        with said(f"position of {place.topic} {place.partition}"):
+            return int(await self._consumer.position(TopicPartition(*place)))
+
+    async def bounds(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+        """The first offset of each partition and the one after its last committed record."""
+        wanted = [TopicPartition(*place) for place in places]
+        with said(f"offsets of {', '.join(sorted({place.topic for place in places}))}"):
+            first = await self._consumer.beginning_offsets(wanted)
+            end = await self._consumer.end_offsets(wanted)
+        return {Place(at.topic, at.partition): (first[at], end[at]) for at in wanted}
+
+    async def between(self, place: Place, start: int, stop: int) -> AsyncIterator[Got]:
+        """The records from `start` to before `stop`."""
+        if start >= stop:
+            return
+        self.at({place: start})
+        while await self.position(place) < stop:
+            for got in await self.poll():
+                if got.offset >= stop:
+                    return
+                yield got

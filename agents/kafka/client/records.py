@@ -1,0 +1,30 @@
+"""Records as they are read and written, and where."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A partition of a topic, by the topic's full name."""
+
+    topic: str
+    partition: int
+
+
+class Got(NamedTuple):
+    """A record as it was read."""
+
+    place: Place
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    time_ms: int
+
+
+class Write(NamedTuple):
+    """A record to be written."""
+
+    place: Place
+    value: bytes
+    key: bytes | None = None

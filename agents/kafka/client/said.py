@@ -1,0 +1,71 @@
+"""What aiokafka raises, as one of our errors: by what the caller does about it, with what was tried."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+from aiokafka import errors as kafka
+
+from murmurate.agents.kafka.errors import (
+    AwayError,
+    BrokerError,
+    FencedError,
+    LostRecordsError,
+    RefusedError,
+    TopicsError,
+)
+
+_AWAY = (
+    kafka.KafkaConnectionError, kafka.KafkaTimeoutError, kafka.RequestTimedOutError, kafka.NodeNotReadyError,
+    kafka.NotLeaderForPartitionError, kafka.LeaderNotAvailableError, kafka.GroupCoordinatorNotAvailableError,
+    kafka.NotCoordinatorForGroupError, kafka.BrokerNotAvailableError, kafka.NotEnoughReplicasError,
+    kafka.NotEnoughReplicasAfterAppendError, kafka.KafkaStorageError, kafka.NoBrokersAvailable,
+    kafka.ConsumerStoppedError, kafka.ProducerClosed, asyncio.TimeoutError, ConnectionError,
+)  # fmt: skip
+_REFUSED = (
+    kafka.AuthenticationFailedError, kafka.TopicAuthorizationFailedError, kafka.GroupAuthorizationFailedError,
+    kafka.ClusterAuthorizationFailedError, kafka.TransactionalIdAuthorizationFailed, kafka.IllegalSaslStateError,
+    kafka.UnsupportedSaslMechanismError, kafka.SaslAuthenticationFailed,
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def said(what: str) -> Iterator[None]:
+    """Any failure of aiokafka as one of ours, with what was tried."""
+    try:
+        yield
+    except BrokerError:
+        raise
+    except (kafka.ProducerFenced, kafka.InvalidProducerEpoch) as error:
+        raise FencedError(f"{what}: another instance has taken over") from error
+    except kafka.OffsetOutOfRangeError as error:
+        raise LostRecordsError(f"{what}: the records are no longer there") from error
+    except kafka.UnknownTopicOrPartitionError as error:
+        raise TopicsError(f"{what}: no such topic or partition (see `murmurate topics create`)") from error
+    except _REFUSED as error:
+        raise RefusedError(f"{what}: refused: {_reason(error)}") from error
+    except _AWAY as error:
+        if _is_refusal(error):
+            raise RefusedError(f"{what}: refused: {_reason(error)}") from error
+        raise AwayError(f"{what}: {_reason(error)}") from error
+    except kafka.KafkaError as error:
+        raise BrokerError(f"{what}: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """An error's name and first line: aiokafka's texts show addresses and codes, never what records hold."""
+    text = str(error).partition("\n")[0]
+    name = type(error).__name__
+    return f"{name}: {text}".removesuffix(": ") if name not in text else text
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether a failed connection hides a refused login."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, _REFUSED):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

@@ -1,0 +1,39 @@
+"""Records on their way through a Task: come and not folded, folded and not committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from murmurate.agents.stages.stage import Out
+
+OUTPUT_S = 0.2
+"""Outputs that are not decisive wait at most this long for a transaction,"""
+MARKS_S = 1.0
+"""and marks alone this long."""
+
+
+class Waiting(NamedTuple):
+    """A record that has come and is not folded yet."""
+
+    offset: int
+    value: bytes
+    folded: Callable[[], None] | None
+    """To be called when it is safe."""
+
+
+@dataclass
+class Pending:
+    """What the next transaction holds."""
+
+    out: list[Out] = field(default_factory=list)
+    acks: list[Callable[[], None]] = field(default_factory=list)
+    urgent: bool = False
+    folded: int = 0
+    since: float = 0.0
+
+    @property
+    def due_s(self) -> float:
+        """How long it may wait, from its first record on."""
+        return 0.0 if self.urgent else OUTPUT_S if self.out else MARKS_S

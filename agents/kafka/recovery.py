@@ -1,0 +1,116 @@
+"""How a Task becomes what its predecessor was: tail of the state, snapshot, logs folded again without outputs.
+
+Contract: what is needed and no longer there is an error, never a smaller state.  Source: DESIGN rule 13; spec "rounds
+loop", section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from murmurate.agents.kafka.client import Reader
+from murmurate.agents.kafka.errors import LostRecordsError
+from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
+from murmurate.agents.kafka.wiring import Wiring
+from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.stage import Log, Record, Stage
+
+
+class Recovered(NamedTuple):
+    """A stage at its marks."""
+
+    stage: Stage
+    records: int
+    """Folded again,"""
+    size: int
+    """and their bytes."""
+
+
+async def newest(reader: Reader, wiring: Wiring) -> tuple[int, StateRecord] | None:
+    """The newest state record and its offset: looks back in growing steps."""
+    place, wanted = wiring.state, state_key(wiring.partition)
+    first, end = (await reader.bounds([place]))[place]
+    step = 64
+    while end > first:
+        start, last = max(first, end - step), None
+        async for got in reader.between(place, start, end):
+            if got.key == wanted and got.value is not None:
+                last = got
+        if last is not None:
+            return last.offset, StateRecord.load(last.value or b"", f"{place.topic} {place.partition}")
+        if start == first:
+            return None
+        step *= 8
+    return None
+
+
+def check_revisions(wiring: Wiring, last: StateRecord) -> None:
+    """StateError if the state was written under another configuration."""
+    for stream, (config, revision) in last.revisions.items():
+        found = wiring.revisions.get(stream, (config, revision))
+        if found != (config, revision):
+            raise StateError(
+                f"{wiring.name}: stream {stream!r}: the state was written under config {config}, revision "
+                f"{revision}; found {found[0]}, revision {found[1]} (see `murmurate check --against`)"
+            )
+
+
+async def first_marks(reader: Reader, wiring: Wiring) -> dict[Log, int]:
+    """Where an instance without any state begins: at 0, or at a source's end. Our own logs must be whole."""
+    places = {wiring.place(log): log for log in wiring.inputs}
+    marks = {}
+    for place, (first, end) in (await reader.bounds(list(places))).items():
+        if place.topic in wiring.foreign:
+            marks[places[place]] = end if wiring.from_end else first
+        elif first > 0:
+            raise LostRecordsError(
+                f"{wiring.name}: no state, and {place.topic} {place.partition} begins at offset {first}: what was "
+                "spent before is unknown; allowed: the topics as they were, or a deployment of a new name"
+            )
+        else:
+            marks[places[place]] = 0
+    return marks
+
+
+async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, marks: Mapping[Log, int]) -> Recovered:
+    """A new instance: 1. its snapshot, 2. the logs from there to the marks, outputs thrown away."""
+    stage, start, records, size = wiring.build(), dict(marks), 0, 0
+    if last is not None:
+        chunks = [] if last.snapshot is None else await _chunks(reader, wiring, last.snapshot)
+        stage.restore(last.small, chunks)
+        start = {log: last.start.get(log, 0) for log in wiring.inputs}
+    await _check_reach(reader, wiring, start, marks)
+    for log, offset in start.items():
+        async for got in reader.between(wiring.place(log), offset, marks[log]):
+            stage.fold(Record(log, got.offset, got.value or b""))
+            stage.drain()  # committed already
+            records, size = records + 1, size + len(got.value or b"")
+    return Recovered(stage, records, size)
+
+
+async def _check_reach(reader: Reader, wiring: Wiring, start: Mapping[Log, int], marks: Mapping[Log, int]) -> None:
+    bounds = await reader.bounds([wiring.place(log) for log in start])
+    for log, offset in start.items():
+        place = wiring.place(log)
+        first, end = bounds[place]
+        if (first > offset and marks[log] > offset) or marks[log] > end:
+            raise LostRecordsError(
+                f"{wiring.name}: {place.topic} {place.partition} holds offsets {first} to {end - 1}, and the state "
+                f"needs {offset} to {marks[log] - 1}: its retention is too short, or it was made anew"
+            )
+
+
+async def _chunks(reader: Reader, wiring: Wiring, pointer: Pointer) -> list[bytes]:
+    place = wiring.state
+    end = (await reader.bounds([place]))[place][1]
+    chunks: list[bytes] = []
+    async for got in reader.between(place, pointer.offset, end):
+        if got.key == chunk_key(wiring.partition, pointer.generation, len(chunks)) and got.value is not None:
+            chunks.append(got.value)
+            if len(chunks) == pointer.chunks:
+                return chunks
+    raise StateError(
+        f"{wiring.name}: found {len(chunks)} chunks of its snapshot in {place.topic} {place.partition}; "
+        f"allowed: {pointer.chunks}"
+    )
