@@ -52,4 +52,12 @@ def main() -> None:
         command(prog_name="murmurate")
     except MurmurateError as error:
         click.echo(f"murmurate: {error}", err=True)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
+        sys.exit(_exit_code(error))
+
+
+def _exit_code(error: MurmurateError) -> int:
+    """By the kind of error; the module that knows brokers is not loaded for verbs that do not."""
+    if isinstance(error, UsageError):
+        return 2
+    errors = sys.modules.get("murmurate.agents.kafka.errors")
+    return 3 if errors is not None and isinstance(error, errors.BrokerError) else 1
