@@ -48,7 +48,9 @@ class StateRecord:
     """Where a recovering instance must begin to read."""
     small: bytes
     snapshot: tuple[bytes, ...]
-    """The newest snapshot, which on Kafka is a pointer."""
+    """The newest snapshot, which on Kafka is a pointer,"""
+    chunks: int
+    """and of how many chunks it is: a snapshot that is lost is no snapshot that was never taken."""
     revisions: Mapping[str, tuple[str, int]]
     """Config digest and revision of each stream: another config stops here."""
 
@@ -117,7 +119,7 @@ class Task:
             start = dict(self.stage.replay_from(self.marks))
         elif self._fresh >= SNAPSHOT_BYTES:
             snapshot, start = self.snapshot()
-        record = StateRecord(dict(self.marks), start, self.stage.small(), snapshot, self._revisions)
+        record = StateRecord(dict(self.marks), start, self.stage.small(), snapshot, len(snapshot), self._revisions)
         self._faults.at("in the transaction", self.name)
         self._logs.append(out.records)
         self.state.append(record)
@@ -145,15 +147,28 @@ class Task:
                     f"{self.name}: stream {stream!r}: the state was written under config {revision[0]}, revision "
                     f"{revision[1]}; found {self._revisions[stream]} (see `murmurate check --against`)"
                 )
+        if len(last.snapshot) != last.chunks:
+            found = f"found {len(last.snapshot)} chunks of the snapshot"
+            raise StateError(f"{self.name}: the state is torn: {found}; allowed: {last.chunks}")
         self.stage.restore(last.small, last.snapshot)
-        for log in self.inputs:
-            for offset in range(last.start.get(log, 0), last.marks.get(log, 0)):
-                self._faults.at("in a recovery", self.name)
-                record = self._logs.read(log, offset)
-                self.stage.fold(record)
-                self._fresh += len(record.value)  # else a task that dies often would never take a snapshot
+        self.marks = {log: last.start.get(log, 0) for log in self.inputs}
+        while waiting := [log for log in self.inputs if self.marks[log] < last.marks.get(log, 0)]:
+            # Every log may be folded up to its mark in some order; in this one the stage holds no more than it would.
+            for log in [log for log in waiting if self.stage.ready(log)] or waiting[:1]:
+                self._again(log, last.marks[log])
         self.stage.drain()  # committed already
         self.marks = dict(last.marks)
+
+    def _again(self, log: Log, end: int) -> None:
+        """Fold what was folded before, up to here or until the stage would rather have another log."""
+        while self.marks[log] < end:
+            self._faults.at("in a recovery", self.name)
+            record = self._logs.read(log, self.marks[log])
+            self.stage.fold(record)
+            self._fresh += len(record.value)  # else a task that dies often would never take a snapshot
+            self.marks[log] += 1
+            if not self.stage.ready(log):
+                return
 
     @property
     def start(self) -> Mapping[Log, int]:

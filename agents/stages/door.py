@@ -42,7 +42,7 @@ class Door:
         self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet
         self._ticks: list[tuple[int, Tick]] = []
         self._next = 0  # the offset of the next event
-        self._clock: int | None = None  # the newest tick that was passed on
+        self._clock: int | None = None  # the newest time that was passed on
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
@@ -64,19 +64,25 @@ class Door:
         """Always."""
         return True
 
+    @property
+    def waits_for(self) -> Tick | None:
+        """The tick that has not passed yet, if there is one."""
+        return self._ticks[0][1] if self._ticks else None
+
     def drain(self) -> Outbox:
         """Raw blocks and progress."""
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
 
     def _pass(self, tick: Tick) -> None:
-        """1. The events that the tick covers. 2. Its time, behind them, to everybody."""
+        """1. The events that the tick covers. 2. Its time, behind them, to everybody. A time that goes back is none."""
+        now = tick.time if self._clock is None else max(tick.time, self._clock)
         covered = next((i for i, (offset, _) in enumerate(self._events) if offset >= tick.end), len(self._events))
         for start in range(0, covered, BATCH):
-            self._read(self._events[start : min(start + BATCH, covered)], tick.time)
+            self._read(self._events[start : min(start + BATCH, covered)], now)
         del self._events[:covered]
-        self._clock = tick.time
-        progress = encode(Progress(topic=self._topic, partition=self._partition, time=tick.time))
+        self._clock = now
+        progress = encode(Progress(topic=self._topic, partition=self._partition, time=now))
         self._out += [Out(Log("raw", p), progress) for p in range(self._plan.partitions)]
         self._urgent = True
 

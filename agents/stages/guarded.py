@@ -6,15 +6,17 @@ Contract: `load` of `facts` and `arrays` gives the same state, to the byte.  Not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.values import Values
-from murmurate.config.plan import StreamPlan
-from murmurate.randomizers import Ask, DeviceArray, Grant, Refusal, Secrets, Terms, mechanism
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms, mechanism
 from murmurate.randomizers.state import Arrays
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.messages import Round
@@ -37,7 +39,7 @@ class Guarded:
     devices: DeviceArray
     closing: Closing
     values: Values
-    pending: dict[str, tuple[Round, Grant | Refusal]]
+    pending: dict[str, tuple[Round, Grant]]
     """Rounds that wait for their period to close, in the order of the log, by digest."""
     first_t: int | None = None
     """The first period that rounds may ask about."""
@@ -57,9 +59,42 @@ class Guarded:
         """Whether raw has to wait for this stream."""
         return self.closing.due or self.full
 
+    @property
+    def horizon(self) -> int:
+        """The newest period that a round may ask about: it follows from `rounds` alone, as charges do, and keeps one
+        round about a far future from closing every slot for good.
+        """
+        return max(self.first_t or 0, self.settled_t + 1) + MAX_UNSETTLED + self.plan.w
+
+    def over(self, t: int) -> bool:
+        """Whether nobody may ask about this period any more: it is settled, or lies before the start."""
+        return t <= self.settled_t or (self.first_t is not None and t < self.first_t)
+
+    def closed(self, t: int) -> bool:
+        """Whether this period can be answered for."""
+        return self.closing.open_t is not None and t < self.closing.open_t
+
+    def charge(self, asked: Round, plan: Plan) -> Grant | Refusal:
+        """Decide and book. What does not fit the deployment is refused to everybody, and costs nobody anything."""
+        where = f"stream {self.plan.name!r}"
+        if asked.t > self.horizon:
+            return Refusal("future", f"{where}: asked about period {asked.t}; allowed: at most {self.horizon}")
+        if asked.contributors != plan.partitions or asked.targets > plan.targets:
+            found = f"{asked.contributors} contributors and {asked.targets} targets"
+            allowed = f"{plan.partitions} and at most {plan.targets}"
+            return Refusal("partitions", f"{where}: found {found}; allowed: {allowed}")
+        if (asked.config, asked.revision) != (self.plan.config, self.plan.revision):
+            found = f"config {asked.config}, revision {asked.revision}"
+            allowed = f"{self.plan.config}, {self.plan.revision}"
+            return Refusal("config", f"{where}: found {found}; allowed: {allowed}")
+        try:
+            ask = as_ask(asked)
+        except ParameterError as error:
+            return Refusal("mechanism", str(error))
+        return self.devices.charge(ask)
+
     def facts(self) -> dict[str, Any]:
         """What is not an array, for a snapshot."""
-        refused = {d: [grant.reason, grant.why] for d, (_, grant) in self.pending.items() if isinstance(grant, Refusal)}
         return {
             "first_t": self.first_t,
             "settled_t": self.settled_t,
@@ -68,22 +103,20 @@ class Guarded:
             "reached_t": self.closing.reached_t,
             "times": {str(partition): time for partition, time in sorted(self.closing.times.items())},
             "pending": [encode(asked).decode() for asked, _ in self.pending.values()],
-            "refused": refused,
         }
 
-    def arrays(self) -> Arrays:
-        """What is: values, devices, and who answers the questions that wait."""
-        arrays: Arrays = {f"values/{name}": array for name, array in self.values.arrays().items()}
-        arrays["devices"] = np.frombuffer(self.devices.snapshot(), np.uint8)
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What is, one by one: values, devices, and who answers the questions that wait."""
+        for name, array in self.values.arrays().items():
+            yield f"values/{name}", array
+        yield "devices", np.frombuffer(self.devices.snapshot(), np.uint8)
         for digest, (_, grant) in self.pending.items():
-            if isinstance(grant, Grant):
-                arrays[f"grant/{digest}"] = grant.answering
-        return arrays
+            yield f"grant/{digest}", grant.answering
 
     def load(self, facts: dict[str, Any], arrays: Arrays, terms: Terms, secrets: Secrets, partition: int) -> None:
         """Take over a state."""
         name = self.plan.name
-        self.devices = DeviceArray.restore(arrays["devices"].tobytes(), terms, name, secrets, partition=partition)
+        self.devices = DeviceArray.restore(arrays.pop("devices").tobytes(), terms, name, secrets, partition=partition)
         self.values.load({key[7:]: array for key, array in arrays.items() if key.startswith("values/")})
         self.first_t, self.settled_t = facts["first_t"], facts["settled_t"]
         self.asked = facts["asked"]
@@ -93,6 +126,4 @@ class Guarded:
             asked = decode(text.encode())
             assert isinstance(asked, Round)  # noqa: S101 - what `facts` wrote
             digest = asked.digest.hex()
-            refused = facts["refused"].get(digest)
-            grant = Refusal(*refused) if refused else Grant(as_ask(asked), arrays[f"grant/{digest}"], {})
-            self.pending[digest] = asked, grant
+            self.pending[digest] = asked, Grant(as_ask(asked), arrays[f"grant/{digest}"], {})

@@ -9,7 +9,8 @@ what there was in all. Source: DESIGN rules 4 to 8 and 14.  Not here: deciding (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import orjson
 
 from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.guarded import Guarded, as_ask
+from murmurate.agents.stages.guarded import Guarded
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
@@ -25,14 +26,16 @@ from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, ParameterError, Pepper, Refusal, Secrets
-from murmurate.randomizers.identity import partitions, streams
-from murmurate.randomizers.state import Arrays, dump, load
+from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Pepper, Refusal, Secrets
+from murmurate.randomizers.identity import NO_STREAM, partitions, streams
+from murmurate.randomizers.state import Arrays, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
-from murmurate.topics.block import REFUSED, RawBlock, encode_reports
+from murmurate.topics.block import RawBlock, encode_reports
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
+
+NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
 class EdgeSecrets(NamedTuple):
@@ -59,15 +62,16 @@ class Perturb:
         self._terms = plan.terms(secrets.fingerprints())
         self._seal = Seal(secrets.state, f"{plan.name}/perturb/{partition}")
         self._roll = Roll()
-        self._home = np.zeros(0, np.int16)  # per user: position of the stream served (split = "users"),
-        self._row = np.zeros(0, np.int32)  # and the row there
+        self._placed = 0  # users of the roll who have their places in the streams
+        self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
+        self._row = np.zeros(1, np.int32)  # and the row there; the last of both is nobody's, where UNKNOWN points
         self._streams = {stream.name: self._guarded(stream) for stream in plan.streams}
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
         self._out: list[Out] = []
         self._urgent = False
         self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late) -> events: raw-side facts, for the edge's own metrics."""
+        """(stream, accepted | late | foreign | second) -> events: raw-side facts, for the edge's own metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
         """(stream, reason) -> users that a round asked in vain."""
 
@@ -82,10 +86,7 @@ class Perturb:
             case Progress():
                 self._progress(found)
             case Start() if found.stream in self._streams:
-                guarded = self._streams[found.stream]
-                guarded.first_t = found.t
-                guarded.values.settle(found.t - 1)
-                self._advance(guarded)
+                self._start(self._streams[found.stream], found.t)
             case Round() if found.stream in self._streams:
                 self._round(found)
             case Settled() if found.stream in self._streams:
@@ -109,16 +110,19 @@ class Perturb:
         if guarded is None:
             return
         users, times, codes = block.users, block.times, block.values
-        past = times < (guarded.closing.open_t or 0) * guarded.plan.every_ms
+        # By what raw has shown, never by `open_t`: how long a close is put off depends on `rounds`.
+        past = times < (guarded.closing.reached_t or 0) * guarded.plan.every_ms
         if past.any():  # the door has refused them; whatever came in its place changes nothing
             self.edge_counts[guarded.plan.name, "late"] += int(past.sum())
             users, times, codes = users[~past], times[~past], codes[~past]
-        rows = self._rows(self._find(users), guarded)
+        found = self._find(users)
+        rows = self._rows(found, guarded)
         mine = rows != UNKNOWN
         if not mine.all():
+            self.edge_counts[guarded.plan.name, "foreign"] += int((found == UNKNOWN).sum())
             rows, times, codes = rows[mine], times[mine], codes[mine]
         guarded.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
-        good = codes != REFUSED
+        good = codes < guarded.plan.d  # REFUSED is not, nor what another config may have meant
         accepted = int(good.sum())
         self.edge_counts[guarded.plan.name, "accepted"] += accepted
         if accepted < len(good):
@@ -129,8 +133,7 @@ class Perturb:
         """Rows of the roll as rows of a stream; UNKNOWN for users who do not serve it."""
         if self._plan.split == "budget":
             return everybody
-        known = everybody != UNKNOWN
-        return np.where(known & (self._home[everybody] == guarded.position), self._row[everybody], UNKNOWN)
+        return np.where(self._home[everybody] == guarded.position, self._row[everybody], UNKNOWN)
 
     def _find(self, users: np.ndarray) -> np.ndarray:
         """Each user's row in the roll; whoever is new is enrolled, and UNKNOWN if they belong to another partition."""
@@ -144,20 +147,26 @@ class Perturb:
 
     def _enrol(self) -> None:
         """Give the roll's new users their places in the streams they serve."""
-        new = self._roll.since(len(self._home))
+        new, self._placed = self._roll.since(self._placed), len(self._roll)
         if self._plan.split == "budget":
             for guarded in self._in_order:
                 guarded.devices.enrol(new)
-            self._home = np.zeros(len(self._roll), np.int16)
             return
-        home = streams(self._secrets.devices.split, new, [terms.share_micro for terms in self._terms.streams])
-        row = np.zeros(len(new), np.int32)
+        home, row = self._places(new, [len(guarded.devices) for guarded in self._in_order])
         for position, guarded in enumerate(self._in_order):
+            guarded.devices.enrol(new[home == position])
+        self._home = np.concatenate((self._home[:-1], home, self._home[-1:]))
+        self._row = np.concatenate((self._row[:-1], row, self._row[-1:]))
+
+    def _places(self, users: np.ndarray, taken: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The stream that each of them serves by the split key, and their row there. taken: rows of each stream."""
+        shares = [terms.share_micro for terms in self._terms.streams]
+        home = streams(self._secrets.devices.split, users, shares).astype(np.int16)
+        row = np.zeros(len(users), np.int32)
+        for position, first in enumerate(taken):
             mine = home == position
-            row[mine] = len(guarded.devices) + np.arange(int(mine.sum()))
-            guarded.devices.enrol(new[mine])
-        self._home = np.concatenate((self._home, home.astype(np.int16)))
-        self._row = np.concatenate((self._row, row))
+            row[mine] = first + np.arange(int(mine.sum()))
+        return home, row
 
     def _progress(self, progress: Progress) -> None:
         for guarded in self._streams.values():
@@ -166,60 +175,75 @@ class Perturb:
                 self._advance(guarded)
 
     def _advance(self, guarded: Guarded) -> None:
-        """Close what is due, while not too many periods wait for their decision."""
+        """1. Answer what lies before the first period of all. 2. Close what is due, while not too many periods wait for
+        their decision.
+        """
+        self._answer_closed(guarded)
         while guarded.closing.due and not guarded.full:
-            self._close(guarded, guarded.closing.close())
+            t = guarded.closing.close()
+            guarded.values.close(t, len(guarded.devices))
+            self.edge_counts[guarded.plan.name, "second"] = guarded.values.second
+            self._answer_closed(guarded)
+            if guarded.over(t):
+                guarded.values.settle(t)
 
-    def _close(self, guarded: Guarded, t: int) -> None:
-        guarded.values.close(t, len(guarded.devices))
-        for digest in [digest for digest, (asked, _) in guarded.pending.items() if asked.t <= t]:
+    def _answer_closed(self, guarded: Guarded) -> None:
+        closed = [digest for digest, (asked, _) in guarded.pending.items() if guarded.closed(asked.t)]
+        for digest in closed:
             self._answer(guarded, *guarded.pending.pop(digest))
-        if t <= guarded.settled_t or (guarded.first_t is not None and t < guarded.first_t):
-            guarded.values.settle(t)
+
+    # ---- rounds ----
+
+    def _start(self, guarded: Guarded, t: int) -> None:
+        """Begin with period t; the first record of a stream holds."""
+        if guarded.first_t is None:
+            guarded.first_t = t
+            guarded.values.settle(t - 1)
+            self._advance(guarded)
 
     def _settle(self, guarded: Guarded, t: int) -> None:
+        """Forget what was kept for period t and those before it."""
         guarded.settled_t = max(t, guarded.settled_t)
         guarded.asked = {digest: at for digest, at in guarded.asked.items() if at > t}
         guarded.values.settle(t)
         self._advance(guarded)
 
-    # ---- rounds ----
-
     def _round(self, asked: Round) -> None:
-        """1. Decide and charge. 2. Answer, if the period has closed; else wait for it."""
+        """1. Decide and charge. 2. Answer, if the period has closed or nobody may answer; else wait for it."""
         guarded, digest = self._streams[asked.stream], asked.digest.hex()
-        if asked.t <= guarded.settled_t or digest in guarded.asked:
-            return  # it stands twice in the log, or too late: it has been answered, once
+        if guarded.first_t is None or guarded.over(asked.t) or digest in guarded.asked:
+            return  # before the start, too late, or twice in the log: it was answered once, or never will be
         guarded.asked[digest] = asked.t
-        try:
-            ask = as_ask(asked)
-        except ParameterError as error:
-            grant: Grant | Refusal = Refusal("mechanism", str(error))
-        else:
-            grant = guarded.devices.charge(ask)
+        grant = guarded.charge(asked, self._plan)
         if isinstance(grant, Refusal):
             self.refusals[asked.stream, grant.reason] += len(guarded.devices)
-        else:
-            self.refusals.update({(asked.stream, reason): n for reason, n in grant.refused.items()})
-        if guarded.closing.open_t is not None and asked.t < guarded.closing.open_t:
+            self._send(asked, {})
+            return
+        self.refusals.update({(asked.stream, reason): n for reason, n in grant.refused.items()})
+        if guarded.closed(asked.t):
             self._answer(guarded, asked, grant)
         else:
             guarded.pending[digest] = asked, grant
 
-    def _answer(self, guarded: Guarded, asked: Round, grant: Grant | Refusal) -> None:
-        """1. Perturb. 2. Permute. 3. Scatter. 4. Blocks per target, then `done` with both counts."""
+    def _answer(self, guarded: Guarded, asked: Round, grant: Grant) -> None:
+        """1. Perturb. 2. Permute. 3. Scatter."""
         frozen = guarded.values.frozen.get(asked.t)
-        sent: list[np.ndarray] = [np.zeros((0, 1), np.uint8)] * asked.targets
-        if frozen is not None and isinstance(grant, Grant):
-            answers = guarded.devices.answer(grant, frozen.values, frozen.members)
-            users = guarded.devices.users[answers.rows]
-            key = self._secrets.devices.randomness
-            order = permutation(key, users, round=asked.digest)
-            targets = key.words("scatter", users, round=asked.digest)[:, 0] % np.uint64(asked.targets)
-            sent = [answers.reports[order[mine]] for mine in by_target(targets[order], asked.targets)]
-        total = sum(len(reports) for reports in sent)
-        for q, reports in enumerate(sent):
-            log = Log("reports", q)
+        if frozen is None:  # closed before anybody could be asked about it
+            self._send(asked, {})
+            return
+        answers = guarded.devices.answer(grant, frozen.values, frozen.members)
+        users = guarded.devices.users[answers.rows]
+        key = self._secrets.devices.randomness
+        order = permutation(key, users, round=asked.digest)
+        targets = key.words("scatter", users, round=asked.digest)[:, 0] % np.uint64(asked.targets)
+        mine = by_target(targets[order], asked.targets)
+        self._send(asked, {q: answers.reports[order[to]] for q, to in enumerate(mine)})
+
+    def _send(self, asked: Round, sent: Mapping[int, np.ndarray]) -> None:
+        """Blocks per target, then `done` with both counts to each target that there is."""
+        total = sum(len(reports) for reports in sent.values())
+        for q in range(min(asked.targets, self._plan.targets)):
+            log, reports = Log("reports", q), sent.get(q, NOBODY)
             if len(reports):
                 self._out += [Out(log, block) for block in encode_reports(asked.digest, self._partition, reports)]
             done = Done(round=asked.digest.hex(), contributor=self._partition, sent=len(reports), total=total)
@@ -240,46 +264,50 @@ class Perturb:
         return marks
 
     def snapshot(self) -> Iterable[bytes]:
-        """Users, values, ledgers and open questions, sealed."""
+        """Users, values, ledgers and open questions, sealed: to be read before the next record is folded."""
         facts = {name: guarded.facts() for name, guarded in self._streams.items()}
-        arrays: Arrays = {"roll": self._roll.users}
+        return self._seal.chunks(pieces("perturb", facts, self._arrays()))
+
+    def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The large state. Of the roll only those who serve no stream: the others stand in their devices."""
+        if self._plan.split == "users":
+            yield "roll", self._roll.users[self._home[:-1] == NO_STREAM]
         for name, guarded in self._streams.items():
-            arrays |= {f"{name}/{key}": array for key, array in guarded.arrays().items()}
-        return self._seal.chunks(dump("perturb", facts, arrays))
+            for key, array in guarded.arrays():
+                yield f"{name}/{key}", array
 
     def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
         """The state of a snapshot; none is the state before the first record."""
         differences = changed(orjson.loads(small), self._facts())
         if differences:
             raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
-        data = self._seal.open(snapshot)
-        if not data:
+        chunks = iter(snapshot)
+        first = next(chunks, None)
+        if first is None:
             return
-        facts, arrays = load("perturb", data)
+        facts, arrays = collect("perturb", self._seal.open(chain([first], chunks)))
         if facts.keys() != self._streams.keys():
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "
                 f"the config {', '.join(sorted(self._streams))} (see `murmurate check --against`)"
             )
-        if len(arrays["roll"]):
-            self._roll.add(arrays["roll"])
         for name, guarded in self._streams.items():
-            mine = {key.removeprefix(f"{name}/"): a for key, a in arrays.items() if key.startswith(f"{name}/")}
+            keys = [key for key in arrays if key.startswith(f"{name}/")]
+            mine = {key.removeprefix(f"{name}/"): arrays.pop(key) for key in keys}
             guarded.load(facts[name], mine, self._terms, self._secrets.devices, self._partition)
-        self._place_all(len(self._roll))
+        self._enlist(arrays)
 
-    def _place_all(self, users: int) -> None:
-        """Work out again where each user of the roll is; a pure function of the split key."""
+    def _enlist(self, arrays: Arrays) -> None:
+        """Fill the roll and everybody's place from the devices: the order within a stream is all that counts."""
         if self._plan.split == "budget":
-            self._home = np.zeros(users, np.int16)
-            return
-        home = streams(
-            self._secrets.devices.split, self._roll.users, [terms.share_micro for terms in self._terms.streams]
-        )
-        self._home, self._row = home.astype(np.int16), np.zeros(users, np.int32)
-        for position in range(len(self._terms.streams)):
-            mine = home == position
-            self._row[mine] = np.arange(int(mine.sum()))
+            known = self._in_order[0].devices.users
+        else:
+            known = np.concatenate([*(guarded.devices.users for guarded in self._in_order), arrays["roll"]])
+            home, row = self._places(known, [0] * len(self._in_order))
+            self._home, self._row = np.append(home, self._home[-1:]), np.append(row, self._row[-1:])
+        if len(known):
+            self._roll.add(known)
+        self._placed = len(known)
 
     def _guarded(self, stream: StreamPlan) -> Guarded:
         closing = Closing(stream.every_ms, self._plan.lateness_ms, self._sources[stream.topic])

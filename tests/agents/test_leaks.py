@@ -148,7 +148,7 @@ def test_the_order_in_which_users_came_to_perturb_is_not_that_of_their_reports()
     hand = perturb(plan)
     hand.give(RAW, *rows(plan, screen, users, [(FIRST - 1) * SECOND] * n, [7] * n), progress(FIRST * SECOND))
     hand.give(RAW, *rows(plan, screen, users, [FIRST * SECOND] * n, [7] * n))
-    asked = [question(plan, screen, FIRST, mechanism=oue.spec(), config=f"{i:016x}") for i in range(100)]
+    asked = [question(plan, screen, FIRST, mechanism=oue.spec(), patience_ms=i + 1) for i in range(100)]
     hand.give(ROUNDS, start(screen), *asked)
     out = hand.give(RAW, progress((FIRST + 2) * SECOND))
     blocks = [decode(one.value) for one in out if kind_of(one.value) == "block"]

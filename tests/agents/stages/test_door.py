@@ -187,6 +187,19 @@ def test_a_clock_that_goes_back_lets_nothing_into_a_closed_period_behind_the_doo
     assert before != closed == b"".join(guard.stage.snapshot())
 
 
+def test_a_clock_that_goes_back_is_no_progress_and_events_are_judged_by_its_newest_time() -> None:
+    hand = door(deployment(stream("screen", fields=Fields()), partitions=1))
+    out = hand.give(CLOCK, tick(9000, 0), tick(100, 0))
+    out += hand.give(SOURCE, event(8000), event(7999), event(14_000)) + hand.give(CLOCK, tick(200, 3))
+    found = read(out)
+    assert [one.time for one in found if isinstance(one, Progress)] == [9000] * 3
+    assert [one.times.tolist() for one in found if isinstance(one, RawBlock)] == [[8000, 14_000]]
+    assert {k: v for k, v in counts(hand).items() if k != "read"} == {"late": 1, "future": 0}
+    back = door(deployment(stream("screen", fields=Fields()), partitions=1))
+    back.stage.restore(hand.stage.small(), ())
+    assert read(back.give(CLOCK, tick(300, 3)))[0].time == 9000
+
+
 def test_plans_may_name_fields_for_a_reader_of_their_own() -> None:
     plan = deployment(replace(stream("screen"), fields=Fields(user="/who/id", value="/what", time="/at")), partitions=1)
     record = orjson.dumps({"who": {"id": 12}, "what": "help", "at": "1970-01-01T00:00:01Z"})

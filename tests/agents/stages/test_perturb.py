@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -143,29 +144,164 @@ def test_the_same_round_twice_is_answered_once() -> None:
     "change",
     [
         {"mechanism": {"name": "grr", "d": 6, "epsilon_micro": 1_000_000}},
-        {"mechanism": {"name": "grr", "d": 5, "epsilon_micro": 2_000_001}},
         {"mechanism": {"name": "nobody", "d": 5}},
+        {"mechanism": {"name": "grr", "d": 5}},
+        {"mechanism": {"name": "oue", "d": 1 << 53 - 1, "epsilon_micro": -1}},
+        {"mechanism": {"name": "oue", "d": "5", "epsilon_micro": "1"}},
         {"slots": Slots.every(64)},
+        {"slots": Slots.chosen(np.arange(64) < 3)},
+        {"contributors": 2},
+        {"targets": 3},
+        {"targets": 1 << 16},
+        {"config": "fedcba9876543210"},
+        {"revision": 2},
+        {"t": FIRST + 9},
+        {"t": (1 << 53) - 1},
     ],
 )
-def test_a_question_outside_the_promise_gets_no_report_but_an_end(change: dict[str, object]) -> None:
+def test_a_question_outside_the_promise_gets_no_report_but_an_end(change: dict[str, Any]) -> None:
     hand = opened()
     hand.give(RAW, *population())
-    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST, **change))
-    out = hand.give(RAW, progress(AFTER))
-    assert [done.total for done in dones(out)] == [0, 0]
-    # and it has cost nothing: an honest one is answered by everybody
-    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 1))
-    assert dones(hand.give(RAW, progress(AFTER + SECOND)))[0].total == 60
-
-
-def test_a_far_future_question_is_charged_at_once_and_never_answered_before_its_period() -> None:
-    hand = opened()
-    hand.give(RAW, *population())
-    assert hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 10**6)) == []
+    asked = question(PLAN, SCREEN, **({"t": FIRST} | change))
+    out = hand.give(ROUNDS, asked, asked)
+    assert [(one.log.partition, done.total) for one, done in zip(out, dones(out), strict=True)] == [(0, 0), (1, 0)]
+    assert isinstance(hand.stage, Perturb)
+    assert sum(hand.stage.refusals.values()) == 60
     assert hand.give(RAW, progress(AFTER)) == []
-    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 3))
-    assert dones(hand.give(RAW, progress(AFTER + 3 * SECOND)))[0].total == 0  # older than the newest charge
+    assert hand.give(ROUNDS, asked) == []
+    # and it has cost nothing: an honest one is answered by everybody
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 2))
+    assert dones(hand.give(RAW, progress(AFTER + 2 * SECOND)))[0].total == 60
+
+
+def test_a_question_that_costs_too_much_gets_no_report_but_an_end_when_its_period_closes() -> None:
+    hand = opened()
+    hand.give(RAW, *population())
+    dear = {"name": "grr", "d": 5, "epsilon_micro": 2_000_001}
+    assert hand.give(ROUNDS, question(PLAN, SCREEN, FIRST, mechanism=dear)) == []
+    assert [done.total for done in dones(hand.give(RAW, progress(AFTER)))] == [0, 0]
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 2))
+    assert dones(hand.give(RAW, progress(AFTER + 2 * SECOND)))[0].total == 60
+
+
+def test_a_round_of_fewer_targets_than_there_are_is_answered_to_those() -> None:
+    hand = opened()
+    hand.give(RAW, *population())
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST, targets=1))
+    assert [(done.sent, done.total) for done in dones(hand.give(RAW, progress(AFTER)))] == [(60, 60)]
+
+
+def test_any_other_descriptor_of_the_same_question_is_a_charge_of_its_own() -> None:
+    # whatever a server may vary without being refused: nobody answers twice in a window for one price
+    for change in ({"patience_ms": 1}, {"targets": 1}, {"purpose": "dissimilarity"}):
+        hand = opened()
+        hand.give(RAW, *population())
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST), question(PLAN, SCREEN, FIRST, **change))
+        totals = {done.round: done.total for done in dones(hand.give(RAW, progress(AFTER)))}
+        assert list(totals.values()) == [60, 0]
+
+
+def test_a_question_about_a_near_future_is_charged_at_once_and_never_answered_before_its_period() -> None:
+    hand = opened()
+    hand.give(RAW, *population())
+    assert hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 8)) == []
+    assert hand.give(RAW, progress(AFTER)) == []
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 2))
+    assert dones(hand.give(RAW, progress(AFTER + 2 * SECOND)))[0].total == 0  # older than the newest charge
+
+
+def test_how_far_ahead_a_round_may_ask_follows_from_rounds_alone() -> None:
+    said = []
+    for clock in (AFTER, AFTER + 60 * SECOND):
+        hand = opened()
+        hand.give(RAW, *population(), progress(clock))
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 9))
+        hand.give(ROUNDS, settled(SCREEN, FIRST), question(PLAN, SCREEN, FIRST + 9, patience_ms=5))
+        assert isinstance(hand.stage, Perturb)
+        said.append(dict(hand.stage.refusals))
+    assert said == [{("screen", "future"): 60}] * 2
+
+
+def test_a_round_before_the_start_is_as_if_it_had_not_been_asked() -> None:
+    hand = perturb(PLAN)
+    hand.give(RAW, progress(BEFORE), *population())
+    first = hand.give(ROUNDS, question(PLAN, SCREEN, FIRST), start(SCREEN, FIRST + 1), question(PLAN, SCREEN, FIRST))
+    assert first + hand.give(RAW, progress(AFTER)) == []
+    hand.give(ROUNDS, start(SCREEN, FIRST), question(PLAN, SCREEN, FIRST), start(SCREEN, FIRST + 10**6))
+    hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 2))  # and costs nothing; and the first start holds
+    assert dones(hand.give(RAW, progress(AFTER + 2 * SECOND)))[0].total == 60
+
+
+# ---- clocks and blocks that nobody would expect ----
+
+
+def test_a_round_whose_period_the_first_progress_jumps_over_is_answered_at_once() -> None:
+    for early in (True, False):
+        hand = perturb(PLAN)
+        hand.give(RAW, *population())
+        out = hand.give(ROUNDS, start(SCREEN), question(PLAN, SCREEN, FIRST)) if early else []
+        out += hand.give(RAW, progress((FIRST + 5) * SECOND))
+        out += [] if early else hand.give(ROUNDS, start(SCREEN), question(PLAN, SCREEN, FIRST))
+        assert [(done.sent, done.total) for done in dones(out)] == [(0, 0), (0, 0)]
+
+
+@pytest.mark.parametrize("split", ["users", "budget"])
+def test_a_partitions_first_block_may_hold_only_users_of_others(split: str) -> None:
+    plan = deployment(stream("a", share_micro=500_000), stream("b", share_micro=500_000), partitions=2, split=split)
+    users, hand = pseudonyms(200), perturb(plan)
+    hand.give(RAW, progress(BEFORE), *rows(plan, plan.streams[0], users, [BEFORE] * 200, [1] * 200, p=1))
+    hand.give(RAW, *rows(plan, plan.streams[0], users, [BEFORE] * 200, [1] * 200, p=0))
+    for each in plan.streams:
+        cheap = {"name": "grr", "d": 5, "epsilon_micro": 1_000_000}
+        hand.give(ROUNDS, start(each), question(plan, each, FIRST, mechanism=cheap))
+    said = dones(hand.give(RAW, progress(AFTER)))
+    mine, theirs = int((users[:, 0] % 2 == 0).sum()), int((users[:, 0] % 2 == 1).sum())
+    assert 0 < said[0].total <= mine
+    assert isinstance(hand.stage, Perturb)
+    assert hand.stage.edge_counts["a", "foreign"] == theirs
+
+
+def test_an_event_is_late_by_the_newest_time_that_raw_has_shown_however_long_the_close_is_put_off() -> None:
+    said = []
+    for slow in (False, True):
+        hand = opened()
+        hand.give(RAW, *population(40))
+        if not slow:
+            hand.give(ROUNDS, *[settled(SCREEN, t) for t in range(FIRST, FIRST + 6)], question(PLAN, SCREEN, FIRST + 7))
+        hand.give(RAW, progress((FIRST + 7) * SECOND + 500))  # `slow`: only four periods are closed
+        late = (FIRST + 6) * SECOND
+        hand.give(RAW, *rows(PLAN, SCREEN, pseudonyms(5, seed=9), [late] * 5, [2] * 5))
+        assert isinstance(hand.stage, Perturb)
+        assert hand.stage.edge_counts["screen", "late"] == 5
+        if slow:
+            hand.give(ROUNDS, *[settled(SCREEN, t) for t in range(FIRST, FIRST + 6)], question(PLAN, SCREEN, FIRST + 7))
+        out = hand.give(RAW, progress((FIRST + 9) * SECOND))
+        said.append([one.value for one in out])
+    assert said[0] == said[1]
+    assert dones(out)[0].total == 40
+
+
+def test_a_code_that_means_nothing_here_shows_its_user_like_a_refused_value() -> None:
+    said = []
+    for code in (REFUSED, 5, 1 << 20):
+        hand = opened()
+        hand.give(RAW, *population(), *rows(PLAN, SCREEN, pseudonyms(60), [DURING] * 60, [code] * 60))
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST))
+        said.append([one.value for one in hand.give(RAW, progress(AFTER))])
+    assert said[0] == said[1] == said[2]
+
+
+def test_events_that_give_way_to_another_of_the_same_user_and_period_are_counted() -> None:
+    hand = opened()
+    hand.give(RAW, *population(10), *rows(PLAN, SCREEN, pseudonyms(10)[:4], [DURING] * 4, [2] * 4))
+    hand.give(RAW, *rows(PLAN, SCREEN, pseudonyms(10)[:3], [DURING + 7] * 3, [1] * 3))
+    before = list(hand.stage.snapshot())
+    back = perturb(PLAN)
+    back.stage.restore(hand.stage.small(), before)
+    for each in (hand, back):
+        each.give(RAW, progress(AFTER))
+        assert isinstance(each.stage, Perturb)
+        assert each.stage.edge_counts["screen", "second"] == 3
 
 
 def test_raw_waits_while_too_many_periods_are_unsettled_and_rounds_never_do() -> None:
@@ -209,7 +345,7 @@ def scenario(rng: random.Random) -> Scenario:
     )
     screen, users = plan.streams[0], pseudonyms(12, 3)
     now = BEFORE
-    raw = [encode(progress(now))]
+    raw = [encode(progress(now))] if rng.random() < 0.7 else []
     for _ in range(rng.randrange(6, 25)):
         n, first = rng.randrange(0, 8), (now - 500) // SECOND * SECOND
         if n:
@@ -217,6 +353,8 @@ def scenario(rng: random.Random) -> Scenario:
             raw += rows(plan, screen, users[rng.sample(range(12), n)], times, rng.choices([0, 1, 2, REFUSED], k=n))
         now += rng.choice([100, 300, 700, 1000, 4000, 9000])
         raw.append(encode(progress(now)))
+        if rng.random() < 0.1:
+            raw.append(encode(progress(now - 5000)))  # a clock that goes back
     return plan, raw, [encode(one) for one in asked(plan, screen, rng)]
 
 
@@ -246,7 +384,7 @@ def written(
         if crashes and rng.random() < 0.5:
             if task.state and rng.random() < 0.3:
                 snapshot, begin = task.snapshot()
-                task.state.append(StateRecord(dict(task.marks), begin, task.stage.small(), snapshot, {}))
+                task.state.append(StateRecord(dict(task.marks), begin, task.stage.small(), snapshot, len(snapshot), {}))
             task.recover()
     return sorted(logs.all("reports"))
 

@@ -10,19 +10,28 @@ from tests.agents.world import secret
 
 DATA = bytes(i * i % 251 for i in range(2 * CHUNK_BYTES + 17))
 SEAL = Seal(secret("state"), "shop/perturb/0")
-CHUNKS = list(SEAL.chunks(DATA))
+CHUNKS = list(SEAL.chunks([DATA]))
+OTHER = list(SEAL.chunks([b"x" + DATA[1:]]))
 
 
 @pytest.mark.parametrize("size", [1, 100, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, len(DATA)])
 def test_what_was_sealed_opens_again_and_no_chunk_is_too_large(size: int) -> None:
-    chunks = list(SEAL.chunks(DATA[:size]))
-    assert SEAL.open(chunks) == DATA[:size]
+    chunks = list(SEAL.chunks([DATA[:size]]))
+    assert b"".join(SEAL.open(chunks)) == DATA[:size]
     assert all(len(chunk) <= 512 * 1024 for chunk in chunks)
     assert len(chunks) == -(-size // CHUNK_BYTES)
 
 
 def test_the_same_state_gives_the_same_bytes_and_shows_none_of_its_own() -> None:
-    assert list(Seal(secret("state"), "shop/perturb/0").chunks(DATA)) == CHUNKS
+    assert list(Seal(secret("state"), "shop/perturb/0").chunks([DATA])) == CHUNKS
+    pieces: list[bytes | memoryview] = [
+        DATA[:1],
+        b"",
+        memoryview(DATA)[1:1000],
+        DATA[1000:CHUNK_BYTES],
+        DATA[CHUNK_BYTES:],
+    ]
+    assert list(SEAL.chunks(pieces)) == CHUNKS
     assert not any(DATA[at : at + 16] in chunk for chunk in CHUNKS for at in range(0, 4000, 16))
 
 
@@ -37,12 +46,19 @@ def test_the_same_state_gives_the_same_bytes_and_shows_none_of_its_own() -> None
         pytest.param([CHUNKS[0], CHUNKS[1][:-1], CHUNKS[2]], id="truncated"),
         pytest.param([CHUNKS[0], CHUNKS[1][:15], CHUNKS[2]], id="shorter than its tag"),
         pytest.param([CHUNKS[0], b"", CHUNKS[2]], id="emptied"),
+        pytest.param([OTHER[0], *CHUNKS[1:]], id="the first of another state"),
+        pytest.param([*CHUNKS[:2], OTHER[2]], id="the last of another state"),
         pytest.param([CHUNKS[0], CHUNKS[1][:9] + bytes([CHUNKS[1][9] ^ 1]) + CHUNKS[1][10:], CHUNKS[2]], id="a bit"),
     ],
 )
 def test_torn_state_is_refused(broken: list[bytes]) -> None:
     with pytest.raises(StateError, match=r"shop/perturb/0: the state is torn"):
-        SEAL.open(broken)
+        list(SEAL.open(broken))
+
+
+def test_a_state_without_any_chunk_is_no_empty_state() -> None:
+    with pytest.raises(StateError, match=r"shop/perturb/0: found no chunk"):
+        list(SEAL.open([]))
 
 
 @pytest.mark.parametrize(
@@ -50,4 +66,4 @@ def test_torn_state_is_refused(broken: list[bytes]) -> None:
 )
 def test_state_sealed_with_another_key_or_for_another_instance_is_refused(other: Seal) -> None:
     with pytest.raises(StateError, match="torn, or sealed with another key"):
-        other.open(CHUNKS)
+        list(other.open(CHUNKS))

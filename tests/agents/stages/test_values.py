@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.agents.stages.values import Values
+from murmurate.topics.events import Categories
 from tests.agents.world import stream
 
 EVERY = 1000
@@ -146,6 +147,43 @@ def test_the_last_millisecond_of_a_period_is_in_it_and_the_next_is_not() -> None
     assert values.close(1, 1).values.tolist() == [1]
     assert values.close(2, 1).values.tolist() == [2]
     assert values.close(3, 1).values.tolist() == [NONE]
+
+
+@pytest.mark.parametrize("carry", [0, 1500, None])
+def test_what_was_said_before_the_first_close_of_all_stands_as_if_those_periods_had_closed(carry: int | None) -> None:
+    said = []
+    for first in (0, 3):
+        values, rows = Values(stream("screen", carry_ms=carry, every_ms=EVERY), 2500), np.arange(4)
+        times = np.array([100, 1100, 2900, 3100])
+        values.saw(rows, times)
+        values.take(rows, times, np.array([0, 1, 2, 3], np.uint32))
+        frozen = [values.close(t, 4) for t in range(first, 5)][-2:]
+        said.append([(one.values[one.members].tolist(), one.members.tolist()) for one in frozen])
+        assert sorted(name for name in values.arrays() if "frozen" not in name) == ["code", "shown", "time"]
+    assert said[0] == said[1]
+
+
+def test_second_counts_valid_events_that_give_way_in_closed_periods() -> None:
+    values = Values(stream("screen", carry_ms=0), 10**12)
+    rows = np.array([0, 0, 1, 2, 2, 2, 0])
+    times = np.array([1, 2, 1, 5, 4, 4, 1001])
+    values.take(rows, times, np.zeros(7, np.uint32))
+    assert values.second == 0
+    values.close(0, 5)
+    assert values.second == 3
+    values.close(1, 5)
+    assert values.second == 3
+
+
+@pytest.mark.parametrize(("d", "width"), [(4, 2), (1 << 15, 2), ((1 << 15) + 1, 4)])
+def test_codes_are_as_wide_as_the_domain_asks_for_and_the_largest_comes_back(d: int, width: int) -> None:
+    categories = Categories(tuple(f"v{i}" for i in range(d - 1)))
+    for carry in (0, 5000):
+        values, row = Values(stream("screen", categories=categories, carry_ms=carry), 10**12), np.zeros(1, np.int64)
+        values.take(row, np.array([7]), np.array([d - 2], np.uint32))
+        frozen = values.close(0, 2)
+        assert frozen.values.tolist() == [d - 2, d - 1]
+        assert frozen.values.dtype.itemsize == width
 
 
 @pytest.mark.parametrize("carry", [0, 1000])
