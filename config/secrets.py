@@ -64,6 +64,16 @@ def load(
     return found
 
 
+def present(deployment: Deployment, name: SecretName, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether this process could read a secret, whatever it holds."""
+    place: Secret | None = getattr(deployment.secrets, name)
+    if place is None:
+        return False
+    if place.env is not None:
+        return place.env in (os.environ if environ is None else environ)
+    return os.access(place.file or "", os.R_OK)
+
+
 def fingerprints(found: Mapping[str, bytes], deployment: str) -> dict[str, str]:
     """Sixteen hexadecimal digits for each secret: what may be printed, and what frozen facts hold."""
     return {name: Key(secret, deployment=deployment).fingerprint for name, secret in found.items()}

@@ -1,0 +1,90 @@
+"""`murmurate feed SOURCE`: a recording into a source topic on Kafka, with its own clock. The only verb that writes to
+live topics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from murmurate.agents.cli.deployment import Opened, config_option, opened, run
+from murmurate.agents.cli.replay import grouped
+from murmurate.agents.kafka.feed import Fed, Feeder
+from murmurate.agents.replay.source import Source
+from murmurate.agents.replay.sources import open_source
+from murmurate.errors import UsageError
+
+INTERRUPTED = 130
+
+
+class Speed(click.ParamType):
+    """10x, or max."""
+
+    name = "speed"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        """Seconds of the recording per second; None for max."""
+        text = str(value)
+        if text == "max":
+            return None
+        try:
+            speed = float(text.removesuffix("x"))
+        except ValueError:
+            speed = 0.0
+        if not 0 < speed <= 1e9:
+            self.fail(f"found {text!r}; allowed: 1x, 10x and so on, or max", param, ctx)
+        return speed
+
+
+@click.command("feed")
+@click.argument("source")
+@click.option("--stream", help="Which stream the source holds; needed where the deployment has several topics.")
+@click.option(
+    "--speed", type=Speed(), default="max", show_default=True, help="1x is real time; max waits for releases."
+)
+@config_option
+def command(source: str, stream: str | None, speed: float | None, config: Path) -> None:
+    """Write the recording SOURCE to its source topic, as `replay` reads it, for workers whose clock is the feed's."""
+    this = opened(config)
+    if this.deployment.time.clock != "feed":
+        raise UsageError('time.clock: found "wall"; allowed: "feed", to feed a recording')
+    opened_source = open_source(source, this.plan, stream)
+    sys.exit(run(_feed(this, opened_source, speed)))
+
+
+async def _feed(this: Opened, source: Source, speed: float | None) -> int:
+    console = Console(stderr=True)
+    bar = Progress(
+        BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[said]}"), console=console,
+        disable=not console.is_terminal, transient=True,
+    )  # fmt: skip
+    shown = bar.add_task("", total=1.0, said="")
+
+    def tell(fed: Fed) -> None:
+        rate = fed.events / max(fed.seconds, 1e-9)
+        said = "waiting for releases: does a worker run?" if fed.waiting else f"{rate:,.0f} events/s".replace(",", " ")
+        bar.update(shown, completed=source.fraction() or 0.0, said=said)
+
+    feeder = Feeder(this.plan, source, this.client, speed, tell)
+    feeding = asyncio.ensure_future(feeder.run())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, feeding.cancel)
+    with bar:
+        with contextlib.suppress(asyncio.CancelledError):
+            await feeding
+    fed = feeder.fed
+    rate = grouped(round(fed.events / max(fed.seconds, 1e-9)))
+    click.echo(f"fed {grouped(fed.events)} events in {fed.seconds:.1f} s ({rate} a second)")
+    for line in source.complaint_lines():
+        click.echo(line)
+    if feeding.cancelled():
+        click.echo("interrupted: this is what was written so far")
+        return INTERRUPTED
+    return 0

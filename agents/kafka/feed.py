@@ -1,0 +1,241 @@
+"""A recording into a source topic, with the ticks of its own clock beside it: what `murmurate feed` does.
+
+Contract: the events keep their own times, and a tick covers exactly the events that a replay would have read by then,
+so a recording fed today gives the releases of its own day, the same as its replay.  `rounds` gets a start for each
+stream of the topic that has none.  The feed never runs further ahead of the releases than AHEAD periods, so that
+nobody's patience depends on how fast it is.  Source: DESIGN rule 15.  Not here: what is in a recording (replay/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import orjson
+
+from murmurate.agents.kafka.client import Client, Place, Reader, Sender, Write
+from murmurate.agents.replay.source import Batch, Source
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.errors import UsageError
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.errors import WireError
+from murmurate.topics.messages import Progress, Settled, Start, Tick
+from murmurate.topics.pointers import tokens
+
+AHEAD: Final = 8
+"""Periods that may be fed before the first of them is released."""
+CHUNK: Final = 5_000
+WAIT_MS: Final = 200
+
+
+@dataclass
+class Fed:
+    """What has been written so far."""
+
+    events: int = 0
+    ticks: int = 0
+    clock: int = 0
+    """The recording's own time."""
+    waiting: bool = False
+    """Whether it waits for releases."""
+    seconds: float = 0.0
+    settled: dict[str, int] = field(default_factory=dict)
+
+
+class Feeder:
+    """One recording into one deployment. speed: the recording's seconds per second; None: as fast as it goes."""
+
+    def __init__(
+        self, plan: Plan, source: Source, client: Client, speed: float | None = None,
+        tell: Callable[[Fed], None] = lambda fed: None,
+    ) -> None:  # fmt: skip
+        self._plan, self._source, self._client, self._speed, self._tell = plan, source, client, speed, tell
+        self._streams = [plan.stream(name) for name in source.streams]
+        for stream in self._streams:
+            if stream.fields.time is None:
+                raise UsageError(f"feed: stream {stream.name!r}: found no time in its events; allowed: a pointer to it")
+        self._topics = sorted({stream.topic for stream in self._streams})
+        self._ends: dict[Place, int] = {}
+        self._started: set[str] = set()
+        self._partitions: dict[str, int] = {}
+        self._began = 0.0
+        self._first_clock: int | None = None
+        self.fed = Fed()
+
+    async def run(self) -> Fed:
+        """To the end of the recording."""
+        self._began = time.monotonic()
+        async with self._client.sender() as sender, self._client.reader() as reader:
+            await self._learn(sender, reader)
+            first = True
+            for batch in self._source.batches():
+                if first:
+                    await self._begin(sender, batch.clock)
+                    first = False
+                await self._reach(sender, reader, batch.clock)
+                await self._events(sender, batch)
+                await self._tick(sender, batch.clock)  # covers them, at the time that stood before them
+                self._told()
+            if not first:
+                await self._reach(sender, reader, self._source.end_clock)
+        self._told()
+        return self.fed
+
+    def _told(self) -> None:
+        self.fed.seconds = time.monotonic() - self._began
+        self._tell(self.fed)
+
+    async def _learn(self, sender: Sender, reader: Reader) -> None:
+        """1. Where each partition ends. 2. Which streams have begun, and where they stand."""
+        for topic in self._topics:
+            self._partitions[topic] = await sender.partitions(topic)
+        places = [Place(topic, p) for topic, n in self._partitions.items() for p in range(n)]
+        self._ends = {place: end for place, (_, end) in (await reader.bounds(places)).items()}
+        rounds = Place(f"{self._plan.name}.rounds", 0)
+        first, end = (await reader.bounds([rounds]))[rounds]
+        async for got in reader.between(rounds, first, end):
+            self._control(got.value)
+        reader.at({rounds: end})
+
+    def _control(self, value: bytes | None) -> None:
+        try:
+            found = decode(value or b"")
+        except WireError:
+            return
+        if isinstance(found, Start):
+            self._started.add(found.stream)
+            self.fed.settled.setdefault(found.stream, found.t - 1)
+        elif isinstance(found, Settled):
+            self.fed.settled[found.stream] = max(found.t, self.fed.settled.get(found.stream, -1))
+
+    async def _begin(self, sender: Sender, clock: int) -> None:
+        """1. A start for each stream of these topics. 2. Where everybody is known beforehand, everybody."""
+        new = []
+        for stream in self._plan.streams:
+            if stream.topic in self._topics and stream.name not in self._started:
+                t = self._first_t(stream, clock)
+                self.fed.settled[stream.name] = t - 1
+                new.append(encode(Start(stream=stream.name, t=t, config=stream.config, revision=stream.revision)))
+        if new:
+            await sender.send([Write(Place(f"{self._plan.name}.rounds", 0), start) for start in new])
+        users = self._source.users()
+        if not self._source.enrolled or users is None:
+            return
+        names = self._source.names(np.arange(users))
+        for stream in self._streams:
+            before = self._first_t(stream, clock) * stream.every_ms - 1
+            await self._tick(sender, min(clock, before))
+            for at in range(0, users, CHUNK):
+                shown = [(name, _event(stream, name, before, None)) for name in names[at : at + CHUNK]]
+                await self._write(sender, shown, stream)
+            await self._tick(sender, min(clock, before))
+
+    def _first_t(self, stream: StreamPlan, clock: int) -> int:
+        if stream.name in self._source.streams:
+            return self._source.first_t(stream.name)
+        return max(0, clock - self._plan.lateness_ms) // stream.every_ms
+
+    async def _reach(self, sender: Sender, reader: Reader, clock: int) -> None:
+        """Let the recording's clock show this time: when it is due, and not too far ahead of the releases."""
+        if clock <= self.fed.clock:
+            return
+        await self._pace(clock)
+        await self._wait(reader, clock)
+        self.fed.clock = clock
+        await self._tick(sender, clock)
+        now = encode(Progress(topic="feed", partition=0, time=clock))
+        await sender.send([Write(Place(f"{self._plan.name}.feed", 0), now)])
+
+    async def _pace(self, clock: int) -> None:
+        if self._first_clock is None:
+            self._first_clock, self._began = clock, time.monotonic()
+        if self._speed is not None:
+            due = self._began + (clock - self._first_clock) / 1000 / self._speed
+            while (left := due - time.monotonic()) > 0:
+                self._told()
+                await asyncio.sleep(min(left, 0.5))
+
+    async def _wait(self, reader: Reader, clock: int) -> None:
+        while self._too_far(clock):
+            self.fed.waiting = True
+            self._told()
+            for got in await reader.poll(WAIT_MS):
+                self._control(got.value)
+        self.fed.waiting = False
+
+    def _too_far(self, clock: int) -> bool:
+        return any(
+            (clock - self._plan.lateness_ms) // stream.every_ms - 1 > self.fed.settled.get(stream.name, -1) + AHEAD
+            for stream in self._streams
+        )
+
+    async def _tick(self, sender: Sender, clock: int) -> None:
+        """What stands in each source partition now, stood there when the recording's clock showed this."""
+        ticks = [
+            encode(Tick(topic=place.topic, partition=place.partition, time=clock, end=end))
+            for place, end in self._ends.items()
+        ]
+        await sender.send([Write(Place(f"{self._plan.name}.ticks", 0), tick) for tick in ticks])
+        self.fed.ticks += len(ticks)
+
+    async def _events(self, sender: Sender, batch: Batch) -> None:
+        stream = self._plan.stream(batch.stream)
+        names = batch.names
+        if names is None:
+            assert batch.ids is not None  # noqa: S101 - the contract of a batch
+            names = self._source.names(batch.ids)
+        values: Mapping[int, str | None] = dict(enumerate((*stream.categories.values, _undeclared(stream))))
+        events = [
+            (name, _event(stream, name, time_ms, values.get(code)))  # of a value that is refused, none
+            for name, time_ms, code in zip(names, batch.times.tolist(), batch.codes.tolist(), strict=True)
+        ]
+        for at in range(0, len(events), CHUNK):
+            await self._write(sender, events[at : at + CHUNK], stream)
+        self.fed.events += len(events)
+
+    async def _write(self, sender: Sender, events: list[tuple[bytes, bytes]], stream: StreamPlan) -> None:
+        """Each user's events go to one partition, by their name."""
+        n = self._partitions[stream.topic]
+        places = [Place(stream.topic, _hash(name) % n) for name, _ in events]
+        writes = [Write(place, event, name) for place, (name, event) in zip(places, events, strict=True)]
+        for place, offset in zip(places, await sender.send(writes), strict=True):
+            self._ends[place] = offset + 1
+
+
+def _hash(name: bytes) -> int:
+    return int.from_bytes(hashlib.blake2s(name, digest_size=8).digest())
+
+
+def _undeclared(stream: StreamPlan) -> str:
+    """A value that is "other"."""
+    value = "other"
+    while value in stream.categories.values:
+        value += "-"
+    return value
+
+
+def _event(stream: StreamPlan, name: bytes, time_ms: int, value: str | None) -> bytes:
+    """An event as the stream's pointers expect it. A value that is none of the stream's enrols its user, no more."""
+    event: dict[str, object] = {}
+    fields = stream.fields
+    _put(event, fields.user, name.decode())
+    _put(event, fields.value, value)
+    if fields.time is not None:
+        _put(event, fields.time, time_ms)
+    if fields.stream is not None:
+        _put(event, fields.stream, stream.name)
+    return orjson.dumps(event)
+
+
+def _put(event: dict[str, object], pointer: str, value: object) -> None:
+    *path, last = tokens(pointer)
+    for step in path:
+        inner = event.setdefault(step, {})
+        assert isinstance(inner, dict)  # noqa: S101 - pointers of one event that collide are refused by the config
+        event = inner
+    event[last] = value
