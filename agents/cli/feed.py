@@ -76,9 +76,8 @@ async def _feed(this: Opened, source: Source, speed: float | None) -> int:
     feeding = asyncio.ensure_future(feeder.run())
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, feeding.cancel)
-    with bar:
-        with contextlib.suppress(asyncio.CancelledError):
-            await feeding
+    with bar, contextlib.suppress(asyncio.CancelledError):
+        await feeding
     fed = feeder.fed
     rate = grouped(round(fed.events / max(fed.seconds, 1e-9)))
     click.echo(f"fed {grouped(fed.events)} events in {fed.seconds:.1f} s ({rate} a second)")

@@ -14,7 +14,7 @@ from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.perturb import EdgeSecrets, Perturb
-from murmurate.agents.stages.publish import Publish
+from murmurate.agents.stages.publish import FEED, Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log, Stage
 from murmurate.config.plan import Plan
@@ -22,6 +22,7 @@ from murmurate.randomizers import Key, Pepper, Secrets
 
 ROUNDS: Final = Log("rounds", 0)
 CLOCK: Final = Log("clock", 0)
+"""Publish's own timer: in no topic."""
 SOURCE: Final[Mapping[str, str]] = {
     "perturb": "raw",
     "shuffle": "reports",
@@ -87,9 +88,9 @@ class Topology:
             case "aggregate":
                 build, inputs = partial(Aggregate, plan, partition), (source,)
             case _:
-                build = partial(Publish, plan, partition)
+                build = partial(Publish, plan, partition, fed=self._fed)
                 if self._fed:
-                    inputs = (source, ROUNDS, CLOCK)
+                    inputs = (source, ROUNDS, Log(FEED, 0))
         return Wiring(plan.name, stage, partition, build, inputs, self._revisions, pushed=source)
 
     def door(self, topic: str, partition: int) -> Wiring:

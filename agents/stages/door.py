@@ -17,12 +17,13 @@ import orjson
 
 from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.ordering import by_target
+from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import partitions
 from murmurate.topics.block import encode_raw
-from murmurate.topics.codec import decode, encode
+from murmurate.topics.codec import encode
 from murmurate.topics.events import EventReader, Fields
 from murmurate.topics.messages import Dead, Progress, Tick
 from murmurate.topics.names import stream_id
@@ -51,14 +52,23 @@ class Door:
     def fold(self, record: Record) -> None:
         """An event, or a tick."""
         if record.log.topic == TICKS:
-            tick = decode(record.value)
+            tick = read(record, "edge", self._out if self._partition == 0 else [])
             if isinstance(tick, Tick) and (tick.topic, tick.partition) == (self._topic, self._partition):
-                self._ticks.append((record.offset, tick))
+                self._await(record.offset, tick)
         else:
             self._events.append((record.offset, record.value))
             self._next = record.offset + 1
         while self._ticks and self._ticks[0][1].end <= self._next:
             self._pass(self._ticks.pop(0)[1])
+        if self._ticks and len(self._events) >= BATCH:  # they are covered, however many more are
+            self._cover(self._events, self._ticks[0][1].time)
+            self._events = []
+
+    def _await(self, offset: int, tick: Tick) -> None:
+        """A tick waits for its events; a second one of the same time corrects where they end."""
+        if self._ticks and self._ticks[-1][1].time == tick.time and tick.end < self._ticks[-1][1].end:
+            offset, _ = self._ticks.pop()
+        self._ticks.append((offset, tick))
 
     def ready(self, log: Log) -> bool:
         """Always."""
@@ -78,13 +88,18 @@ class Door:
         """1. The events that the tick covers. 2. Its time, behind them, to everybody. A time that goes back is none."""
         now = tick.time if self._clock is None else max(tick.time, self._clock)
         covered = next((i for i, (offset, _) in enumerate(self._events) if offset >= tick.end), len(self._events))
-        for start in range(0, covered, BATCH):
-            self._read(self._events[start : min(start + BATCH, covered)], now)
+        self._cover(self._events[:covered], tick.time)
         del self._events[:covered]
         self._clock = now
         progress = encode(Progress(topic=self._topic, partition=self._partition, time=now))
         self._out += [Out(Log("raw", p), progress) for p in range(self._plan.partitions)]
         self._urgent = True
+
+    def _cover(self, events: Sequence[tuple[int, bytes]], time_ms: int) -> None:
+        """Events that had come when the clock showed this time."""
+        now = time_ms if self._clock is None else max(time_ms, self._clock)
+        for start in range(0, len(events), BATCH):
+            self._read(events[start : start + BATCH], now)
 
     def _read(self, events: Sequence[tuple[int, bytes]], now: int) -> None:
         self.counts["read"] += len(events)

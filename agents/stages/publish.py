@@ -1,9 +1,9 @@
 """Publish: opens rounds, counts their tallies to Q, lets the method decide, and releases. The only stage that asks.
 
-Logs: its tallies partition, `rounds` (for the `start` of its streams) and `clock` (the ticks of its own timer).  A
-round that is open although its patience has ended is given up: the shuffle then says who counts.  Patience begins when
-the round could be answered: at its period's end plus lateness, or at the first tick after it was asked, whichever is
-later.  A shuffle that has seen nobody does not answer, so that a door that was down delays and drops nothing; a round
+Logs: its tallies partition, `rounds` (for the `start` of its streams), `clock` (the ticks of its own timer), and where
+a recording is fed `feed` (the recording's time).  A round that is open although its patience has ended is given up:
+the shuffle then says who counts.  Patience begins when the round could be answered: at its period's end plus lateness,
+or at the first tick after it was asked, whichever is later.  A shuffle that has seen nobody does not answer, so that a door that was down delays and drops nothing; a round
 that stays open is given up again after each further patience.  Its state is small and whole in every transaction.
 Source: DESIGN rules 15, 16 and 22.  Not here: what to ask (aggregators/methods).
 """
@@ -33,6 +33,8 @@ from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
 ROUNDS = Log("rounds", 0)
+FEED = "feed"
+"""The log with the recording's own time, where `murmurate feed` is the clock of periods."""
 
 
 def worth_asking(min_batch: int) -> int:
@@ -65,8 +67,9 @@ class Publish:
 
     large: ClassVar[bool] = False
 
-    def __init__(self, plan: Plan, partition: int = 0) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, partition: int = 0, *, fed: bool = False) -> None:
+        self._plan, self._fed = plan, fed
+        self._reached: int | None = None  # the feed's clock, where periods go by it
         self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
         self._partition = partition
         self._courses: dict[str, Course] = {}
@@ -85,6 +88,8 @@ class Publish:
                 self._step(course, course.method.open(found.t))
             case Tally() if found.stream in self._mine:
                 self._tally(found)
+            case Progress() if record.log.topic == FEED:
+                self._reached = max(found.time, self._reached or 0)
             case Progress():
                 self._tick(found.time)
             case _:
@@ -152,7 +157,10 @@ class Publish:
             if course.asked is None:
                 continue
             if course.since is None:
-                course.since = max(time_ms, (course.t + 1) * course.plan.every_ms + self._plan.lateness_ms)
+                end = (course.t + 1) * course.plan.every_ms + self._plan.lateness_ms
+                if self._fed and (self._reached is None or self._reached < end):
+                    continue  # the recording has not come so far
+                course.since = time_ms if self._fed else max(time_ms, end)
             if time_ms >= course.since + course.asked.patience_ms:
                 course.since = time_ms
                 self._out.append(Out(ROUNDS, encode(GiveUp(round=course.asked.digest.hex()))))
@@ -194,7 +202,7 @@ class Publish:
             }
             for name, course in self._courses.items()
         }
-        return orjson.dumps(courses, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps({"courses": courses, "reached": self._reached}, option=orjson.OPT_SORT_KEYS)
 
     def snapshot(self) -> Iterable[bytes]:
         """None: `small` says it all."""
@@ -202,7 +210,9 @@ class Publish:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
         """Every course as it was."""
-        for name, kept in orjson.loads(small).items():
+        state = orjson.loads(small)
+        self._reached = state["reached"]
+        for name, kept in state["courses"].items():
             plan = self._mine.get(name)
             if plan is None or (plan.config, plan.revision) != (kept["config"], kept["revision"]):
                 found = "no such stream" if plan is None else f"config {plan.config}, revision {plan.revision}"

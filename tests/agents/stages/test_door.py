@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from murmurate.agents.stages.door import TICKS, Door
+from murmurate.agents.stages.door import BATCH, TICKS, Door
 from murmurate.agents.stages.stage import Log, Out, Record
 from murmurate.topics.block import REFUSED, RawBlock
 from murmurate.topics.codec import decode_record, encode
@@ -49,6 +49,35 @@ def test_events_wait_for_the_tick_that_covers_them_and_go_before_its_progress() 
     assert (found[1].topic, found[1].partition, found[1].time) == (TOPIC, 0, 100)
     found = read(hand.give(CLOCK, tick(200, 3)))
     assert found[0].times.tolist() == [30]
+
+
+def test_many_events_below_a_tick_do_not_wait_for_the_last_of_them() -> None:
+    hand = door()
+    hand.give(CLOCK, tick(100, BATCH + 2))
+    found = read(hand.give(SOURCE, *(event(10) for _ in range(BATCH))))
+    assert sum(len(one.times) for one in found) == BATCH
+    assert hand.stage.replay_from({SOURCE: BATCH, CLOCK: 1}) == {SOURCE: BATCH, CLOCK: 0}
+    again = door()
+    again.stage.restore(hand.stage.small(), ())
+    assert again.give(CLOCK, tick(100, BATCH + 2)) == []  # folded again: its events have been written
+    again.ends[SOURCE] = BATCH
+    found = read(again.give(SOURCE, event(11), event(12)))
+    assert [type(one) for one in found] == [RawBlock, Progress]
+    assert found[0].times.tolist() == [11, 12]
+
+
+def test_a_second_tick_of_the_same_time_corrects_where_the_events_end() -> None:
+    hand = door()
+    assert hand.give(CLOCK, tick(100, 5)) == []
+    assert hand.give(SOURCE, event(10)) == []  # offsets 1 to 4 hold no records
+    found = read(hand.give(CLOCK, tick(100, 1)))
+    assert [type(one) for one in found] == [RawBlock, Progress]
+
+
+def test_what_is_no_tick_stops_no_door() -> None:
+    hand = door()
+    (found,) = read(hand.give(CLOCK, b"no tick"))
+    assert (found.reason, found.topic, found.offset) == ("unknown", TICKS, 0)
 
 
 def test_a_tick_before_its_events_waits_for_them_and_so_do_those_behind_it() -> None:

@@ -126,6 +126,20 @@ def test_patience_goes_on_across_a_crash() -> None:
         assert read(hand.give(CLOCK, tick(time))) == ([GiveUp(round=asked.digest.hex())] if given_up else [])
 
 
+def test_where_a_recording_is_fed_patience_begins_when_the_recording_has_come_so_far_and_across_a_crash() -> None:
+    hand = Hand(Publish(PLAN, fed=True))
+    (asked,) = read(hand.give(ROUNDS, start(SCREEN)))
+    feed, today = Log("feed", 0), 10**12  # publish's timer shows today, the recording is of another day
+    assert hand.give(CLOCK, tick(today), tick(today + 10**6)) == []
+    assert hand.give(feed, tick(END - 1)) == []
+    assert hand.give(CLOCK, tick(today + 2 * 10**6)) == []
+    assert hand.give(feed, tick(END)) == []
+    other = Hand(Publish(PLAN, fed=True))
+    other.stage.restore(hand.stage.small(), ())
+    assert other.give(CLOCK, tick(today + 3 * 10**6), tick(today + 3 * 10**6 + 2999)) == []
+    assert read(other.give(CLOCK, tick(today + 3 * 10**6 + 3000))) == [GiveUp(round=asked.digest.hex())]
+
+
 @pytest.mark.parametrize("method", ["lpu", "lpa", "lbu"])
 def test_a_publish_that_comes_back_between_any_two_records_writes_the_same_bytes(method: str) -> None:
     plan = deployment(stream("screen", method), min_batch=8)
@@ -154,7 +168,7 @@ def test_state_of_another_configuration_stops_the_process_and_names_the_command(
     with pytest.raises(StateError, match="check --against") as caught:
         Publish(other).restore(hand.stage.small(), ())
     assert "screen" in str(caught.value)
-    assert orjson.loads(hand.stage.small())["screen"]["config"] == SCREEN.config
+    assert orjson.loads(hand.stage.small())["courses"]["screen"]["config"] == SCREEN.config
 
 
 @pytest.mark.parametrize(("min_batch", "least"), [(1, 27), (1000, 1172)])
