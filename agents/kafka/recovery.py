@@ -6,10 +6,11 @@ loop", section 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
-from murmurate.agents.kafka.client import Reader
+from murmurate.agents.kafka.client import Got, Reader
 from murmurate.agents.kafka.errors import LostRecordsError
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
 from murmurate.agents.kafka.wiring import Wiring
@@ -81,12 +82,34 @@ async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, mark
         stage.restore(last.small, chunks)
         start = {log: last.start.get(log, 0) for log in wiring.inputs}
     await _check_reach(reader, wiring, start, marks)
-    for log, offset in start.items():
-        async for got in reader.between(wiring.place(log), offset, marks[log]):
-            stage.fold(Record(log, got.offset, got.value or b""))
-            stage.drain()  # committed already
-            records, size = records + 1, size + len(got.value or b"")
+    async for log, got in _in_order(reader, wiring, stage, start, marks):
+        stage.fold(Record(log, got.offset, got.value or b""))
+        stage.drain()  # committed already
+        records, size = records + 1, size + len(got.value or b"")
     return Recovered(stage, records, size)
+
+
+async def _in_order(
+    reader: Reader, wiring: Wiring, stage: Stage, start: Mapping[Log, int], marks: Mapping[Log, int]
+) -> AsyncIterator[tuple[Log, Got]]:
+    """The records below the marks. Any order of the logs would do; in this one the stage holds no more than it did."""
+    places = {wiring.place(log): log for log in start if start[log] < marks[log]}
+    waiting: dict[Log, deque[Got]] = {log: deque() for log in places.values()}
+    reader.at({place: start[log] for place, log in places.items()})
+    unread = set(places)
+    while unread or any(waiting.values()):
+        ready = [log for log, queue in waiting.items() if queue and stage.ready(log)]
+        if not ready and not unread:
+            ready = [next(log for log, queue in waiting.items() if queue)]
+        for log in ready:
+            yield log, waiting[log].popleft()
+        if ready or not unread:
+            continue
+        for got in await reader.poll():
+            log = places[got.place]
+            if got.offset < marks[log]:
+                waiting[log].append(got)
+        unread = {place for place in unread if await reader.position(place) < marks[places[place]]}
 
 
 async def _check_reach(reader: Reader, wiring: Wiring, start: Mapping[Log, int], marks: Mapping[Log, int]) -> None:
