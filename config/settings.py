@@ -143,6 +143,8 @@ class Web(Table):
 
     listen: Annotated[str, ADDRESS] = "127.0.0.1:8000"
     """Where it listens."""
+    edge: Annotated[str, ADDRESS] = "127.0.0.1:8001"
+    """Where an edge worker shows its own metrics: counts of raw events, for the edge alone."""
 
 
 class Deployment(BaseSettings):

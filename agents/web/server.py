@@ -1,10 +1,12 @@
-"""The page and the live stream of releases over HTTP, for reading only.
+"""The page, the live stream of releases, metrics and health over HTTP, for reading only.
 
 Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
 page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
-resume after Last-Event-ID. A refusal is JSON with one line that says what is allowed. On a loopback address only
-requests to a local name are answered, so that no page from elsewhere reads a replay's truth by rebinding its name.
-Not here: metrics and readiness, and who may read (the address one listens on, or a proxy, decides).
+resume after Last-Event-ID. `/metrics` is for Prometheus, `/healthz` says that the process lives, `/readyz` that it
+works. A server has the routes of what it is given. A refusal is JSON with one line that says what is allowed. On a
+loopback address only requests to a local name are answered, so that no page from elsewhere reads a replay's truth by
+rebinding its name. Not here: which worker serves what (serving.py), and who may read (the address one listens on, or a
+proxy, decides).
 """
 
 import ipaddress
@@ -15,7 +17,10 @@ from importlib import resources
 
 from aiohttp import web
 from aiohttp_sse import sse_response
+from prometheus_client import CollectorRegistry
+from prometheus_client.aiohttp import make_aiohttp_handler
 
+from murmurate.agents.observe.health import Asked, alive
 from murmurate.agents.web.errors import ListenError, QueryError
 from murmurate.agents.web.feed import KEEP, Feed, Follower
 
@@ -57,9 +62,14 @@ class Running:
         await self.runner.cleanup()
 
 
-async def serve(feed: Feed, host: str = "127.0.0.1", port: int = 8000, *, heartbeat_s: float = HEARTBEAT_S) -> Running:
-    """A server for a feed's page; port 0 takes any free one. ListenError if the address cannot be had."""
-    app = Pages(feed, local=_is_local(host), heartbeat_s=heartbeat_s).app()
+async def serve(
+    feed: Feed | None, host: str = "127.0.0.1", port: int = 8000, *,
+    metrics: CollectorRegistry | None = None, ready: Asked | None = None, heartbeat_s: float = HEARTBEAT_S,
+) -> Running:  # fmt: skip
+    """A server of a feed's page, of metrics, of readiness; port 0 takes any free one. ListenError if the address cannot
+    be had.
+    """
+    app = Routes(_is_local(host), feed, metrics, ready, heartbeat_s).app()
     # A reader who leaves ends its handler at once; one who stays has a second to hear the end.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
     await runner.setup()
@@ -76,28 +86,74 @@ async def serve(feed: Feed, host: str = "127.0.0.1", port: int = 8000, *, heartb
     return Running(f"http://{_reachable(str(bound[0]))}:{bound[1]}", runner)
 
 
-class Pages:
-    """The routes over one feed."""
+class Routes:
+    """The routes over what there is."""
 
-    def __init__(self, feed: Feed, *, local: bool, heartbeat_s: float) -> None:
-        self._feed, self._local, self._heartbeat_s = feed, local, heartbeat_s
-        self._followers: set[Follower] = set()
-        static = resources.files("murmurate.agents.web") / "static"
-        self._files = {name: (static / name).read_text(encoding="utf-8") for name in FILES}
+    def __init__(
+        self, local: bool, feed: Feed | None, metrics: CollectorRegistry | None, ready: Asked | None, heartbeat_s: float
+    ) -> None:
+        self._local, self._metrics, self._ready = local, metrics, ready
+        self._pages = Pages(feed, heartbeat_s=heartbeat_s) if feed is not None else None
+        self._told: list[str] = []
 
     def app(self) -> web.Application:
         """The aiohttp application."""
         app = web.Application(middlewares=[self._refusals])
+        if self._pages is not None:
+            self._told += self._pages.add(app)
+        self._add(app, "/healthz", self._alive)
+        if self._ready is not None:
+            self._add(app, "/readyz", self._readyz)
+        if self._metrics is not None:
+            self._add(app, "/metrics", make_aiohttp_handler(self._metrics))
+        app.on_response_prepare.append(_harden)
+        return app
+
+    def _add(self, app: web.Application, path: str, handler: _Handler) -> None:
+        app.router.add_get(path, handler, allow_head=False)
+        self._told.append(path)
+
+    async def _alive(self, request: web.Request) -> web.Response:
+        return web.json_response(alive())
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        assert self._ready is not None  # noqa: S101 - the route is there
+        found = self._ready()
+        return web.json_response(found.said, status=200 if found.ready else 503)
+
+    @web.middleware
+    async def _refusals(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        if self._local and not _names_this_machine(request.host):
+            return _refusal(421, "found a request to another host; allowed: localhost or a loopback address")
+        try:
+            return await handler(request)
+        except QueryError as error:
+            return _refusal(400, str(error))
+        except web.HTTPMethodNotAllowed:
+            return _refusal(405, "found another method; allowed: GET")
+        except web.HTTPNotFound:
+            return _refusal(404, f"found no such page; allowed: {', '.join(self._told)}")
+
+
+class Pages:
+    """The page of one feed, and what it reads."""
+
+    def __init__(self, feed: Feed, *, heartbeat_s: float) -> None:
+        self._feed, self._heartbeat_s = feed, heartbeat_s
+        self._followers: set[Follower] = set()
+        static = resources.files("murmurate.agents.web") / "static"
+        self._files = {name: (static / name).read_text(encoding="utf-8") for name in FILES}
+
+    def add(self, app: web.Application) -> list[str]:
+        """Give these routes to an application: which ones."""
         get = app.router.add_get
         get("/", self._file, allow_head=False)
         get("/{name:[a-z]+[.](?:css|js)}", self._file, allow_head=False)
         get("/favicon.ico", self._nothing, allow_head=False)
-        get("/healthz", self._health, allow_head=False)
         get("/v1/feed", self._frames, allow_head=False)
         get("/v1/streams/{stream}/releases", self._releases, allow_head=False)
-        app.on_response_prepare.append(self._harden)
         app.on_shutdown.append(self._close)
-        return app
+        return ["/", "/v1/feed", "/v1/streams/NAME/releases"]
 
     async def _file(self, request: web.Request) -> web.Response:
         name = request.match_info.get("name", "index.html")
@@ -108,9 +164,6 @@ class Pages:
     async def _nothing(self, request: web.Request) -> web.Response:
         """No icon, and no complaint about it in the browser's console."""
         return web.Response(status=204)
-
-    async def _health(self, request: web.Request) -> web.Response:
-        return web.json_response({"status": "ok"})
 
     async def _frames(self, request: web.Request) -> web.StreamResponse:
         _query(request)
@@ -158,21 +211,9 @@ class Pages:
         for follower in tuple(self._followers):
             follower.close()
 
-    async def _harden(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(HEADERS)
 
-    @web.middleware
-    async def _refusals(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        if self._local and not _names_this_machine(request.host):
-            return _refusal(421, "found a request to another host; allowed: localhost or a loopback address")
-        try:
-            return await handler(request)
-        except QueryError as error:
-            return _refusal(400, str(error))
-        except web.HTTPMethodNotAllowed:
-            return _refusal(405, "found another method; allowed: GET")
-        except web.HTTPNotFound:
-            return _refusal(404, "found no such page; allowed: /, /v1/feed, /v1/streams/NAME/releases, /healthz")
+async def _harden(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
 
 
 def _refusal(status: int, line: str, *, retry: bool = False, **more: object) -> web.Response:

@@ -123,6 +123,7 @@ def test_the_digest_changes_with_the_meaning(changes: dict[str, Any]) -> None:
         {"time__patience": "1m"},
         {"kafka__targets": 3},
         {"web__listen": "0.0.0.0:80"},
+        {"web__edge": "0.0.0.0:81"},
         {"secrets__pepper": {"env": "PEPPER"}},
         {"screen__every": "60s"},
         {"screen__slots": 4148},

@@ -1,0 +1,130 @@
+"""Every metric by its name: names and labels are API, units stand in the name, labels are bounded.
+
+Contract: no user, value or pseudonym.  There are two sets: what an edge stage does, how often and how long, follows
+from raw events, so all of it is in the edge's set, which only the edge's endpoint serves (DESIGN rule 9); the set of
+the other stages is a function of rounds and reports.  Not here: who counts (metrics.py), HTTP (web/server.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+EDGE_ONLY: Final = frozenset(
+    {"murmurate_events", "murmurate_refusals", "murmurate_users", "murmurate_epsilon_spent_max"}
+)
+"""Families that no other endpoint serves, not even empty."""
+GAUGES: Final = {
+    "murmurate_users": ("Users in the ledger.", ("partition",)),
+    "murmurate_rounds_open": ("Rounds that are asked and not yet complete.", ("stream",)),
+    "murmurate_release_estimate": ("The newest release: the statistic itself.", ("stream", "name")),
+    "murmurate_release_stderr": ("The newest release: its standard error.", ("stream", "name")),
+    "murmurate_release_age_seconds": ("Since the newest release, or since the stream came here.", ("stream",)),
+    "murmurate_epsilon_spent_max": ("The largest window of any user.", ("stream",)),
+    "murmurate_lag_records": ("End of a log less what is folded and committed.", ("topic", "partition")),
+    "murmurate_state_bytes": ("Newest snapshot, or the small state.", ("stage", "partition")),
+    "murmurate_info": ("What runs here.", ("version", "deployment", "config")),
+}
+"""What is looked up when somebody asks: name, help, labels."""
+FLUSH_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+DELAY_S: Final = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+
+
+class Families:
+    """Counters and histograms of the stages that know no raw data."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.reports = Counter(
+            "murmurate_reports", "Reports: ok | malformed, and wrong_round, whose stream is not known.",
+            ("stream", "stage", "result"), registry=registry,
+        )  # fmt: skip
+        self.batches = Counter(
+            "murmurate_batches", "Sub-batches: sealed | too_small | deadline.", ("stream", "result"), registry=registry
+        )
+        self.releases = Counter(
+            "murmurate_releases", "Releases: published | approximated.", ("stream", "decision"), registry=registry
+        )
+        self.close_delay = Histogram(
+            "murmurate_close_delay_seconds", "From the end of a period to its release.", ("stream",),
+            registry=registry, buckets=DELAY_S,
+        )  # fmt: skip
+        self.flush = Histogram(
+            "murmurate_flush_seconds", "A transaction, snapshots included.", ("stage",),
+            registry=registry, buckets=FLUSH_S,
+        )  # fmt: skip
+
+
+class EdgeFamilies(Families):
+    """The same for edge stages, and counts of raw events."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.events = Counter(
+            "murmurate_events",
+            "Events: accepted, of them second; those that the door refuses have no stream: late | unknown | ...",
+            ("stream", "result"), registry=registry,
+        )  # fmt: skip
+        self.refusals = Counter(
+            "murmurate_refusals", "Users that a round asked in vain: budget | gap | slot | closed | ...",
+            ("stream", "reason"), registry=registry,
+        )  # fmt: skip
+
+
+def gauge(name: str) -> GaugeMetricFamily:
+    """A gauge without samples."""
+    told, labels = GAUGES[name]
+    return GaugeMetricFamily(name, told, labels=labels)
+
+
+def names() -> dict[str, tuple[str, ...]]:
+    """Every name that a sample may have, and its labels: what rules and dashboards may ask for."""
+    found = {name: labels for name, (_, labels) in GAUGES.items()}
+    registry = CollectorRegistry()
+    for family in vars(EdgeFamilies(registry)).values():
+        if isinstance(family, Counter):
+            found[f"{family._name}_total"] = family._labelnames
+        elif isinstance(family, Histogram):
+            labels = family._labelnames
+            found |= {f"{family._name}_{part}": labels for part in ("count", "sum")}
+            found[f"{family._name}_bucket"] = (*labels, "le")
+    return found
+
+
+class Served(Collector):
+    """Several registries as one: a family once, a sample once, of two the larger; no `_created`, which is no name."""
+
+    def __init__(self, *registries: CollectorRegistry) -> None:
+        self._registries = registries
+
+    def collect(self) -> Iterator[Metric]:
+        """The families that have samples."""
+        merged: dict[str, Metric] = {}
+        for metric in (metric for registry in self._registries for metric in registry.collect()):
+            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            if metric.name in merged:
+                merged[metric.name].samples = _merged([*merged[metric.name].samples, *metric.samples])
+            else:
+                merged[metric.name] = metric
+        yield from (metric for metric in merged.values() if metric.samples)
+
+
+def served(*registries: CollectorRegistry) -> CollectorRegistry:
+    """A registry to serve, of all of these."""
+    registry = CollectorRegistry()
+    registry.register(Served(*registries))
+    return registry
+
+
+def _merged(samples: Iterable[Sample]) -> list[Sample]:
+    found: dict[tuple[str, frozenset[tuple[str, str]]], Sample] = {}
+    for sample in samples:
+        key = sample.name, frozenset(sample.labels.items())
+        if key not in found or sample.value > found[key].value:
+            found[key] = sample
+    return list(found.values())

@@ -1,0 +1,50 @@
+"""Whether a worker lives, and whether it is ready: assigned, recovered, folding.
+
+Contract: an answer to `alive` is proof that the event loop turns.  `readiness` says in JSON what a worker waits for:
+stages and partitions, nothing of what they hold.  Not here: HTTP (web/server.py), restarting anybody (whoever asks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.task import Life
+from murmurate.agents.kafka.worker import Worker
+
+
+class Readiness(NamedTuple):
+    """What `/readyz` says."""
+
+    ready: bool
+    said: dict[str, Any]
+
+
+Asked = Callable[[], Readiness]
+"""Says how things are now."""
+
+
+def alive() -> dict[str, Any]:
+    """Said from inside the loop."""
+    return {"status": "ok"}
+
+
+def readiness(worker: Worker) -> Readiness:
+    """Whether every stage knows its partitions and all of them have recovered; if not, what it waits for."""
+    zones = list(worker.zones)
+    if worker.ready:
+        live = {stage: len(owner.live) for stage, owner in worker.owners.items()}
+        return Readiness(True, {"ready": True, "zones": zones, "partitions": live})
+    waiting = [line for stage, owner in worker.owners.items() for line in _waits(stage, owner)]
+    return Readiness(False, {"ready": False, "zones": zones, "waiting": waiting})
+
+
+def _waits(stage: str, owner: StageOwner) -> list[str]:
+    if not owner.settled:
+        return [f"{stage}: waits for its partitions"]
+    tasks = owner.tasks.items()
+    late = [number for number, task in sorted(tasks) if task.life not in (Life.LIVE, Life.PARKED)]
+    return [f"{stage}: recovers {len(late)} of {len(owner.tasks)} partitions ({', '.join(map(str, late))})"] * bool(
+        late
+    )

@@ -1,0 +1,280 @@
+"""The metrics of a worker: counted from what its Tasks commit, looked up in them when somebody asks.
+
+Contract: counters follow committed transactions, so that nothing is counted twice, however often it is folded again;
+where a stage alone knows a count, what it says after a recovery is the beginning and only growth counts.  What comes
+from a stage of the edge goes to the edge's registry and to no other (DESIGN rule 9).  A gauge is of the Tasks that are
+live here: one that goes takes its samples along.  Not here: names (families.py), HTTP (web/), Faust's own monitor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter as Count
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, runtime_checkable
+
+import orjson
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from murmurate import __version__
+from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.errors import BrokerError
+from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
+from murmurate.agents.stages.door import Door
+from murmurate.agents.stages.perturb import Perturb
+from murmurate.agents.stages.publish import Publish
+from murmurate.agents.stages.shuffle import Shuffle
+from murmurate.agents.stages.stage import Out
+from murmurate.config.plan import Plan
+from murmurate.topics.block import MAGIC
+from murmurate.topics.events import Reason
+from murmurate.topics.names import STAGES, Zone
+
+REFRESH_S: Final = 5.0
+MOST_NAMES: Final = 64
+"""A stream of more has no estimates here: each name is a label."""
+MICRO: Final = 1e-6
+RESULTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys((reason.value for reason in Reason), "malformed"),
+    Reason.STREAM.value: "unknown", Reason.VALUE.value: "unknown", "foreign": "unknown",
+    **{result: result for result in ("late", "future", "second", "accepted")},
+}  # fmt: skip
+"""What the stages of the edge count, as results of murmurate_events_total; anything else is none."""
+log = logging.getLogger("murmurate.metrics")
+
+
+@runtime_checkable
+class Guard(Protocol):
+    """A stage that says what its ledger holds."""
+
+    @property
+    def users(self) -> int:
+        """In the ledger."""
+        ...
+
+    @property
+    def most_spent_micro(self) -> Mapping[str, int]:
+        """Of each stream the largest window of any user, ever."""
+        ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A stage that says which rounds wait for answers."""
+
+    @property
+    def open_rounds(self) -> Mapping[str, int]:
+        """Of each stream how many."""
+        ...
+
+
+class Metrics:
+    """Told by every Task what happens; `public` and `edge` are what the endpoints serve. `now_ms`: the wall clock."""
+
+    def __init__(self, plan: Plan, zones: Iterable[Zone], *, now_ms: Callable[[], int], fed: bool = False) -> None:
+        self.plan, self.zones, self.fed = plan, tuple(zones), fed
+        """fed: the door's clock is a recording's, so that a delay by the wall clock says nothing."""
+        self.now_ms = now_ms
+        self.ends: dict[Place, int] = {}
+        """The ends of the logs at the last refresh."""
+        self.newest: dict[str, tuple[dict[str, Any], int]] = {}
+        """Of each stream the newest release that was committed here, and when."""
+        self.since: dict[str, int] = {}
+        """When each instance became live."""
+        self._tasks: dict[str, Task] = {}
+        self._before: dict[str, Count[Hashable]] = {}
+        self._others, self._edge = Families(CollectorRegistry()), EdgeFamilies(CollectorRegistry())
+        self._others.registry.register(_Gauges(self, edge=False))
+        self._edge.registry.register(_Gauges(self, edge=True))
+        self.public = served(self._others.registry)
+        self.edge = served(self._others.registry, self._edge.registry)
+
+    def live(self, *, edge: bool) -> list[Task]:
+        """The Tasks that fold: of the edge, or of the other zones."""
+        live = [task for task in self._tasks.values() if task.life is Life.LIVE]
+        return [task for task in live if (STAGES[task.wiring.stage] == "edge") == edge]
+
+    # ---- what Tasks tell ----
+
+    def recovered(self, task: Task, seconds: float) -> None:
+        """It is live: what its stage has counted so far was counted before, or by somebody else."""
+        name = task.wiring.name
+        self._tasks[name], self.since[name] = task, self.now_ms()
+        self._before[name] = _counts(task)
+        log.info("recovered", extra={"task": name, "seconds": round(seconds, 3), "records": task.replayed})
+
+    def flushed(self, task: Task, seconds: float, out: tuple[Out, ...]) -> None:
+        """A transaction has been committed."""
+        stage = task.wiring.stage
+        families = self._edge if STAGES[stage] == "edge" else self._others
+        families.flush.labels(stage).observe(seconds)
+        grown = self._grown(task)
+        match task.stage:
+            case Door():
+                self._count_events((("", str(reason)), n) for reason, n in grown.items())
+            case Perturb():
+                self._count_events((key[1], n) for key, n in grown.items() if key[0] == "event")
+                for key, n in grown.items():
+                    if key[0] == "refusal":
+                        self._edge.refusals.labels(*key[1]).inc(n)
+            case Shuffle():
+                self._others.reports.labels("", stage, "wrong_round").inc(grown["wrong_round"])
+                for seal in _messages(out, "batches"):
+                    self._sealed(stage, seal)
+            case Publish():
+                for release in _messages(out, "releases"):
+                    self._released(release)
+            case _:
+                for tally in _messages(out, "tallies"):
+                    self._reports(tally["stream"], stage, tally["counted"], tally["rejected"]["malformed"])
+
+    def _grown(self, task: Task) -> Count[Any]:
+        """What the stage has counted since the last transaction."""
+        name, now = task.wiring.name, _counts(task)
+        grown = now - self._before.get(name, Count())
+        self._before[name] = now
+        return grown
+
+    def _count_events(self, found: Iterable[tuple[tuple[str, str], int]]) -> None:
+        for (stream, reason), n in found:
+            if reason in RESULTS:
+                self._edge.events.labels(stream, RESULTS[reason]).inc(n)
+
+    def _reports(self, stream: str, stage: str, ok: int, malformed: int) -> None:
+        self._others.reports.labels(stream, stage, "ok").inc(ok)
+        self._others.reports.labels(stream, stage, "malformed").inc(malformed)
+
+    def _sealed(self, stage: str, seal: dict[str, Any]) -> None:
+        """One that is empty is too small: a round of enough reports leaves no target without any."""
+        stream, malformed = seal["descriptor"]["stream"], seal["rejected"]["malformed"]
+        self._reports(stream, stage, seal["received"] - malformed, malformed)
+        small = not seal["counted"] and (seal["rejected"].get("undersized") or not seal["received"])
+        result = "too_small" if small else "deadline" if seal["missing"] else "sealed"
+        self._others.batches.labels(stream, result).inc()
+
+    def _released(self, release: dict[str, Any]) -> None:
+        stream, now = release["stream"], self.now_ms()
+        self._others.releases.labels(stream, release["decision"]).inc()
+        self.newest[stream] = release, now
+        if not self.fed:
+            end = (release["t"] + 1) * self.plan.stream(stream).every_ms
+            self._others.close_delay.labels(stream).observe(max(0, now - end) / 1000)
+
+    # ---- what is looked up at the brokers ----
+
+    async def refresh(self, client: Client, every_s: float = REFRESH_S) -> None:
+        """Learn the ends of the logs again and again, until cancelled. Brokers that are away leave them as they are."""
+        while True:
+            try:
+                async with client.reader() as reader:
+                    while True:
+                        await self.look(reader)
+                        await asyncio.sleep(every_s)
+            except BrokerError as error:
+                log.warning("lag is not known: %s", error)
+            await asyncio.sleep(every_s)
+
+    async def look(self, reader: Reader) -> None:
+        """Learn the ends of every live Task's logs."""
+        live = [*self.live(edge=False), *self.live(edge=True)]
+        places = {task.wiring.place(log) for task in live for log in task.wiring.inputs}
+        if places:
+            self.ends = {place: end for place, (_, end) in (await reader.bounds(sorted(places))).items()}
+
+
+class _Gauges(Collector):
+    """What is as it is when somebody asks."""
+
+    def __init__(self, metrics: Metrics, *, edge: bool) -> None:
+        self._metrics, self._is_edge = metrics, edge
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        tasks = self._metrics.live(edge=self._is_edge)
+        yield self._lag(tasks)
+        size = gauge("murmurate_state_bytes")
+        for task in tasks:
+            size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
+        yield size
+        yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
+
+    def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
+        """Of several readers of a log the slowest. A log's end may lie behind ends of transactions, which are no
+        records: whoever has read up to there and holds nothing back lags by nothing.
+        """
+        most: dict[Place, int] = {}
+        for task in tasks:
+            for log in task.wiring.inputs:
+                place, mark = task.wiring.place(log), task.marks[log]
+                if place in self._metrics.ends:
+                    read = task.read(log) if task.came(log) <= mark else 0
+                    behind = max(0, self._metrics.ends[place] - max(mark, read))
+                    most[place] = max(behind, most.get(place, 0))
+        lag = gauge("murmurate_lag_records")
+        for place, behind in sorted(most.items()):
+            lag.add_metric((place.topic, str(place.partition)), behind)
+        return lag
+
+    def _ledger(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
+        users, spent, most = gauge("murmurate_users"), gauge("murmurate_epsilon_spent_max"), dict[str, int]()
+        for task in tasks:
+            stage: object = task.stage
+            if isinstance(stage, Guard):
+                users.add_metric((str(task.wiring.partition),), stage.users)
+                for stream, micro in stage.most_spent_micro.items():
+                    most[stream] = max(micro, most.get(stream, 0))
+        for stream, micro in sorted(most.items()):
+            spent.add_metric((stream,), micro * MICRO)
+        yield from (users, spent)
+
+    def _published(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
+        metrics, now = self._metrics, self._metrics.now_ms()
+        opened, age = gauge("murmurate_rounds_open"), gauge("murmurate_release_age_seconds")
+        estimate, error = gauge("murmurate_release_estimate"), gauge("murmurate_release_stderr")
+        for task in tasks:
+            stage: object = task.stage
+            if not isinstance(stage, Asking):
+                continue
+            for stream, rounds in stage.open_rounds.items():
+                opened.add_metric((stream,), rounds)
+                release, at = metrics.newest.get(stream, (None, 0))
+                age.add_metric((stream,), max(0, now - max(at, metrics.since[task.wiring.name])) / 1000)
+                if release is None or len(release["estimate"]) > MOST_NAMES:
+                    continue
+                for name, value in release["estimate"].items():
+                    estimate.add_metric((stream, name), value)
+                    error.add_metric((stream, name), release["stderr"][name])
+        yield from (opened, age, estimate, error)
+        info = gauge("murmurate_info")
+        info.add_metric((__version__, metrics.plan.name, config_digest(metrics.plan)), 1)
+        yield info
+
+
+def config_digest(plan: Plan) -> str:
+    """Tells two configurations of a deployment apart: 16 hexadecimal digits."""
+    streams = sorted((stream.name, stream.config, stream.revision) for stream in plan.streams)
+    return hashlib.sha256(orjson.dumps([plan.name, streams])).hexdigest()[:16]
+
+
+def _counts(task: Task) -> Count[Hashable]:
+    """What the stage counts that none of its records say."""
+    match task.stage:
+        case Door() | Shuffle() as stage:
+            return Count(stage.counts)
+        case Perturb() as stage:
+            found: Count[Hashable] = Count({("event", key): n for key, n in stage.edge_counts.items()})
+            found.update({("refusal", key): n for key, n in stage.refusals.items()})
+            return found
+        case _:
+            return Count()
+
+
+def _messages(out: Iterable[Out], topic: str) -> Iterator[dict[str, Any]]:
+    """The messages among the records for a topic, as the stage wrote them."""
+    for to, value in out:
+        if to.topic == topic and not value.startswith(MAGIC):
+            yield orjson.loads(value)

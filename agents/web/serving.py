@@ -1,0 +1,100 @@
+"""What a worker shows over HTTP: its servers by zone, and the page that follows the releases topic.
+
+Contract: the public server has metrics without any raw-side fact, and the page where the analysis zone is present;
+all metrics are served at the edge's own address, by edge workers alone (DESIGN rule 9).  Whatever goes wrong here once
+it serves is logged and tried again: nobody's statistics depend on it.  Not here: what is counted (observe/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from functools import partial
+
+import orjson
+
+from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.errors import BrokerError
+from murmurate.agents.kafka.follow import Follow
+from murmurate.agents.kafka.worker import Worker
+from murmurate.agents.observe.health import readiness
+from murmurate.agents.observe.metrics import Metrics
+from murmurate.agents.web.feed import Feed, live_hello
+from murmurate.agents.web.server import Running, serve
+from murmurate.config.plan import Plan
+from murmurate.config.settings import Deployment
+from murmurate.topics.release import Release
+
+AGAIN_S = 5.0
+HISTORY = 2_000
+"""Releases of each partition that the page begins with."""
+log = logging.getLogger("murmurate.web")
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What runs beside a worker until it is told to stop."""
+
+    servers: tuple[Running, ...]
+    """The public one; of an edge worker its own after it."""
+    tasks: tuple[asyncio.Task[None], ...]
+
+    async def stop(self) -> None:
+        """Follow no more, end every stream, close the ports."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        for server in self.servers:
+            await server.stop()
+
+
+async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, client: Client, metrics: Metrics) -> Serving:
+    """Serve what belongs to a worker's zones, before it runs. ListenError if an address cannot be had."""
+    metrics.fed = deployment.time.clock == "feed"
+    ready = partial(readiness, worker)
+    feed = Feed() if "analysis" in worker.zones else None
+    host, port = address(deployment.web.listen)
+    servers = [await serve(feed, host, port, metrics=metrics.public, ready=ready)]
+    if "edge" in worker.zones:
+        host, port = address(deployment.web.edge)
+        try:
+            servers.append(await serve(None, host, port, metrics=metrics.edge, ready=ready))
+        except BaseException:
+            await servers[0].stop()
+            raise
+    works: list[Coroutine[object, object, None]] = [metrics.refresh(client)]
+    if feed is not None:
+        feed.put(live_hello(plan))
+        works.append(show(Follow(client, plan.name, plan.tallies, history=HISTORY), plan, feed))
+    log.info("serving", extra={"at": [server.url for server in servers]})
+    return Serving(tuple(servers), tuple(asyncio.create_task(work) for work in works))
+
+
+async def show(follow: Follow, plan: Plan, feed: Feed) -> None:
+    """Every release of a deployment on its page, until cancelled; a failure is logged and tried again."""
+    names = {stream.name: set(stream.names) for stream in plan.streams}
+    while True:
+        try:
+            async for release in follow:
+                if names.get(release.stream) == set(release.estimate):  # those of older configs stand there too
+                    feed.put(frame(release))
+        except BrokerError as error:
+            log.warning("the page follows no releases: %s", error)
+        await asyncio.sleep(AGAIN_S)
+
+
+def frame(release: Release) -> dict[str, object]:
+    """A release as the page takes it, as its record says it. Never with a truth: that would be raw data."""
+    return {"type": "release", "release": orjson.loads(release.canonical()), "truth": None}
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of an address: "127.0.0.1:8000", "[::1]:8000".
+
+    >>> address("[::]:8000"), address("localhost:0")
+    (('::', 8000), ('localhost', 0))
+    """
+    host, _, port = text.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
