@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("docs/DATA_MODEL.md", "docs/THREATS.md", "docs/WIRE.md", "README.md")
 OURS = ("docs/DATA_MODEL.md", "docs/THREATS.md")
 FOLDERS = ("agents", "aggregators", "config", "murmurate", "randomizers", "topics", "tools", "benchmarks", "tests")
-KAFKAS = {"max.message.bytes"}
+KAFKAS = {"max.message.bytes", "message.timestamp.type"}
 EXTENSIONS = r"\.(py|md|toml|jsonl?|sh|html|js|css|png|npz|npy|csv)"
 
 

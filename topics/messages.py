@@ -6,7 +6,7 @@ is the schema.
 Not here: releases (release.py), blocks (block.py).
 
     rounds    Start, Round, GiveUp, Close, Settled      raw      Progress
-    ticks     Tick, to the door; in no topic of ours
+    ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
     reports   Done                                      batches  Seal
     tallies   Tally                                     dead.*   Dead
 """

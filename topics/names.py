@@ -70,6 +70,8 @@ class Topic:
     writers: tuple[str, ...]
     readers: tuple[str, ...]
     max_bytes: int = MAX_RECORD
+    fed: bool = False
+    """Whether it exists only where `[time] clock = "feed"`."""
 
 
 _SHORT = "recovery folds it again from the oldest snapshot; anything longer only keeps raw data or reports alive"
@@ -87,7 +89,8 @@ _PIPELINE = (
     Topic(
         "rounds", "start, round, give_up, close, settled", None, "1: one order for everybody", "delete",
         Retention("a ledger follows from one window of rounds; recovery folds more", windows=1, horizons=1),
-        "analysis", ("provision", "publish", "shuffle"), ("perturb", "shuffle", "publish"),
+        "analysis", ("provision", "feed", "publish", "shuffle"),
+        ("perturb", "shuffle", "publish", "provision", "feed"),
     ),
     Topic(
         "reports", "blocks of randomized reports; done", None, "N, drawn for each report", "delete",
@@ -105,6 +108,17 @@ _PIPELINE = (
         "releases", "one JSON release a period", "stream", "as tallies", "delete",
         Retention("a subscriber may be away for a month", fixed_ms=30 * DAY_MS),
         "analysis", ("publish",), ("subscribers", "web"),
+    ),
+)  # fmt: skip
+
+_FED = (
+    Topic(
+        "ticks", "tick: the recording's clock at each source partition", None, "1: one order for every door", "delete",
+        Retention(_SHORT, horizons=1), "edge", ("feed",), ("door",), fed=True,
+    ),
+    Topic(
+        "feed", "progress: the recording's clock alone", None, "1", "delete",
+        Retention(_SHORT, horizons=1), "analysis", ("feed",), ("publish",), fed=True,
     ),
 )  # fmt: skip
 
@@ -126,7 +140,7 @@ _STATE = tuple(
     for stage, zone in STAGES.items()
 )  # fmt: skip
 
-TOPICS: Mapping[str, Topic] = MappingProxyType({row.name: row for row in (*_PIPELINE, *_DEAD, *_STATE)})
+TOPICS: Mapping[str, Topic] = MappingProxyType({row.name: row for row in (*_PIPELINE, *_FED, *_DEAD, *_STATE)})
 """Every topic of a deployment, by the name after the prefix."""
 
 
@@ -139,6 +153,15 @@ def topic(deployment: str, name: str) -> str:
     if name not in TOPICS:
         raise TopicError(f"topic: found a name of no topic; allowed: {', '.join(TOPICS)}")
     return f"{deployment_name(deployment)}.{name}"
+
+
+def topics(*, fed: bool) -> tuple[Topic, ...]:
+    """The topics that a deployment has: those of the feed only where the feed's clock is the deployment's.
+
+    >>> {row.name for row in topics(fed=True)} - {row.name for row in topics(fed=False)} == {"ticks", "feed"}
+    True
+    """
+    return tuple(row for row in TOPICS.values() if fed or not row.fed)
 
 
 def deployment_name(name: str) -> str:

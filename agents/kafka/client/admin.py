@@ -14,6 +14,8 @@ from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.errors import TopicsError
 
+OF_THE_TOPIC = 1  # Kafka's DYNAMIC_TOPIC_CONFIG: a setting of this topic, and no broker's default
+
 
 class Described(NamedTuple):
     """A topic as the brokers have it."""
@@ -44,23 +46,32 @@ class Admin:
             return sorted(await self._admin.list_topics())
 
     async def describe(self, names: Collection[str]) -> dict[str, Described]:
-        """Those of the named topics that exist."""
+        """Those of the named topics that exist, as far as we may see them."""
         with said("topics"):
-            found = [topic for topic in await self._admin.describe_topics(list(names)) if topic["error_code"] == 0]
-            resources = [ConfigResource(ConfigResourceType.TOPIC, topic["topic"]) for topic in found]
-            answers = await self._admin.describe_configs(resources) if resources else []
-        settings: dict[str, dict[str, str]] = {}
-        for answer in answers:
-            for resource in answer.resources:
-                code, _, _, name, entries = resource[:5]
-                if code == 0:
-                    settings[name] = {entry[0]: entry[1] for entry in entries}
+            # Asked for by its name, a topic that does not exist would be made by brokers that make topics themselves.
+            listed = set(await self._admin.list_topics()) & set(names)
+            described = await self._admin.describe_topics(sorted(listed)) if listed else []
+            found = [topic for topic in described if topic["error_code"] == 0]
+        settings = await self._settings([topic["topic"] for topic in found])
         return {
             topic["topic"]: Described(
                 len(topic["partitions"]), len(topic["partitions"][0]["replicas"]), settings.get(topic["topic"], {})
             )
             for topic in found
         }
+
+    async def _settings(self, names: Collection[str], source: int | None = None) -> dict[str, dict[str, str]]:
+        """The settings of topics: all that hold, or those from one source."""
+        resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+        with said("settings of topics"):
+            answers = await self._admin.describe_configs(resources) if resources else []
+            found: dict[str, dict[str, str]] = {}
+            for answer in answers:
+                for code, _, _, name, entries in (resource[:5] for resource in answer.resources):
+                    if code:
+                        raise kafka.for_code(code)(name)
+                    found[name] = {entry[0]: entry[1] for entry in entries if source in (None, entry[3])}
+        return found
 
     async def create(self, wanted: Mapping[str, Described]) -> list[str]:
         """Make those that do not exist yet: which were made."""
@@ -80,10 +91,14 @@ class Admin:
         return made
 
     async def alter(self, name: str, settings: Mapping[str, str]) -> None:
-        """Set these settings of a topic."""
-        resource = ConfigResource(ConfigResourceType.TOPIC, name, configs=dict(settings))
+        """Set these settings of a topic; its others stay: Kafka's AlterConfigs takes away what it is not told."""
+        own = (await self._settings([name], OF_THE_TOPIC)).get(name, {})
+        resource = ConfigResource(ConfigResourceType.TOPIC, name, configs=own | dict(settings))
         with said(f"topic {name}"):
-            await self._admin.alter_configs([resource])
+            for answer in await self._admin.alter_configs([resource]):
+                for code, *rest in answer.resources:
+                    if code:
+                        raise kafka.for_code(code)(rest[0] or "")
 
     async def delete(self, names: Collection[str]) -> None:
         """Remove topics."""

@@ -1,0 +1,269 @@
+"""The topics of a deployment on the brokers: what there has to be, made where it is missing, and what is wrong with it.
+
+Contract: everything follows from names.TOPICS and the plan.  `create` may run as often as one likes, at the same time
+too: what is there and right stays, a setting that differs is corrected, a number of partitions never is.  Topics of
+users are looked at and never touched.  Source: DESIGN sections 1 and 4; spec "rounds loop", section 3.  Not here: who
+may do what (acl.py), the feed's `start` records (feed.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from murmurate.agents.kafka.client import Admin, Client, Described, Place, Write
+from murmurate.agents.kafka.errors import TopicsError
+from murmurate.agents.kafka.topology import door_partitions
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.settings import Deployment
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.errors import WireError
+from murmurate.topics.messages import Start
+from murmurate.topics.names import DAY_MS, STAGES, TOPICS, ZONES, Topic, Zone, topic, topics
+
+HORIZON_MS: Final = DAY_MS
+"""The replay horizon. A snapshot is never older than about a minute of running, so this is how long a zone's workers
+may be away, a night and the morning after it; anything longer would only keep raw data and reports alive.
+"""
+SEGMENTS: Final = 24
+"""Kafka removes whole segments: with so many to a retention, a record outlives it by a 24th at most."""
+LEAST_SEGMENT_MS: Final = 60_000
+STATE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "segment.bytes": str(64 << 20),
+        "min.cleanable.dirty.ratio": "0.1",
+        "max.compaction.lag.ms": "30000",
+        "delete.retention.ms": "60000",
+    }
+)
+"""What keeps a state topic near the size of its state: 76 MB for a state of 64 MB; Kafka's defaults keep 1 GB."""
+COPIES_IN_SYNC: Final = 2
+WAIT_S: Final = 20.0
+_FOR_LIFE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "raw": "for life: moving a user to another partition would forget what was spent",
+        "rounds": "one order for everybody",
+        "state.door": "as many as the source topics have: they were changed while the deployment ran",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `create` has done, or would do."""
+
+    created: Mapping[str, int]
+    """Topics that were made, with their partitions."""
+    right: tuple[str, ...]
+    corrected: tuple[str, ...]
+    """A line for each setting that was not as it has to be, and is now."""
+    refused: tuple[str, ...]
+    """A line for each thing that cannot be put right."""
+    started: Mapping[str, int]
+    """Streams that begin, with their first periods."""
+
+
+def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> dict[str, Described]:
+    """Every topic of ours as it has to be. `sources`: partitions of each source topic. `events`, where a stream takes
+    its events from there, is made once and then the user's: it has no settings of ours.
+    """
+    copies, found, ours = deployment.kafka.replication, {}, topic(plan.name, "events")
+    if any(stream.topic == ours for stream in plan.streams):
+        sources = {ours: plan.partitions, **sources}
+    for row in topics(fed=deployment.time.clock == "feed"):
+        name = topic(plan.name, row.name)
+        if row.cleanup == "theirs":
+            if name in sources:
+                found[name] = Described(sources[name], copies, {})
+        else:
+            found[name] = Described(_partitions(row, plan, sources), copies, _settings(row, plan, copies))
+    return found
+
+
+def _partitions(row: Topic, plan: Plan, sources: Mapping[str, int]) -> int:
+    counts = {
+        "raw": plan.partitions, "reports": plan.targets, "batches": plan.targets, "tallies": plan.tallies,
+        "releases": plan.tallies, "state.door": door_partitions(sources), "state.perturb": plan.partitions,
+        "state.shuffle": plan.targets, "state.aggregate": plan.targets, "state.publish": plan.tallies,
+    }  # fmt: skip
+    return counts.get(row.name, 1)
+
+
+def _settings(row: Topic, plan: Plan, copies: int) -> dict[str, str]:
+    """Compression would let the length of what is stored depend on what it says; a record's own time would say when it
+    was made (rule 8), and by the broker's time no writer can have records removed early or kept.
+    """
+    settings = {
+        "cleanup.policy": row.cleanup,
+        "max.message.bytes": str(row.max_bytes),
+        "compression.type": "uncompressed",
+        "message.timestamp.type": "LogAppendTime",
+        "min.insync.replicas": str(COPIES_IN_SYNC if copies > COPIES_IN_SYNC else 1),
+        "unclean.leader.election.enable": "false",
+    }
+    kept_ms = row.retention.ms(max(stream.w * stream.every_ms for stream in plan.streams), HORIZON_MS)
+    if kept_ms is None:
+        return {**settings, **STATE}
+    return settings | {"retention.ms": str(kept_ms), "segment.ms": str(max(kept_ms // SEGMENTS, LEAST_SEGMENT_MS))}
+
+
+async def sources(client: Client, plan: Plan) -> dict[str, int]:
+    """Partitions of each source topic; TopicsError for the first that is missing."""
+    async with client.admin() as admin:
+        found = await _sources(admin, plan)
+    ours = topic(plan.name, "events")
+    if any(stream.topic == ours for stream in plan.streams) and ours not in found:
+        raise TopicsError(f"{ours}: found no such topic; allowed: the one that `murmurate topics create` makes")
+    return found
+
+
+async def _sources(admin: Admin, plan: Plan) -> dict[str, int]:
+    """The same; but our own may be missing."""
+    names, ours = sorted({stream.topic for stream in plan.streams}), topic(plan.name, "events")
+    found = await admin.describe(names)
+    for stream in plan.streams:
+        if stream.topic not in found and stream.topic != ours:
+            raise TopicsError(
+                f"{stream.topic}: found no such topic, or none that we may see; allowed: the topic of your "
+                f"application, which streams.{stream.name}.source.topic names"
+            )
+    return {name: found[name].partitions for name in names if name in found}
+
+
+async def create(client: Client, deployment: Deployment, plan: Plan, *, now_ms: int, dry_run: bool = False) -> Report:
+    """1. Look at the sources. 2. Make what is missing. 3. Correct settings. 4. Begin the streams, under the wall clock:
+    the period after the one that holds `now_ms` is the first.
+    """
+    async with client.admin() as admin:
+        want = wanted(deployment, plan, await _sources(admin, plan))
+        have = await admin.describe(want)
+        missing = {name: want[name] for name in want if name not in have}
+        corrected, refused, right = [], [], []
+        for name in have:
+            lines = list(_lasting(name, have[name], want[name]))
+            wrong = _differing(have[name], want[name])
+            refused += lines
+            corrected += [_difference(name, key, have[name], want[name]) for key in wrong]
+            if not lines and not wrong:
+                right.append(name)
+            if wrong and not dry_run:
+                await admin.alter(name, {key: want[name].settings[key] for key in wrong})
+        if missing and not dry_run:
+            made = await admin.create(missing)
+            missing = {name: want[name] for name in missing if name in made}
+            await _until_there(admin, want)
+    started: Mapping[str, int] = {}
+    if deployment.time.clock == "wall" and not refused:
+        new = topic(plan.name, "rounds") in missing
+        if dry_run:
+            started = _first_periods(plan.streams, now_ms) if new else await _unstarted(client, plan, now_ms)
+        else:
+            started = await _start(client, plan, now_ms)
+    created = {name: described.partitions for name, described in missing.items()}
+    return Report(created, tuple(right), tuple(corrected), tuple(refused), started)
+
+
+async def _until_there(admin: Admin, want: Mapping[str, Described]) -> None:
+    """Until the brokers have told each other what was made."""
+    end = time.monotonic() + WAIT_S
+    while absent := sorted(want.keys() - (await admin.describe(want)).keys()):
+        if time.monotonic() > end:
+            raise TopicsError(f"{absent[0]}: was made {WAIT_S:g} s ago and is not to be seen; allowed: a topic we see")
+        await asyncio.sleep(0.05)
+
+
+async def faults(client: Client, deployment: Deployment, plan: Plan, zones: Iterable[Zone] = ZONES) -> list[str]:
+    """A line for each thing that would make a worker of these zones fail, or lose what it still needs."""
+    stages = {stage for zone in zones for stage, home in STAGES.items() if home == zone}
+    async with client.admin() as admin:
+        try:
+            found = await _sources(admin, plan) if "door" in stages else {}
+        except TopicsError as error:
+            return [str(error)]
+        used = {topic(plan.name, row.name) for row in TOPICS.values() if stages & {*row.writers, *row.readers}}
+        want = {name: described for name, described in wanted(deployment, plan, found).items() if name in used}
+        have = await admin.describe(want)
+    return [line for name in want for line in complaints(name, have.get(name), want[name])]
+
+
+def complaints(name: str, have: Described | None, want: Described) -> list[str]:
+    """What is wrong with a topic and cannot be worked with, a line each."""
+    if have is None:
+        return [f"{name}: found no such topic, or none that we may see; allowed: {want.partitions} partitions"]
+    harmful = ("cleanup.policy", "message.timestamp.type")
+    wrong = [key for key in harmful if have.settings.get(key) != want.settings.get(key, have.settings.get(key))]
+    for key in ("retention.ms", "max.message.bytes"):
+        found = int(have.settings.get(key, -1))
+        if 0 <= found < int(want.settings.get(key, 0)):
+            wrong.append(key)
+    return [*_lasting(name, have, want), *(_difference(name, key, have, want) for key in wrong)]
+
+
+def _lasting(name: str, have: Described, want: Described) -> Iterator[str]:
+    """What only a new topic, or somebody who moves it, could put right."""
+    if not want.settings:
+        return  # it is the user's
+    if have.partitions != want.partitions:
+        reason = _FOR_LIFE.get(name.partition(".")[2], "records and state have their places in them")
+        yield f"{name}: found {have.partitions} partitions; allowed: {want.partitions} ({reason})"
+    if have.replication < want.replication:
+        more = "kafka-reassign-partitions adds copies"
+        yield f"{name}: found {have.replication} copies; allowed: {want.replication} ({more})"
+
+
+def _differing(have: Described, want: Described) -> list[str]:
+    return [key for key, value in want.settings.items() if have.settings.get(key) != value]
+
+
+def _difference(name: str, key: str, have: Described, want: Described) -> str:
+    return f"{name}: {key}: found {have.settings.get(key, 'nothing')}; allowed: {want.settings[key]}"
+
+
+def _first_periods(streams: Iterable[StreamPlan], now_ms: int) -> dict[str, int]:
+    return {stream.name: stream.period(now_ms) + 1 for stream in streams}
+
+
+async def _unstarted(client: Client, plan: Plan, now_ms: int) -> dict[str, int]:
+    """The first periods of streams without a `start`. Where `rounds` has begun to forget, all have begun long ago."""
+    place, missing = Place(topic(plan.name, "rounds"), 0), {stream.name for stream in plan.streams}
+    async with client.reader() as reader:
+        first, end = (await reader.bounds([place]))[place]
+        if first > 0:
+            return {}
+        async for got in reader.between(place, first, end):
+            missing -= _begun(got.value)
+            if not missing:
+                break
+    return _first_periods((stream for stream in plan.streams if stream.name in missing), now_ms)
+
+
+def _begun(value: bytes | None) -> set[str]:
+    try:
+        found = decode(value or b"")
+    except WireError:
+        return set()
+    return {found.stream} if isinstance(found, Start) else set()
+
+
+async def _start(client: Client, plan: Plan, now_ms: int) -> dict[str, int]:
+    """Once, whoever else does it: 1. fence them, 2. read what is there, 3. write the rest in one transaction. (Of two
+    records for one stream every stage takes the first.)
+    """
+    writer = client.writer(f"{plan.name}-provision")
+    try:
+        await writer.open()
+        started = await _unstarted(client, plan, now_ms)
+        place = Place(topic(plan.name, "rounds"), 0)
+        starts = [
+            Start(stream=name, t=t, config=plan.stream(name).config, revision=plan.stream(name).revision)
+            for name, t in started.items()
+        ]
+        if starts:
+            await writer.transact([Write(place, encode(start)) for start in starts])
+        return started
+    finally:
+        await writer.close()
