@@ -3,9 +3,10 @@
 Logs: its tallies partition, `rounds` (for the `start` of its streams), `clock` (the ticks of its own timer), and where
 a recording is fed `feed` (the recording's time).  A round that is open although its patience has ended is given up:
 the shuffle then says who counts.  Patience begins when the round could be answered: at its period's end plus lateness,
-or at the first tick after it was asked, whichever is later.  A shuffle that has seen nobody does not answer, so that a door that was down delays and drops nothing; a round
-that stays open is given up again after each further patience.  Its state is small and whole in every transaction.
-Source: DESIGN rules 15, 16 and 22.  Not here: what to ask (aggregators/methods).
+or at the first tick after it was asked, whichever is later.  A shuffle that has seen nobody does not answer, so that a
+door that was down delays and drops nothing; a round that stays open is given up again after each further patience.
+Its state is small and whole in every transaction.  Source: DESIGN rules 15, 16 and 22.  Not here: what to ask
+(aggregators/methods).
 """
 
 from __future__ import annotations

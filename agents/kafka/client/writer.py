@@ -14,8 +14,9 @@ import aiokafka.producer.sender as _sender
 from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
 
-from murmurate.agents.kafka.client.records import Write
+from murmurate.agents.kafka.client.records import Place, Write
 from murmurate.agents.kafka.client.said import said
+from murmurate.agents.kafka.errors import BrokerError
 
 _sender.BACKOFF_OVERRIDE = 0.002  # 20 ms by default, between back-to-back transactions of one producer
 
@@ -76,13 +77,34 @@ class Sender:
             await self._producer.stop()
 
     async def send(self, writes: Sequence[Write]) -> list[int]:
-        """Write these, and return their offsets once all are safe."""
+        """Write these, and return their offsets once all are safe. Many small records cost little."""
+        queues: dict[Place, list[int]] = {}
+        for i, write in enumerate(writes):
+            queues.setdefault(write.place, []).append(i)
+        offsets = [0] * len(writes)
         with said("writing"):
-            sent = [
-                await self._producer.send(place.topic, value, key=key, partition=place.partition)
-                for place, value, key in writes
-            ]
-            return [int((await delivery).offset) for delivery in sent]
+            await asyncio.gather(*(self._send(place, mine, writes, offsets) for place, mine in queues.items()))
+        return offsets
+
+    async def _send(self, place: Place, mine: list[int], writes: Sequence[Write], offsets: list[int]) -> None:
+        """The records of one partition, in as few batches as they fit in."""
+        producer, sent, at = self._producer, [], 0
+        while at < len(mine):
+            batch, first = producer.create_batch(), at
+            while at < len(mine):
+                write = writes[mine[at]]
+                if batch.append(key=write.key, value=write.value, timestamp=None) is None:
+                    break
+                at += 1
+            if at == first:
+                raise BrokerError(f"writing to {place.topic}: found a record of {len(writes[mine[at]].value)} bytes")
+            batch.close()
+            delivery = await producer.send_batch(batch, place.topic, partition=place.partition)
+            sent.append((first, at, delivery))
+        for first, end, delivery in sent:
+            base = int((await delivery).offset)
+            for i in range(first, end):
+                offsets[mine[i]] = base + i - first
 
     async def partitions(self, topic: str) -> int:
         """How many partitions a topic has."""
