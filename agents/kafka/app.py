@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Set
+from collections.abc import Collection, Mapping, Set
 from typing import Any, Protocol
 
 import faust
@@ -19,11 +19,12 @@ from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from murmurate.agents.kafka.client.said import said
 from murmurate.config.access import Access
 
 SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
-COMMIT_S = 10.0
-"""Offsets in the group are for lag displays only."""
+COMMIT_S, NEVER_S = 10.0, 1e9
+"""Offsets in the group are for lag displays only: the Tasks' marks, every ten seconds; Faust itself commits never."""
 FETCH_MS = 100
 MOST_RECORDS = 500
 FETCH_BYTES = 4 << 20
@@ -44,8 +45,12 @@ class Owner(Protocol):
         """The offset that is wanted next; None if the partition is not ours."""
         ...
 
-    def take(self, partition: int, offset: int, value: bytes | None, folded: Callable[[], None]) -> None:
-        """A record. `folded` is to be called when it need not come again."""
+    def take(self, partition: int, offset: int, value: bytes | None) -> None:
+        """A record."""
+        ...
+
+    def marks(self) -> Mapping[int, int]:
+        """Up to which offset each partition is done, for lag displays."""
         ...
 
 
@@ -78,6 +83,12 @@ class _Consumer(driver.Consumer):
     def _new_consumer_thread(self) -> _Thread:
         return _Thread(self, loop=self.loop, beacon=self.beacon)
 
+    def track_message(self, message: Any) -> None:
+        """Nothing: what is done and what is not, the Tasks' marks say. Faust's own books would grow with each gap."""
+
+    async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
+        """Nothing, for the same reason: each transaction leaves a gap."""
+
     async def perform_seek(self) -> None:
         """Instead of the group's committed offsets: what each Task wants next."""
         for tp in self.assignment():
@@ -98,7 +109,7 @@ class StageApp:
             store="memory://", value_serializer="raw", key_serializer="raw", web_enabled=False, datadir=folder,
             topic_partitions=partitions, topic_disable_leader=True, topic_allow_declare=False,
             table_standby_replicas=0, agent_supervisor="mode.CrashingSupervisor", stream_wait_empty=False,
-            broker_commit_interval=COMMIT_S, broker_session_timeout=SESSION_S, broker_heartbeat_interval=HEARTBEAT_S,
+            broker_commit_interval=NEVER_S, broker_session_timeout=SESSION_S, broker_heartbeat_interval=HEARTBEAT_S,
             broker_rebalance_timeout=REBALANCE_S, broker_request_timeout=REQUEST_S,
             broker_max_poll_records=MOST_RECORDS, consumer_max_fetch_size=FETCH_BYTES,
             consumer_auto_offset_reset="earliest", consumer_group_instance_id=instance, autodiscover=False,
@@ -109,7 +120,7 @@ class StageApp:
         async def deliver(stream: Any) -> None:
             async for event in stream.noack().events():
                 message = event.message
-                owner.take(message.partition, message.offset, message.value, event.ack)
+                owner.take(message.partition, message.offset, message.value)
 
         self._app.agent(source, name=f"{group}.deliver", concurrency=1)(deliver)
         self._app.on_rebalance_complete.connect(self._assigned)  # type: ignore[arg-type] # right before the seek
@@ -152,9 +163,22 @@ class StageApp:
 
     async def wait(self) -> None:
         """Until the app ends, by itself or by a failure, which is raised."""
-        await self._app.wait_until_stopped()
-        if self._app.crash_reason is not None:
-            raise self._app.crash_reason
+        with said(f"group {self._app.conf.id}"):
+            await self._app.wait_until_stopped()
+            if self._app.crash_reason is not None:
+                raise self._app.crash_reason
+
+    async def commit(self) -> None:
+        """Tell the group where we are, from time to time, until cancelled. Whoever recovers does not look at it."""
+        while True:
+            await asyncio.sleep(COMMIT_S)
+            marks = {TP(self._topic, p): mark for p, mark in self._owner.marks().items()}
+            if marks and not self._app.rebalancing:
+                with contextlib.suppress(Exception):  # a rebalance, or a broker that is away: the Tasks will notice
+                    await self._consumer()._commit(marks)
+
+    def _consumer(self) -> Any:
+        return self._app.consumer
 
     async def stop(self) -> None:
         """Leave the group."""

@@ -103,11 +103,15 @@ class StageOwner:
         task = self.tasks.get(partition)
         return task.next_push if task is not None and task.life in (Life.OPEN, Life.LIVE) else None
 
-    def take(self, partition: int, offset: int, value: bytes | None, folded: Callable[[], None]) -> None:
+    def take(self, partition: int, offset: int, value: bytes | None) -> None:
         """A record of the source partition."""
         task = self.tasks.get(partition)
         if task is not None:
-            task.push(offset, value, folded)
+            task.push(offset, value)
+
+    def marks(self) -> Mapping[int, int]:
+        """Up to which offset each source partition that is live is done."""
+        return {p: task.done for p, task in self.live.items()}
 
     def forget_failure(self) -> None:
         """Silence a failure nobody asked for, when the worker ends for another reason."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,8 +18,6 @@ class Waiting(NamedTuple):
 
     offset: int
     value: bytes
-    folded: Callable[[], None] | None
-    """To be called when it is safe."""
 
 
 @dataclass
@@ -28,7 +25,6 @@ class Pending:
     """What the next transaction holds."""
 
     out: list[Out] = field(default_factory=list)
-    acks: list[Callable[[], None]] = field(default_factory=list)
     urgent: bool = False
     folded: int = 0
     since: float = 0.0

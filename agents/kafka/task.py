@@ -89,14 +89,14 @@ class Task:
 
     # ---- records come ----
 
-    def push(self, offset: int, value: bytes | None, folded: Callable[[], None] | None = None) -> None:
+    def push(self, offset: int, value: bytes | None) -> None:
         """A record of the pushed log. What has come before is ignored."""
         assert self.wiring.pushed is not None  # noqa: S101 - who pushes has read the wiring
         if offset < self._next_push or self.life not in (Life.OPEN, Life.LIVE):
             return
         self._next_push = offset + 1
         self._bytes += len(value or b"")
-        self._waiting[self.wiring.pushed].append(Waiting(offset, value or b"", folded))
+        self._waiting[self.wiring.pushed].append(Waiting(offset, value or b""))
         if self._bytes > MOST_WAITING and not self._held:
             self._held = True
             self._hold(True)
@@ -109,6 +109,12 @@ class Task:
     def came(self, log: Log) -> int:
         """The offset after the last record of such a log that has come."""
         return self._came.get(log, self.marks.get(log, 0))
+
+    @property
+    def done(self) -> int:
+        """Up to which offset the pushed log is committed."""
+        assert self.wiring.pushed is not None  # noqa: S101 - as in `push`
+        return self._last[1].marks.get(self.wiring.pushed, 0) if self._last else 0
 
     @property
     def next_push(self) -> int:
@@ -202,7 +208,7 @@ class Task:
             while True:
                 for got in await reader.poll():
                     log = places[got.place]
-                    self._waiting[log].append(Waiting(got.offset, got.value or b"", None))
+                    self._waiting[log].append(Waiting(got.offset, got.value or b""))
                     self._came[log] = got.offset + 1
                     self._news.set()
                 for place, log in places.items():
@@ -248,7 +254,7 @@ class Task:
         for log in reversed(self.wiring.inputs):  # control logs first
             queue = self._waiting[log]
             while queue and left > 0 and not pending.urgent and stage.ready(log):
-                offset, value, folded = queue.popleft()
+                offset, value = queue.popleft()
                 if offset >= self.marks[log]:
                     stage.fold(Record(log, offset, value))
                     self.marks[log] = offset + 1
@@ -256,8 +262,6 @@ class Task:
                     pending.since = pending.since or time.monotonic()
                     pending.folded += 1
                     self._drain(stage, pending)
-                if folded is not None:
-                    pending.acks.append(folded)
                 if log == self.wiring.pushed:
                     self._bytes -= len(value)
                 left -= len(value) + 1
@@ -287,8 +291,6 @@ class Task:
         writes.append(Write(wiring.state, value, state_key(wiring.partition)))
         offsets = await writer.transact(writes)
         self._last = offsets[-1], record
-        for folded in pending.acks:
-            folded()
         self._observer.flushed(self, time.monotonic() - began, tuple(pending.out))
 
     async def _snapshot(self, stage: Stage, writer: Writer) -> None:

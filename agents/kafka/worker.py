@@ -80,7 +80,7 @@ class Worker:
         for app in self.apps.values():
             await app.start()
         watched = [asyncio.create_task(owner.failure()) for owner in self.owners.values()]
-        watched += [asyncio.create_task(app.wait()) for app in self.apps.values()]
+        watched += [asyncio.create_task(each) for app in self.apps.values() for each in (app.wait(), app.commit())]
         if self.doors is not None:
             watched.append(asyncio.create_task(self.doors.run()))
         if "publish" in self.owners:
