@@ -4,7 +4,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PY ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v && break; done)
 BIN := .venv/bin
 
-.PHONY: help demo test audit check bench wheel
+.PHONY: help demo broker test audit faults check bench wheel
 help:                   ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -18,12 +18,18 @@ help:                   ## what there is
 demo: .venv/ready       ## a recorded day, released privately, with a live page; ARGS=--once ends by itself
 	$(BIN)/murmurate demo $(ARGS)
 
+broker: .venv/ready     ## a real Kafka broker to try things on, until Ctrl-C; ARGS="--port 9092 --version 4.2.0"
+	@$(BIN)/python -m tests.faults.broker $(ARGS)
+
 test: .venv/ready       ## every test; ARGS goes to pytest
 	sh tools/browser.sh
-	$(BIN)/python -m pytest -n 2 -m "not audit" $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not audit and not faults" $(ARGS)
 
 audit: .venv/ready      ## the same privacy tests at the long sizes, and the fuzzers
 	$(BIN)/python -m pytest -n 2 -m audit --hypothesis-profile fresh $(ARGS)
+
+faults: .venv/ready     ## the long fault runs, on real brokers
+	$(BIN)/python -m pytest -m faults $(ARGS)
 
 check: .venv/ready      ## lint, types, import rules, the house
 	$(BIN)/python tools/link.py

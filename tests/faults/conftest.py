@@ -1,0 +1,43 @@
+"""One broker for all tests of a process, started when the first one asks; where there is none they fail with the line
+that says what to install.  A test that wants a cluster, SASL or its own settings starts a Broker in its tmp_path.
+"""
+
+import re
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.broker import Broker
+from tests.faults.jars import BrokerError
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One node that runs; a test may kill or freeze it, and it runs again before the next test."""
+    found: Broker | str
+    try:
+        found = Broker(tmp_path_factory.mktemp("broker"))
+        found.start()
+    except BrokerError as error:
+        found = str(error)
+    if isinstance(found, str):
+        pytest.fail(found, pytrace=False)  # not inside the except: one line, no chain of causes
+    yield found
+    found.close()
+
+
+@pytest.fixture(autouse=True)
+def mended(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test broke and did not repair, even because it failed, is not the next one's trouble."""
+    used = request.getfixturevalue("broker") if "broker" in request.fixturenames else None
+    yield
+    if used:
+        used.mend()
+
+
+@pytest.fixture
+def deployment_name(request: pytest.FixtureRequest) -> str:
+    """A valid name that no other test has, nor the same test in another run: tests share a broker."""
+    words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    return f"t-{words[:20]}-{secrets.token_hex(4)}"
