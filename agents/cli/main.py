@@ -13,6 +13,10 @@ VERBS = {
     "init": "write a deployment file that works, and events that fit it",
     "check": "say in words what a deployment promises",
     "replay": "a recorded or synthetic stream through every stage, no broker needed",
+    "worker": "run the stages of a zone on Kafka",
+    "feed": "write a recording to a source topic, with its own clock",
+    "keys": "make secrets, show their fingerprints, say what may be rotated",
+    "topics": "make the deployment's topics, describe them, print who may do what",
     "audit": "check that what is claimed holds, exactly and by measurement",
     "schema": "print the JSON Schema of the deployment file, an event, a release, a round",
 }

@@ -1,0 +1,154 @@
+"""`murmurate worker`: the stages of one zone, or of all, on Kafka, until it is told to stop.
+
+Contract: whatever ends it is one log line that says what and where.  Brokers that are away are waited for; a worker
+that lost them while it ran begins anew in the same process, with nothing of its old connections.  SIGTERM: flush,
+commit, leave the groups, exit 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import uvloop
+
+from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, opened
+from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
+from murmurate.agents.kafka.provision import faults, sources
+from murmurate.agents.kafka.topology import Topology, held
+from murmurate.agents.kafka.worker import Worker
+from murmurate.agents.observe.logs import configure
+from murmurate.agents.observe.metrics import Metrics
+from murmurate.agents.web.serving import serve_worker
+from murmurate.config.errors import ConfigError, Mistake
+from murmurate.config.secrets import ZONE_SECRETS, load, present
+from murmurate.errors import MurmurateError
+from murmurate.topics.names import ZONES, Zone
+
+FAILED, BROKER = 1, 3
+LONGEST_WAIT_S = 30.0
+STOP_S = 18.0
+log = logging.getLogger("murmurate.worker")
+
+
+@click.command("worker")
+@config_option
+@click.option(
+    "--zone", "zones", type=click.Choice(ZONES), multiple=True, help="Only this zone's stages; all by default."
+)
+@click.option("--instance", help="This worker's name in its groups, the same after a restart; any by default.")
+def command(config: Path, zones: Sequence[Zone], instance: str | None) -> None:
+    """Run the stages of a zone on Kafka. Exit 0 after SIGTERM, 1 failed, 2 config or secrets, 3 broker."""
+    zones = tuple(zone for zone in ZONES if zone in zones) or ZONES
+    configure()
+    this = opened(config)
+    try:
+        secrets = load(this.deployment, zones)
+        _hold_no_others(this, zones)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(MISTAKES)
+    name = instance or f"{socket.gethostname()}-{os.getpid()}"
+    sys.exit(uvloop.run(_run(this, zones, secrets, name)))
+
+
+def _hold_no_others(this: Opened, zones: Sequence[Zone]) -> None:
+    """A worker that could read another zone's secrets is no zone of its own."""
+    others = [(zone, name) for zone in ZONES if zone not in zones for name in ZONE_SECRETS[zone]]
+    found = [
+        Mistake(
+            f"secrets.{name}", f"a secret of the {zone} zone within reach", f"none in a worker of {' and '.join(zones)}"
+        )
+        for zone, name in others
+        if present(this.deployment, name)
+    ]
+    if found:
+        raise ConfigError(found)
+
+
+async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], instance: str) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        where = await _begin(this, zones, stop)
+        if where is None:
+            return 0
+        keys = held(secrets, this.plan.name)
+        fed = this.deployment.time.clock == "feed"
+        metrics = Metrics(this.plan, zones, now_ms=_now_ms)
+        with tempfile.TemporaryDirectory(prefix="murmurate-") as folder:
+            worker = Worker(
+                this.plan, this.client, Topology(this.plan, keys, where, fed=fed), where, zones, instance=instance,
+                folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
+            )  # fmt: skip
+            serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
+            try:
+                await worker.run(stop)
+            finally:
+                await serving.stop()
+        log.info("stopped", extra={"zones": zones})
+        return 0
+    except AwayError as error:
+        log.error("brokers lost: %s; beginning anew", error)
+        if stop.is_set():
+            return BROKER
+        os.execv(sys.executable, [sys.executable, "-m", "murmurate", *sys.argv[1:]])  # noqa: S606 - the same command
+    except TopicsError as error:
+        log.error("%s", error)
+        return BROKER
+    except MurmurateError as error:
+        log.error("%s: %s", type(error).__name__, error)
+        return BROKER if isinstance(error, BrokerError) else FAILED
+    except Exception as error:
+        log.error("unexpected %s at %s", type(error).__name__, _place(error))
+        return FAILED
+
+
+async def _begin(this: Opened, zones: Sequence[Zone], stop: asyncio.Event) -> dict[str, int] | None:
+    """The partitions of each source, once the brokers answer and every topic is as it has to be; None to stop."""
+    for wait in _waits():
+        try:
+            await this.client.answers()
+            where = await sources(this.client, this.plan)
+            wrong = await faults(this.client, this.deployment, this.plan, zones)
+            if wrong:
+                raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
+            return where
+        except AwayError as error:
+            log.warning("waiting for brokers: %s; next try in %g s", error, wait)
+        try:
+            await asyncio.wait_for(stop.wait(), wait)
+            return None
+        except TimeoutError:
+            continue
+    return None
+
+
+def _waits() -> Iterator[float]:
+    wait = 1.0
+    while True:
+        yield wait
+        wait = min(2 * wait, LONGEST_WAIT_S)
+
+
+def _place(error: BaseException) -> str:
+    """Where an error came from: file and line; its text may quote what a record holds."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at is not None else "nowhere"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
