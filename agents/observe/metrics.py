@@ -63,16 +63,6 @@ class Guard(Protocol):
         ...
 
 
-@runtime_checkable
-class Asking(Protocol):
-    """A stage that says which rounds wait for answers."""
-
-    @property
-    def open_rounds(self) -> Mapping[str, int]:
-        """Of each stream how many."""
-        ...
-
-
 class Metrics:
     """Told by every Task what happens; `public` and `edge` are what the endpoints serve. `now_ms`: the wall clock."""
 
@@ -236,10 +226,9 @@ class _Gauges(Collector):
         opened, age = gauge("murmurate_rounds_open"), gauge("murmurate_release_age_seconds")
         estimate, error = gauge("murmurate_release_estimate"), gauge("murmurate_release_stderr")
         for task in tasks:
-            stage: object = task.stage
-            if not isinstance(stage, Asking):
+            if not isinstance(task.stage, Publish):
                 continue
-            for stream, rounds in stage.open_rounds.items():
+            for stream, rounds in task.stage.open_rounds.items():
                 opened.add_metric((stream,), rounds)
                 release, at = metrics.newest.get(stream, (None, 0))
                 age.add_metric((stream,), max(0, now - max(at, metrics.since[task.wiring.name])) / 1000)

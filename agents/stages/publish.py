@@ -105,6 +105,11 @@ class Publish:
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
 
+    @property
+    def open_rounds(self) -> Mapping[str, int]:
+        """Of each stream that has begun here how many rounds wait for their tallies."""
+        return {name: int(course.asked is not None) for name, course in self._courses.items()}
+
     def _tally(self, tally: Tally) -> None:
         course = self._courses.get(tally.stream)
         if course is None or course.asked is None or course.asked.digest.hex() != tally.round:

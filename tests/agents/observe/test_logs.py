@@ -1,0 +1,83 @@
+"""A log line is one JSON object with what our own loggers say, or plain text where a person looks on."""
+
+import io
+import logging
+from collections.abc import Iterator
+
+import orjson
+import pytest
+
+from murmurate.agents.observe.logs import NOISY, configure
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Logging belongs to the whole process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    levels = {name: logging.getLogger(name).level for name in NOISY}
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, before in levels.items():
+        logging.getLogger(name).setLevel(before)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_begins_with_time_level_and_message_and_ends_with_its_fields() -> None:
+    configure(into := io.StringIO())
+    logging.getLogger("murmurate.worker").info("ready", extra={"zones": ["edge"], "partitions": 8})
+    line = into.getvalue()
+    assert line.count("\n") == 1
+    found = orjson.loads(line)
+    assert list(found) == ["time", "level", "message", "zones", "partitions"]
+    assert found["time"].endswith("Z")
+    assert (found["level"], found["message"], found["zones"], found["partitions"]) == ("INFO", "ready", ["edge"], 8)
+
+
+def test_a_field_cannot_take_the_place_of_level_or_time() -> None:
+    configure(into := io.StringIO())
+    logging.getLogger("murmurate").warning("odd", extra={"level": "fine", "time": "never"})
+    found = orjson.loads(into.getvalue())
+    assert (found["level"], found["time"] == "never") == ("WARNING", False)
+
+
+def test_a_traceback_is_a_field_and_no_more_lines() -> None:
+    configure(into := io.StringIO())
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        logging.getLogger("murmurate").exception("failed")
+    line = into.getvalue()
+    assert line.count("\n") == 1
+    assert "ValueError" in orjson.loads(line)["exc_info"]
+
+
+@pytest.mark.parametrize("name", ["faust.agents", "mode.services", "aiokafka.consumer.fetcher"])
+def test_a_library_says_warnings_only_and_hangs_nothing_on_them(name: str) -> None:
+    configure(into := io.StringIO())
+    logging.getLogger(name).info("chatter")
+    logging.getLogger(name).warning("trouble", extra={"event": {"user": "u-17"}})
+    found = orjson.loads(into.getvalue())
+    assert (found["message"], found["logger"]) == ("trouble", name)
+    assert "u-17" not in into.getvalue()
+
+
+def test_a_terminal_gets_plain_text() -> None:
+    configure(into := Terminal())
+    logging.getLogger("murmurate.worker").info("ready", extra={"zones": ["edge", "mixing"]})
+    logging.getLogger("murmurate.worker").error("lost")
+    first, second = into.getvalue().splitlines()
+    assert first.endswith("  ready  zones=edge,mixing")
+    assert second.endswith("  ERROR: lost")
+
+
+def test_configuring_twice_says_everything_once() -> None:
+    configure(io.StringIO())
+    configure(into := io.StringIO())
+    logging.getLogger("murmurate").info("once")
+    assert into.getvalue().count("once") == 1
