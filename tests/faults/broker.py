@@ -77,6 +77,7 @@ class Broker:
         """One folder per node, named by its number."""
         self._settings, self._ports, self._nodes = dict(settings), Ports(), list[Node]()
         self._keep, self._owner = keep, os.getpid()
+        self._outside = os.environ.get("MURMURATE_BROKERS", "")
         if unfit := [f"{name}:{secret}" for name, secret in users.items() if re.search(r"[\s,=\[\]]", name + secret)]:
             raise BrokerError(f"{len(unfit)} of the users hold a space, a comma, an equals sign or a bracket")
         if self.external:
@@ -90,13 +91,13 @@ class Broker:
 
     @property
     def external(self) -> bool:
-        """Whether MURMURATE_BROKERS names brokers that run already."""
-        return bool(os.environ.get("MURMURATE_BROKERS"))
+        """Whether MURMURATE_BROKERS named brokers that run already, when this was made."""
+        return bool(self._outside)
 
     @property
     def bootstrap(self) -> str:
         """The plaintext addresses, separated by commas."""
-        return os.environ.get("MURMURATE_BROKERS") or ",".join(f"{HOST}:{node.port}" for node in self._nodes)
+        return self._outside or ",".join(f"{HOST}:{node.port}" for node in self._nodes)
 
     @property
     def sasl_bootstrap(self) -> str:

@@ -169,7 +169,6 @@ def test_brokers_that_run_already_are_used_and_left_alone(
                 refused()
     with pytest.raises(BrokerError, match=re.escape(NEEDS_OWN)):
         Broker(tmp_path, nodes=3)
-    monkeypatch.delenv("MURMURATE_BROKERS")
     run(make_topic(broker.bootstrap, tmp_path.name))
 
 
