@@ -1,0 +1,180 @@
+"""A deployment on a real broker, as its users meet it: a file, secrets, topics, workers as processes, a feed.
+
+Every process is started here and ended here, by its id; what a worker logged is kept for whoever asks why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from murmurate.agents.cli.replay import known_secrets
+from murmurate.agents.kafka.client import Client, Got, Place
+from murmurate.agents.kafka.provision import create
+from murmurate.agents.replay.run import Replay, keys
+from murmurate.agents.replay.sources import open_source
+from murmurate.config.access import access
+from murmurate.config.loader import load
+from murmurate.config.planning import plan as planned
+from murmurate.config.secrets import NAMES, ZONE_SECRETS
+
+FOREVER = 10**15  # milliseconds
+RUN = [sys.executable, "-m", "murmurate"]
+
+
+class Deployed:
+    """One deployment in a folder of its own."""
+
+    def __init__(self, folder: Path, name: str, bootstrap: str, text: str, replication: int = 1) -> None:
+        self.folder, self.file = folder, folder / "murmurate.toml"
+        folder.mkdir(parents=True, exist_ok=True)
+        brokers = orjson.dumps(bootstrap.split(",")).decode()
+        places = "\n".join(f'{secret} = {{ file = "{folder / secret}" }}' for secret in NAMES)
+        self.file.write_text(
+            f'name = "{name}"\n{text}\n[kafka]\nbrokers = {brokers}\nreplication = {replication}\ntargets = 2\n\n'
+            f"[secrets]\n{places}\n"
+        )
+        for secret, value in known_secrets(name).items():
+            (folder / secret).write_text(value.hex() + "\n")
+        self.deployment = load(self.file, {})
+        self.plan = planned(self.deployment)
+        self.client = Client(access(self.deployment, {}))
+        self.workers: list[Process] = []
+        self.others: list[Process] = []
+
+    def create(self, partitions: int = 4) -> None:
+        """Make the topics: those of the sources, and ours, which keep everything for whoever audits them."""
+        asyncio.run(self._create(partitions))
+
+    async def _create(self, partitions: int) -> None:
+        from murmurate.agents.kafka.client import Described
+
+        async with self.client.admin() as admin:
+            copies = self.deployment.kafka.replication
+            topics = {stream.topic for stream in self.plan.streams}
+            await admin.create({topic: Described(partitions, copies, {}) for topic in topics})
+        await create(self.client, self.deployment, self.plan, now_ms=time.time_ns() // 10**6)
+
+    def worker(self, *options: str, instance: str = "", env: Mapping[str, str] | None = None) -> Process:
+        """Start a worker; `--instance` makes a restart the same member."""
+        name = instance or f"w{len(self.workers)}"
+        web = {"MURMURATE__WEB__LISTEN": "127.0.0.1:0", "MURMURATE__WEB__EDGE": "127.0.0.1:0"}
+        args = [*RUN, "worker", "-c", str(self.file), "--instance", name, *options]
+        process = Process(args, self.folder / f"{name}.log", web | dict(env or {}))
+        self.workers.append(process)
+        return process
+
+    def feed(self, source: str, *options: str) -> Process:
+        """Start to feed a recording."""
+        args = [*RUN, "feed", source, "-c", str(self.file), *options]
+        process = Process(args, self.folder / "feed.log", {})
+        self.others.append(process)
+        return process
+
+    def expected(self, source: str, stream: str | None = None) -> list[bytes]:
+        """The releases of a replay of the same recording with the same keys: no broker, no fault."""
+        secrets = known_secrets(self.plan.name)
+        return Replay(self.plan, open_source(source, self.plan, stream), keys(secrets, self.plan.name)).run().releases
+
+    def releases(self, count: int, timeout_s: float = 120.0, watch: Callable[[], None] = lambda: None) -> list[bytes]:
+        """The first `count` records of the releases topic, or as many as came until nothing came for so long."""
+        return asyncio.run(self._releases(count, timeout_s, watch))
+
+    async def _releases(self, count: int, timeout_s: float, watch: Callable[[], None]) -> list[bytes]:
+        found: list[bytes] = []
+        async with self.client.reader() as reader:
+            place = Place(f"{self.plan.name}.releases", 0)
+            reader.at({place: 0})
+            last = time.monotonic()
+            while len(found) < count and time.monotonic() - last < timeout_s:
+                watch()
+                for got in await reader.poll(200):
+                    found.append(got.value or b"")
+                    last = time.monotonic()
+        return found
+
+    def everything(self, topic: str) -> list[Got]:
+        """Every committed record of a topic of ours, partition by partition."""
+        return asyncio.run(self._everything(topic))
+
+    async def _everything(self, topic: str) -> list[Got]:
+        name, found = f"{self.plan.name}.{topic}", []
+        async with self.client.admin() as admin, self.client.reader() as reader:
+            partitions = (await admin.describe([name]))[name].partitions
+            places = [Place(name, p) for p in range(partitions)]
+            for place, (first, end) in (await reader.bounds(places)).items():
+                found += [got async for got in reader.between(place, first, end)]
+        return found
+
+    def close(self) -> None:
+        """End every process that was started here."""
+        for process in (*self.workers, *self.others):
+            process.end()
+
+
+class Process:
+    """A command that runs, with what it says in a file."""
+
+    def __init__(self, args: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
+        self.args, self.log = list(args), log
+        self._out = log.open("ab")
+        self._process = subprocess.Popen(
+            self.args, stdout=self._out, stderr=self._out, env=os.environ | dict(env), cwd=log.parent
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Its log, as JSON."""
+        return [orjson.loads(line) for line in self.said().splitlines() if line.startswith("{")]
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def freeze(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def wait(self, timeout_s: float = 30.0) -> int:
+        return self._process.wait(timeout_s)
+
+    def until(self, text: str, timeout_s: float = 30.0) -> None:
+        """Until it has said this."""
+        end = time.monotonic() + timeout_s
+        while text not in self.said():
+            assert self.running, f"it ended: {self.said()[-2000:]}"
+            assert time.monotonic() < end, f"it never said {text!r}: {self.said()[-2000:]}"
+            time.sleep(0.05)  # another process writes the file
+
+    def end(self) -> None:
+        if self.running:
+            self._process.kill()
+            self._process.wait()
+        self._out.close()
+
+
+__all__ = ["FOREVER", "RUN", "ZONE_SECRETS", "Deployed", "Process"]

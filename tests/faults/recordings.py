@@ -1,0 +1,57 @@
+"""Made-up recordings for tests on a broker: users, times and values by a seed, a little out of order."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import orjson
+
+START_MS = 1_790_000_000_000
+VALUES = ("home", "search", "basket", "help")
+
+
+def deployment(*, periods: int = 10, method: str = "lpa", partitions: int = 4, more: str = "") -> str:
+    """The text of a deployment for these recordings, without name, brokers and secrets."""
+    return f"""
+[privacy]
+epsilon = 1.0
+window = {{ periods = {periods} }}
+min_batch = 20
+
+[population]
+partitions = {partitions}
+forget_after = "1h"
+
+[time]
+clock = "feed"
+lateness = "500ms"
+patience = "60s"
+
+[streams.screen]
+measure = "frequency"
+values = {list(VALUES)}
+every = "1s"
+method = "{method}"
+{more}
+"""
+
+
+def recording(path: Path, *, users: int, periods: int, each: float = 1.0, seed: int = 1) -> Path:
+    """JSON lines: in each second about `each` events a user, up to 300 ms out of order, a few of them twice."""
+    draw = random.Random(seed)
+    with path.open("wb") as file:
+        for t in range(periods):
+            start = START_MS + 1000 * t
+            count = round(users * each)
+            favourite = VALUES[t // 7 % len(VALUES)]
+            moments = sorted((draw.randrange(1000), draw.randrange(users)) for _ in range(count))
+            lines = []
+            for at, user in moments:
+                value = favourite if draw.random() < 0.5 else draw.choice(VALUES)
+                event = {"stream": "screen", "user": f"user-{user}", "time": start + at, "value": value}
+                lines.append((at + draw.randrange(300), orjson.dumps(event) + b"\n"))
+                if draw.random() < 0.02:
+                    lines.append((at + draw.randrange(300), lines[-1][1]))
+            file.writelines(line for _, line in sorted(lines, key=lambda one: one[0]))
+    return path

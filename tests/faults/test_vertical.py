@@ -1,0 +1,37 @@
+"""From a JSON topic to releases on a real broker: the same bytes as the embedded runtime, however many workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.broker import Broker
+from tests.faults.deployed import Deployed
+from tests.faults.recordings import deployment, recording
+
+PERIODS = 24
+
+
+@pytest.fixture
+def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
+    found = Deployed(tmp_path, deployment_name, broker.bootstrap, deployment())
+    found.create()
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_releases_are_the_same_bytes_as_embedded(deployed: Deployed, workers: int, tmp_path: Path) -> None:
+    source = str(recording(tmp_path / "clicks.jsonl", users=800, periods=PERIODS))
+    wanted = deployed.expected(source)
+    assert len(wanted) >= PERIODS
+    for _ in range(workers):
+        deployed.worker()
+    feed = deployed.feed(source)
+    assert deployed.releases(len(wanted)) == wanted
+    assert feed.wait() == 0
+    for worker in deployed.workers:
+        worker.terminate()
+    assert [worker.wait() for worker in deployed.workers] == [0] * workers
