@@ -56,14 +56,14 @@ _FOR_LIFE: Final[Mapping[str, str]] = MappingProxyType(
 class Report:
     """What `create` has done, or would do."""
 
-    created: Mapping[str, int]
+    created: dict[str, int]
     """Topics that were made, with their partitions."""
     right: tuple[str, ...]
     corrected: tuple[str, ...]
     """A line for each setting that was not as it has to be, and is now."""
     refused: tuple[str, ...]
     """A line for each thing that cannot be put right."""
-    started: Mapping[str, int]
+    started: dict[str, int]
     """Streams that begin, with their first periods."""
 
 
@@ -156,7 +156,7 @@ async def create(client: Client, deployment: Deployment, plan: Plan, *, now_ms: 
             made = await admin.create(missing)
             missing = {name: want[name] for name in missing if name in made}
             await _until_there(admin, want)
-    started: Mapping[str, int] = {}
+    started: dict[str, int] = {}
     if deployment.time.clock == "wall" and not refused:
         new = topic(plan.name, "rounds") in missing
         if dry_run:

@@ -1,0 +1,204 @@
+"""What may change in a deployment that runs: each difference is free, makes a new revision of a stream, or is refused.
+
+Contract: whatever is a frozen fact of the plan (DESIGN rule 5), a topic's shape, or folded again by a recovery is
+refused; whatever changes a stream's `config` digest, and nothing else, makes a revision.  A secret's place is never
+shown.  Not here: reading what runs (agents/cli/check.py), refusing at the start (Perturb.restore).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel
+
+from murmurate.config.plan import Plan
+from murmurate.config.planning import plan as planned
+from murmurate.config.quantities import Duration, Missing, Window, shortest
+from murmurate.config.settings import Deployment, Secret
+from murmurate.config.streams import Method, Source
+from murmurate.randomizers.terms import Facts
+
+Effect = Literal["free", "revision", "refused"]
+LEFT_OUT: Final = "left out"
+HIDDEN: Final = "(hidden)"
+FROZEN: Final = "a frozen fact: with another one, users would begin with a fresh budget for what was asked before"
+ANOTHER: Final = "allowed under another name, as a deployment of its own"
+RECOVERY: Final = "a recovery folds the log again, and would close periods elsewhere than they were closed"
+SHAPE: Final = "records and state have their places in the partitions that there are"
+REVISION: Final = "its releases mean something else: a new revision of the stream"
+RESTART: Final = "holds when workers are restarted"
+EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
+    "schema": ("free", "the form of the file"),
+    "name": ("refused", "another name is another deployment: topics, keys and budgets of its own"),
+    "privacy.delta": ("free", "stated in releases from then on"),
+    "privacy.assumed_corrupt": ("free", "stated in releases from then on"),
+    "privacy.min_batch": ("free", "restart all mixing workers together, so that they decide alike"),
+    "population.enrol": ("revision", REVISION),
+    "population.forget_after": ("revision", "who is asked changes: a new revision of every stream"),
+    "time.lateness": ("refused", RECOVERY),
+    "time.clock": ("refused", "periods would be those of another time"),
+    "time.future": ("free", "the door judges events that come from then on by it"),
+    "time.patience": ("free", "rounds that are asked from then on have it"),
+    "kafka.targets": ("refused", SHAPE),
+    "kafka.replication": ("free", "topics keep the copies they have, and workers want at least as many as it says"),
+    "kafka.*": ("free", RESTART),
+    "secrets.shuffle": ("free", "the order of reports may change at any time"),
+    "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
+    "web.*": ("free", RESTART),
+    "streams.*": ("revision", REVISION),
+}
+"""By key, the first that fits; keys of MOVED that move a frozen fact are refused before that."""
+MOVED: Final[Mapping[str, tuple[str, ...]]] = {
+    "privacy.epsilon": ("epsilon_micro",),
+    "privacy.window": ("streams.*.w", "streams.*.slots"),
+    "privacy.split": ("split",),
+    "population.partitions": ("partitions",),
+    "streams.*.every": ("every_ms", "w", "slots"),
+    "streams.*.share": ("share_micro",),
+    "streams.*.missing": ("w", "slots"),
+    "streams.*.slots": ("slots",),
+    "streams.*.method": ("division",),
+}
+"""The frozen facts that a key can move; of a stream's key, the stream's."""
+KEYS: Final[Mapping[str, str]] = {
+    "epsilon_micro": "privacy.epsilon, in micro-nats",
+    "split": "privacy.split",
+    "partitions": "population.partitions",
+    "base_period_ms": "the base period of all streams, in ms",
+    "keys.pepper": "the secret pepper, by its fingerprint",
+    "keys.slots": "the secret slots, by its fingerprint",
+    "keys.split": "the secret split, by its fingerprint",
+    "keys.randomness": "the secret randomness, by its fingerprint",
+    "streams.*.share_micro": "share, in millionths",
+    "streams.*.w": "w, the periods that a window can touch",
+    "streams.*.slots": "slots",
+    "streams.*.division": "division, which the method decides",
+    "streams.*.every_ms": "every, in ms",
+}
+"""Frozen facts in words; tests hold this to what the terms say."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference."""
+
+    key: str
+    old: str
+    new: str
+    effect: Effect
+    why: str
+
+
+def compare(old: Deployment, new: Deployment) -> list[Change]:
+    """Every difference between two files, in the order of the file."""
+    before, after = planned(old), planned(new)
+    facts = before.terms({}).facts(), after.terms({}).facts()
+    had, has = dict(_leaves(old)), dict(_leaves(new))
+    had["kafka.targets"], has["kafka.targets"] = str(before.targets), str(after.targets)
+    found = []
+    for key in dict.fromkeys((*had, *has)):
+        if had.get(key) != has.get(key):
+            effect, why = _effect(key, *facts)
+            found.append(Change(key, _hide(key, had.get(key)), _hide(key, has.get(key)), effect, why))
+    gone, come = old.streams.keys() - new.streams.keys(), new.streams.keys() - old.streams.keys()
+    kept = [one for one in found if not any(one.key.startswith(f"streams.{name}.") for name in gone | come)]
+    return kept + [_stream(name, name in come) for name in sorted(gone | come)]
+
+
+def compare_facts(held: Facts, facts: Facts) -> list[Change]:
+    """Every difference between the frozen facts that a state holds and a plan's. Of a fact about keys only those that
+    both have: whoever compares may not hold the secrets.
+    """
+    old, new = _streams(held), _streams(facts)
+    found = [_stream(name, name in new) for name in sorted(old ^ new)]
+    for name in held.keys() | facts.keys():
+        of = name.split(".")[1] if name.startswith("streams.") else None
+        both = name in held and name in facts
+        if held.get(name) != facts.get(name) and (both or not name.startswith("keys.")) and of not in old ^ new:
+            key = f"streams.{of}: {KEYS[_pattern(name)]}" if of else KEYS[name]
+            found.append(Change(key, str(held.get(name, LEFT_OUT)), str(facts.get(name, LEFT_OUT)), "refused",
+                                f"{FROZEN}; {ANOTHER}"))  # fmt: skip
+    return sorted(found, key=lambda change: change.key)
+
+
+def compare_digests(held: Mapping[str, tuple[str, int]], plan: Plan) -> list[Change]:
+    """A new revision for each stream whose config is another than the running one's."""
+    digests = {stream.name: (stream.config, stream.revision) for stream in plan.streams}
+    return [
+        Change(f"streams.{name}: config digest", held[name][0], digests[name][0], "revision", REVISION)
+        for name in sorted(held.keys() & digests.keys())
+        if held[name] != digests[name]
+    ]
+
+
+def _effect(key: str, old: Facts, new: Facts) -> tuple[Effect, str]:
+    for pattern, moved in MOVED.items():
+        if fnmatchcase(key, pattern):
+            names = [f"{key.rpartition('.')[0]}.{fact}" if key.startswith("streams.") else fact for fact in moved]
+            frozen = [fact for fact in old.keys() | new.keys() if any(fnmatchcase(fact, name) for name in names)]
+            if any(old.get(fact) != new.get(fact) for fact in frozen):
+                return "refused", f"{FROZEN}; {ANOTHER}"
+            return "revision", REVISION
+    return next(rule for pattern, rule in EXPLAINED.items() if fnmatchcase(key, pattern))
+
+
+def _stream(name: str, comes: bool) -> Change:
+    before, after = (LEFT_OUT, "a stream") if comes else ("a stream", LEFT_OUT)
+    return Change(f"streams.{name}", before, after, "refused", f"streams and their shares are frozen; {ANOTHER}")
+
+
+def _streams(facts: Facts) -> set[str]:
+    return {name.split(".")[1] for name in facts if name.startswith("streams.")}
+
+
+def _pattern(fact: str) -> str:
+    """streams.screen.w as streams.*.w"""
+    first, _, last = fact.split(".")
+    return f"{first}.*.{last}"
+
+
+def _leaves(model: BaseModel, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every key with its value as one would write it; a secret's place in full, to be hidden where it is shown."""
+    for name, field in type(model).model_fields.items():
+        key, value = f"{path}{field.alias or name}", getattr(model, name)
+        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Source)):
+            yield from _leaves(value, f"{key}.")
+        elif isinstance(value, dict):
+            for stream, inner in value.items():
+                yield from _leaves(inner, f"{key}.{stream}.")
+        else:
+            lasts = any(isinstance(kind, Duration) for kind in field.metadata)
+            yield key, shortest(value) if lasts and isinstance(value, int) else _written(value)
+
+
+def _written(value: Any) -> str:
+    match value:
+        case None:
+            return LEFT_OUT
+        case bool():
+            return str(value).lower()
+        case Window():
+            return f"{value.periods} periods" if value.ms is None else shortest(value.ms)
+        case Missing(carry_ms=None):
+            return "carry always"
+        case Missing():
+            return f"carry {shortest(value.carry_ms)}" if value.carry_ms else "none"
+        case Method():
+            return " ".join(value.described().values())
+        case Source():
+            return " ".join(part for part in (value.topic, value.user, value.time, value.value) if part)
+        case Secret():
+            return f"file {value.file}" if value.file is not None else f"env {value.env}"
+        case tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def _hide(key: str, value: str | None) -> str:
+    if value is None or value == LEFT_OUT:
+        return LEFT_OUT
+    return HIDDEN if key.startswith("secrets.") or key == "kafka.password" else value
