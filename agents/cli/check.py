@@ -1,27 +1,46 @@
-"""`murmurate check`: what a deployment file promises, in words. Nothing is contacted and no secret is read."""
+"""`murmurate check`: what a deployment file promises, in words; and what it would change in a deployment that runs.
+
+Contract: no secret is shown.  Without --against nothing is contacted and no secret is read; with it, the secrets that
+can be read here are compared by their fingerprints.  Exit 0 if every change is free.  Not here: which change has
+which effect (config/changes.py), what is read from the brokers (against.py).
+"""
 
 import sys
+import textwrap
 from pathlib import Path
 
 import click
 import orjson
 
+from murmurate.config.changes import Change, compare
 from murmurate.config.errors import ConfigError
-from murmurate.config.explain import explain
+from murmurate.config.explain import COLUMNS, explain
 from murmurate.config.loader import FILE, load
 from murmurate.config.planning import plan
+from murmurate.config.settings import Deployment
 
-MISTAKES = 2
+FAILED, MISTAKES = 1, 2
+WORDS = {"free": "free", "revision": "new revision", "refused": "refused"}
+NOT_YET = (
+    "No worker can go over to a new revision yet: it stops at a state of another config. Until then a new revision "
+    "needs a deployment of another name."
+)
 
 
 @click.command("check")
 @click.option("-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The file.")
 @click.option("--users", type=click.IntRange(1), help="Warn where so many users would give too few reports.")
+@click.option(
+    "--against", metavar="BROKERS|FILE", help='What would change: HOST:PORT, "config" for its brokers, or another file.'
+)
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
-def command(config: Path, users: int | None, as_json: bool) -> None:
-    """Say in words what a deployment promises. Exit 2: a line for each mistake."""
+def command(config: Path, users: int | None, against: str | None, as_json: bool) -> None:
+    """Say in words what a deployment promises, or what it would change. Exit 1: it may not; 2: mistakes, a line each."""
     try:
-        facts = explain(plan(load(config)), users)
+        deployment = load(config)
+        facts = explain(plan(deployment), users)
+        if against is not None:
+            sys.exit(_against(deployment, against, as_json=as_json))
     except ConfigError as error:
         if as_json:
             click.echo(orjson.dumps({"ok": False, "mistakes": error.mistakes}))
@@ -33,3 +52,34 @@ def command(config: Path, users: int | None, as_json: bool) -> None:
     else:
         for line in facts.lines():
             click.echo(line)
+
+
+def _against(deployment: Deployment, against: str, *, as_json: bool) -> int:
+    """What would change, and how to say it to a shell."""
+    if Path(against).is_file():
+        changes, known = compare(load(against), deployment), ["Every key of the two files was compared."]
+    else:
+        from murmurate.agents.cli.against import running  # here, so that a check of a file loads no Kafka
+
+        changes, known = running(deployment, None if against == "config" else against)
+    good = all(change.effect == "free" for change in changes)
+    if as_json:
+        click.echo(orjson.dumps({"ok": good, "changes": changes, "known": known}))
+    else:
+        for line in _lines(changes, known):
+            click.echo(line)
+    return 0 if good else FAILED
+
+
+def _lines(changes: list[Change], known: list[str]) -> list[str]:
+    lines = [] if changes else ["nothing changes"]
+    for change in changes:
+        lines += _wrapped(f"{change.key}: {change.old} -> {change.new}", f"{WORDS[change.effect]:<12}  ")
+        lines += _wrapped(change.why, " " * 14)
+    if any(change.effect == "revision" for change in changes):
+        lines += _wrapped(NOT_YET, "")
+    return lines + [line for sentence in known for line in _wrapped(sentence, "")]
+
+
+def _wrapped(text: str, lead: str) -> list[str]:
+    return textwrap.wrap(text, COLUMNS, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False)

@@ -1,0 +1,117 @@
+"""What a running deployment's topics say about its config, held against a file: the frozen facts and config digests.
+
+Contract: topics and state are read and nothing is written.  The digests say that a stream's config is another one, and
+cannot say what is: that needs the other file.  Not here: what a difference means (config/changes.py).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+import orjson
+
+from murmurate.agents.cli.deployment import run
+from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.recovery import newest
+from murmurate.agents.kafka.wiring import Wiring
+from murmurate.agents.stages.stage import Stage
+from murmurate.config.access import access
+from murmurate.config.changes import SHAPE, Change, compare_digests, compare_facts
+from murmurate.config.errors import ConfigError, Mistake
+from murmurate.config.planning import plan as planned
+from murmurate.config.secrets import ZONE_SECRETS, fingerprints, load, present
+from murmurate.config.settings import ADDRESS, Deployment
+from murmurate.randomizers.terms import Facts
+from murmurate.topics.codec import decode
+from murmurate.topics.errors import WireError
+from murmurate.topics.messages import Start
+
+KNOWN = (
+    "Known from the topics: partitions, the frozen facts, and a digest of what each stream's releases mean. What else "
+    "would change, and what in a digest, only the other file can say: murmurate check --against FILE."
+)
+
+
+class Running(NamedTuple):
+    """What the topics say."""
+
+    partitions: dict[str, int]
+    """Of raw and of reports, as far as they exist."""
+    facts: Facts
+    """From a state of perturb; none before the first."""
+    digests: dict[str, tuple[str, int]]
+    """Config digest and revision of each stream."""
+
+
+def running(deployment: Deployment, brokers: str | None) -> tuple[list[Change], list[str]]:
+    """The changes, and what could and could not be known. `brokers`: HOST:PORT, ...; None: those of the file."""
+    reached = access(deployment)
+    if brokers is not None:
+        addresses = tuple(one.strip() for one in brokers.split(","))
+        if not all(re.fullmatch(ADDRESS.pattern.strip("^$"), one) for one in addresses):
+            raise ConfigError([Mistake("--against", repr(brokers), 'HOST:PORT, "config", or a file that exists')])
+        reached = replace(reached, brokers=addresses)
+    found = run(_read(Client(reached), deployment.name))
+    plan, known = planned(deployment), [KNOWN]
+    wanted = {"population.partitions": ("raw", plan.partitions), "kafka.targets": ("reports", plan.targets)}
+    changes = [
+        Change(key, str(found.partitions[name]), str(count), "refused", SHAPE)
+        for key, (name, count) in wanted.items()
+        if found.partitions.get(name, count) != count
+    ]
+    names = ZONE_SECRETS["edge"]
+    keys = {}
+    if all(present(deployment, name) for name in names):
+        keys = fingerprints(load(deployment, ["edge"]), deployment.name)
+    else:
+        known.append("The edge zone's secrets cannot be read here: their fingerprints were not compared.")
+    if found.facts:
+        facts: Facts = plan.terms({name: keys[name] for name in ("pepper", "slots", "split") if name in keys}).facts()
+        facts |= {"keys.randomness": keys["randomness"]} if keys else {}
+        raw = {"population.partitions"} if any(change.key == "population.partitions" for change in changes) else set()
+        changes += [one for one in compare_facts(found.facts, facts) if one.key not in raw]
+    else:
+        known.append("No perturb has a state yet: the frozen facts are those of the first worker that starts.")
+    if not found.digests:
+        known.append("No stream has begun.")
+    return changes + compare_digests(found.digests, plan), known
+
+
+async def _read(client: Client, name: str) -> Running:
+    raw, reports, state, rounds = (f"{name}.{topic}" for topic in ("raw", "reports", "state.perturb", "rounds"))
+    async with client.admin() as admin:
+        there = await admin.describe([raw, reports, state, rounds])
+    partitions = {
+        topic: there[f"{name}.{topic}"].partitions for topic in ("raw", "reports") if f"{name}.{topic}" in there
+    }
+    facts: Facts = {}
+    digests: dict[str, tuple[str, int]] = {}
+    async with client.reader() as reader:
+        if rounds in there:
+            digests |= await _starts(reader, Place(rounds, 0))
+        for partition in range(there[state].partitions if state in there else 0):
+            last = await newest(reader, Wiring(name, "perturb", partition, _no_stage, (), {}))
+            if last is not None:  # each of them holds the same
+                facts = orjson.loads(last[1].small)
+                digests |= last[1].revisions
+                break
+    return Running(partitions, facts, digests)
+
+
+async def _starts(reader: Reader, place: Place) -> dict[str, tuple[str, int]]:
+    first, end = (await reader.bounds([place]))[place]
+    found: dict[str, tuple[str, int]] = {}
+    async for got in reader.between(place, first, end):
+        try:
+            start = decode(got.value or b"")
+        except WireError:
+            continue
+        if isinstance(start, Start):
+            found.setdefault(start.stream, (start.config, start.revision))
+    return found
+
+
+def _no_stage() -> Stage:
+    raise NotImplementedError  # its state is only looked at
