@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from murmurate.agents.cli.init import EVENTS
+from murmurate.config import dashboards
 from murmurate.config.samples import names
 from tests.agents.test_check_command import murmurate
+
+WRITTEN = ("murmurate.toml", "compose.yaml", "dashboards/murmurate.json", "dashboards/alerts.yaml", EVENTS)
 
 
 @pytest.mark.parametrize("example", names())
@@ -13,7 +17,7 @@ def test_what_init_writes_passes_check(tmp_path: Path, example: str) -> None:
     done = murmurate("init", "here", "--example", example, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        "  wrote here/murmurate.toml  here/events.sample.jsonl",
+        "  wrote " + "  ".join(f"here/{name}" for name in WRITTEN),
         "  next: cd here && murmurate check",
     ]
     checked = murmurate("check", "--users", "800", cwd=tmp_path / "here")
@@ -22,20 +26,27 @@ def test_what_init_writes_passes_check(tmp_path: Path, example: str) -> None:
     assert all(len(line) <= 80 for line in checked.stdout.splitlines())
 
 
+def test_compose_file_and_dashboard_are_those_of_every_deployment(tmp_path: Path) -> None:
+    assert murmurate("init", "--example", "papers", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "compose.yaml").read_text() == dashboards.compose()
+    assert (tmp_path / "dashboards" / "murmurate.json").read_text() == dashboards.dashboard()
+
+
 def test_the_environment_does_not_change_what_is_written(tmp_path: Path) -> None:
     murmurate("init", "one", cwd=tmp_path)
     murmurate("init", "two", cwd=tmp_path, MURMURATE__STREAMS__SCREEN__VALUES='["x"]', MURMURATE__TYPO="1")
-    for name in ("murmurate.toml", "events.sample.jsonl"):
+    for name in WRITTEN:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", ["murmurate.toml", "events.sample.jsonl"])
+@pytest.mark.parametrize("name", WRITTEN)
 def test_a_file_in_the_way_is_named_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
     done = murmurate("init", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"murmurate: {name} is in the way; nothing was written\n"
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
     assert (tmp_path / name).read_text() == "mine"
 
 

@@ -4,7 +4,7 @@
 
 const $ = (id) => document.getElementById(id);
 const panels = new Map(), figures = new Map();
-let waiting = false, finished = false, running = "Running";
+let waiting = false, finished = false, live = false, running = "Running";
 
 function tile(name, text) {
   if (!figures.has(name)) {
@@ -33,12 +33,19 @@ const TAKE = {
     $("mode").textContent = mode; $("mode").hidden = false;
     $("promise").replaceChildren(...promise.map((sentence) => make("li", sentence)));
     $("figures").replaceChildren();
-    tile("events", "0"); tile("events per second", "0"); tile("releases", "0");
+    live = mode === "live";
+    if (!live) { tile("events", "0"); tile("events per second", "0"); }   /* live these are the edge's own to know */
+    tile("releases", "0");
     for (const spec of streams) panels.set(spec.name, new Panel(spec));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
-    running = mode === "live" ? "Live" : "Running"; say(running);
+    running = live ? "Live" : "Running"; say(running);
   },
-  release({ release, truth }) { panels.get(release.stream)?.add(release, truth); },
+  release({ release, truth }) {
+    panels.get(release.stream)?.add(release, truth);
+    if (!live) return;
+    tile("releases", grouped([...panels.values()].reduce((sum, { periods }) => sum + periods.length, 0)));
+    tile("newest period", `to ${release.end.slice(0, 10)}, ${minutes(release.end)} UTC`);
+  },
   progress({ events, events_per_second: speed, releases, of }) {
     tile("events", short(events)); tile("events per second", short(speed));
     tile("releases", of ? `${grouped(releases)} of ${grouped(of)}` : grouped(releases));
