@@ -86,11 +86,12 @@ async def _read(client: Client, name: str) -> Running:
     partitions = {
         topic: there[f"{name}.{topic}"].partitions for topic in ("raw", "reports") if f"{name}.{topic}" in there
     }
+    if rounds not in there:
+        return Running(partitions, {}, {})
     facts: Facts = {}
     digests: dict[str, tuple[str, int]] = {}
     async with client.reader() as reader:
-        if rounds in there:
-            digests |= await _starts(reader, Place(rounds, 0))
+        digests |= await _starts(reader, Place(rounds, 0))
         for partition in range(there[state].partitions if state in there else 0):
             last = await newest(reader, Wiring(name, "perturb", partition, _no_stage, (), {}))
             if last is not None:  # each of them holds the same

@@ -35,7 +35,7 @@ NOT_YET = (
 )
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 def command(config: Path, users: int | None, against: str | None, as_json: bool) -> None:
-    """Say in words what a deployment promises, or what it would change. Exit 1: it may not; 2: mistakes, a line each."""
+    """Say in words what a deployment promises, or what it would change. Exit 1: it may not; 2: a line a mistake."""
     try:
         deployment = load(config)
         facts = explain(plan(deployment), users)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -50,7 +51,8 @@ def opened(config: Path) -> Opened:
 
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
-    """Do it. Ctrl-C ends it with exit 130."""
+    """Do it. Ctrl-C ends it with exit 130. What goes wrong is our error alone: aiokafka's log would say it twice."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:

@@ -118,12 +118,14 @@ def _row(deployment: str, name: str, have: Described | None) -> Row:
 
 
 def _table(rows: list[Row]) -> Iterator[str]:
+    """What does not fit is left out at the right: --json has it whole."""
     wide = max(len(row.topic) for row in rows)
-    yield f"{'topic':<{wide}}  parts  cleanup  kept      zone      carries"
+    lines = [f"{'topic':<{wide}}  parts  cleanup  kept      zone      carries"]
     for row in rows:
         missing = row.partitions is None
         parts, cleanup, kept = ("-", "missing", "-") if missing else (row.partitions, row.cleanup, row.retention)
-        line = f"{row.topic:<{wide}}  {parts!s:>5}  {cleanup!s:<7}  {kept!s:<8}  {row.zone:<8}  {row.carries}"
+        lines.append(f"{row.topic:<{wide}}  {parts!s:>5}  {cleanup!s:<7}  {kept!s:<8}  {row.zone:<8}  {row.carries}")
+    for line in lines:
         yield line if len(line) <= COLUMNS else f"{line[: COLUMNS - 3]}..."
 
 

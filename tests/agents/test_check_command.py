@@ -72,3 +72,50 @@ def test_no_file_is_one_line_and_exit_2(tmp_path: Path) -> None:
     done = murmurate("check", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "murmurate.toml: found no such file; allowed: a file that `murmurate init` writes\n"
+
+
+def test_against_another_file_each_change_is_said(tmp_path: Path) -> None:
+    murmurate("init", cwd=tmp_path)
+    same = murmurate("check", "--against", "murmurate.toml", cwd=tmp_path)
+    assert (same.returncode, same.stdout) == (0, "nothing changes\nEvery key of the two files was compared.\n")
+    text = (tmp_path / "murmurate.toml").read_text(encoding="utf-8")
+    old = text.replace('name = "', 'name = "old-')
+    (tmp_path / "old.toml").write_text(old, encoding="utf-8")
+    done = murmurate("check", "--against", "old.toml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("refused       name: old-")
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    found = json.loads(murmurate("check", "--against", "old.toml", "--json", cwd=tmp_path).stdout)
+    assert (found["ok"], found["changes"][0]["key"], found["changes"][0]["effect"]) == (False, "name", "refused")
+
+
+def test_a_free_change_is_exit_0_and_a_new_revision_is_not_yet(tmp_path: Path) -> None:
+    murmurate("init", cwd=tmp_path)
+    text = (tmp_path / "murmurate.toml").read_text(encoding="utf-8")
+    (tmp_path / "free.toml").write_text(text + '\n[web]\nlisten = "127.0.0.1:8005"\n', encoding="utf-8")
+    done = murmurate("check", "-c", "free.toml", "--against", "murmurate.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("free          web.listen: 127.0.0.1:8000 -> 127.0.0.1:8005\n")
+    stream = json.loads(murmurate("check", "--json", cwd=tmp_path).stdout)["streams"][0]["name"]
+    again = {f"MURMURATE__STREAMS__{stream.upper()}__SEVERAL": "first"}
+    both = murmurate("check", "--against", "murmurate.toml", cwd=tmp_path, **again)
+    assert both.stdout.startswith("nothing changes")  # the environment holds for both files
+    (tmp_path / "new.toml").write_text(text.replace('several = "last"', 'several = "first"'), encoding="utf-8")
+    if "several" in text:
+        done = murmurate("check", "-c", "new.toml", "--against", "murmurate.toml", cwd=tmp_path)
+        assert done.returncode == 1
+        assert done.stdout.startswith("new revision  ")
+        assert "No worker can go over to a new revision yet" in done.stdout
+
+
+def test_against_what_is_neither_a_file_nor_brokers_is_exit_2(tmp_path: Path) -> None:
+    murmurate("init", cwd=tmp_path)
+    done = murmurate("check", "--against", "nowhere.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "--against: found 'nowhere.toml'; allowed: HOST:PORT, \"config\", or a file that exists\n"
+
+
+def test_a_check_of_a_file_loads_no_kafka() -> None:
+    script = "import sys; import murmurate.agents.cli.check; print('aiokafka' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
