@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -187,6 +188,19 @@ def test_the_delay_of_a_release_is_from_the_end_of_its_period_by_the_wall_clock(
 def test_one_round_of_each_stream_is_open(run: Any) -> None:
     metrics, _, _ = run
     assert samples(metrics.public, "murmurate_rounds_open") == {("screen",): 1.0, ("mood",): 1.0}
+
+
+def test_what_a_ledger_holds_is_the_edges_and_of_several_partitions_the_largest_counts() -> None:
+    metrics, all_of_it, _ = whole()
+    held = {0: (7, 1_900_000), 1: (9, 2_000_000), 2: (8, 0)}
+    for task in all_of_it:
+        if task.wiring.stage == "perturb":
+            users, most = held[task.wiring.partition]
+            stage: Any = SimpleNamespace(users=users, most_spent_micro={"screen": most})
+            task.stage = stage
+    assert samples(metrics.edge, "murmurate_users") == {("0",): 7.0, ("1",): 9.0, ("2",): 8.0}
+    assert samples(metrics.edge, "murmurate_epsilon_spent_max") == {("screen",): 2.0}
+    assert not samples(metrics.public, "murmurate_users")
 
 
 def test_every_sample_has_a_name_and_labels_of_the_interface(run: Any) -> None:

@@ -1,0 +1,49 @@
+"""The page of a live deployment: releases as their topic has them, and nothing that only the edge may know."""
+
+import asyncio
+from typing import cast
+
+from murmurate.agents.kafka.follow import Follow
+from murmurate.agents.web.feed import Feed, live_hello
+from murmurate.agents.web.server import Running
+from murmurate.agents.web.serving import show
+from murmurate.topics.release import Release
+from tests.agents.web.test_serving import PLAN, Scripted, released
+from tests.browser.chromium import Chromium
+from tests.browser.conftest import Opened
+from tests.browser.test_page import SETTLED, text
+
+DRAWN = "[...panels.values()].reduce((sum, panel) => sum + panel.periods.length, 0)"
+
+
+def test_releases_are_drawn_as_the_topic_gets_them(chromium: Chromium, feed: Feed, site: Running, tab: Opened) -> None:
+    found = released()
+    first, rest = found[:5], found[5:]
+    page = tab()
+    feed.put(live_hello(PLAN))
+    page.open(site.url)
+    page.until("panels.size === 2")
+    assert text(page, "#mode").lower() == "live"
+    assert "first release" in text(page, ".empty")
+
+    def follow(releases: list[Release]) -> None:
+        async def some() -> None:
+            before = feed.last
+            task = asyncio.create_task(show(cast(Follow, Scripted(releases)), PLAN, feed))
+            while feed.last < before + len(releases):
+                await asyncio.sleep(0)
+            task.cancel()
+
+        chromium.wait(some())
+
+    follow(first)
+    page.until(f"{DRAWN} === {len(first)}")
+    follow(rest)
+    page.until(f"{SETTLED} && {DRAWN} === {len(found)}")
+    figures = text(page, "#figures")
+    assert str(len(found)) in figures
+    assert "event" not in figures
+    assert found[-1].end[:10] in figures
+    assert page.run("[...document.querySelectorAll('.truth')].every((node) => !node.checkVisibility())")
+    assert text(page, "#status") == "Live"
+    assert "epsilon 2.0" in text(page, "#promise")
