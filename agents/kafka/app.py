@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Collection, Mapping, Set
 from typing import Any, Protocol
 
@@ -28,6 +29,9 @@ COMMIT_S, NEVER_S = 10.0, 1e9
 FETCH_MS = 100
 MOST_RECORDS = 500
 FETCH_BYTES = 4 << 20
+
+
+logging.getLogger(__name__).setLevel(logging.WARNING)  # mode logs every service of this module as it comes and goes
 
 
 class Owner(Protocol):

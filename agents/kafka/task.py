@@ -132,8 +132,8 @@ class Task:
     async def open(self) -> None:
         """Fence every earlier writer, then learn the marks. Quick: no state is read."""
         writer, wiring = self._client.writer(self.wiring.identity), self.wiring
+        self._writer = writer  # before it opens, so that whoever closes us closes it
         await writer.open()
-        self._writer = writer
         async with self._client.reader() as reader:
             last = await newest(reader, self.wiring)
             if last is None or self._last is None or last[0] != self._last[0]:

@@ -8,7 +8,6 @@ every group.  A worker holds the keys of its zones only.  Not here: signals, exi
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -77,8 +76,7 @@ class Worker:
         """Until `stop` is set, or something fails: that error leaves."""
         if self.doors is not None:
             await self.doors.start()
-        for app in self.apps.values():
-            await app.start()
+        await asyncio.gather(*(app.start() for app in self.apps.values()))
         watched = [asyncio.create_task(owner.failure()) for owner in self.owners.values()]
         watched += [asyncio.create_task(each) for app in self.apps.values() for each in (app.wait(), app.commit())]
         if self.doors is not None:
@@ -107,11 +105,9 @@ class Worker:
             await asyncio.sleep(TIMER_S)
 
     async def _stop(self) -> None:
+        await asyncio.gather(*(owner.stop() for owner in self.owners.values()))
         for owner in self.owners.values():
-            await owner.stop()
             owner.forget_failure()
         if self.doors is not None:
             await self.doors.stop()
-        for app in self.apps.values():
-            with contextlib.suppress(asyncio.TimeoutError):
-                await app.stop()
+        await asyncio.gather(*(app.stop() for app in self.apps.values()))

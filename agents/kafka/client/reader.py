@@ -26,8 +26,12 @@ class Reader:
         )  # fmt: skip
 
     async def __aenter__(self) -> Reader:
-        with said("reader"):
-            await self._consumer.start()
+        try:
+            with said("reader"):
+                await self._consumer.start()
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def __aexit__(self, *what: object) -> None:
