@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter as Count
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
@@ -77,7 +77,7 @@ class Metrics:
         self.since: dict[str, int] = {}
         """When each instance became live."""
         self._tasks: dict[str, Task] = {}
-        self._before: dict[str, Count[Hashable]] = {}
+        self._before: dict[str, Count[Any]] = {}
         self._others, self._edge = Families(CollectorRegistry()), EdgeFamilies(CollectorRegistry())
         self._others.registry.register(_Gauges(self, edge=False))
         self._edge.registry.register(_Gauges(self, edge=True))
@@ -249,13 +249,13 @@ def config_digest(plan: Plan) -> str:
     return hashlib.sha256(orjson.dumps([plan.name, streams])).hexdigest()[:16]
 
 
-def _counts(task: Task) -> Count[Hashable]:
+def _counts(task: Task) -> Count[Any]:
     """What the stage counts that none of its records say."""
     match task.stage:
         case Door() | Shuffle() as stage:
             return Count(stage.counts)
         case Perturb() as stage:
-            found: Count[Hashable] = Count({("event", key): n for key, n in stage.edge_counts.items()})
+            found: Count[Any] = Count({("event", key): n for key, n in stage.edge_counts.items()})
             found.update({("refusal", key): n for key, n in stage.refusals.items()})
             return found
         case _:
