@@ -216,6 +216,60 @@ def test_prometheus_itself_reads_the_rules_and_its_configuration(written: str, t
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.faults
+def test_prometheus_fires_what_should_and_nothing_else(tmp_path: Path) -> None:
+    promtool = installed()
+    if promtool is None:
+        pytest.fail(PROMETHEUS, pytrace=False)
+    (tmp_path / "alerts.yaml").write_text(dashboards.alerts(plan(load_example("telemetry"))), encoding="utf-8")
+    lag, age, spent = "murmurate_lag_records", "murmurate_release_age_seconds", "murmurate_epsilon_spent_max"
+    series = {
+        f'{lag}{{topic="shop.reports", partition="0"}}': "0+5x100",  # a line of one a minute, 100 minutes long
+        f'{lag}{{topic="shop.reports", partition="1"}}': "0+5x20 100-5x20 0+5x60",
+        f'{lag}{{topic="shop.raw", partition="0"}}': "3+0x100",
+        f'{age}{{stream="screen"}}': "0+60x20",
+        f'{spent}{{stream="screen"}}': "2+0x50 2.000001+0x50",
+    }
+    growing = "{{ topic }} 0 has been growing for 10 minutes".replace("{{ topic }}", "shop.reports")
+    late = {
+        "exp_labels": {"severity": "warning", "stream": "screen"},
+        "exp_annotations": {"summary": "screen has released nothing for 3 periods"},
+    }
+    broken = {
+        "exp_labels": {"severity": "critical", "stream": "screen"},
+        "exp_annotations": {"summary": "screen has spent more than epsilon 2 of a user"},
+    }
+    grows = {
+        "exp_labels": {"severity": "warning", "topic": "shop.reports", "partition": "0"},
+        "exp_annotations": {"summary": growing},
+    }
+    moments = [
+        ("3m", "MurmurateReleaseLate", []),
+        ("4m", "MurmurateReleaseLate", [late]),
+        ("45m", "MurmurateLagGrows", [grows]),  # partition 1 has shrunk meanwhile
+        ("30m", "MurmuratePromiseBroken", []),
+        ("60m", "MurmuratePromiseBroken", [broken]),
+    ]
+    tests = {
+        "rule_files": ["alerts.yaml"],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": name, "values": values} for name, values in series.items()],
+                "alert_rule_test": [
+                    {"eval_time": at, "alertname": alert, "exp_alerts": alerts} for at, alert, alerts in moments
+                ],
+            }
+        ],
+    }
+    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(tests), encoding="utf-8")
+    done = subprocess.run(
+        [promtool, "test", "rules", "tests.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def installed() -> str | None:
     """promtool: one that is here, else Debian's package where it can be installed."""
     found, apt = shutil.which("promtool"), shutil.which("apt-get")

@@ -29,7 +29,9 @@ from murmurate.topics.release import Release
 
 AGAIN_S = 5.0
 HISTORY = 2_000
-"""Releases of each partition that the page begins with."""
+"""Releases of each partition that the page begins with,"""
+KEPT = 1 << 13
+"""and of all streams together that it keeps."""
 log = logging.getLogger("murmurate.web")
 
 
@@ -54,7 +56,7 @@ async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, clien
     """Serve what belongs to a worker's zones, before it runs. ListenError if an address cannot be had."""
     metrics.fed = deployment.time.clock == "feed"
     ready = partial(readiness, worker)
-    feed = Feed() if "analysis" in worker.zones else None
+    feed = Feed(keep=KEPT) if "analysis" in worker.zones else None
     host, port = address(deployment.web.listen)
     servers = [await serve(feed, host, port, metrics=metrics.public, ready=ready)]
     if "edge" in worker.zones:
