@@ -80,6 +80,11 @@ class Deployed:
         self.others.append(process)
         return process
 
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """A verb, to its end."""
+        command = [*RUN, *args, "-c", str(self.file)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=self.folder)
+
     def expected(self, source: str, stream: str | None = None) -> list[bytes]:
         """The releases of a replay of the same recording with the same keys: no broker, no fault."""
         secrets = known_secrets(self.plan.name)
@@ -115,6 +120,17 @@ class Deployed:
                 found += [got async for got in reader.between(place, first, end)]
         return found
 
+    def blame(self, found: Sequence[bytes], wanted: Sequence[bytes]) -> str:
+        """Where the releases part, and the last things that were logged."""
+        at = next(
+            (i for i, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b), min(len(found), len(wanted))
+        )
+        here = [f"{len(found)} of {len(wanted)} releases; the first that differs is number {at}:"]
+        here += [f"  {records[at]!r}" for records in (found, wanted) if at < len(records)]
+        for process in (*self.workers, *self.others):
+            here += [f"--- {process.log.name}", *process.said().splitlines()[-8:]]
+        return "\n".join(here)
+
     def close(self) -> None:
         """End every process that was started here."""
         for process in (*self.workers, *self.others):
@@ -125,7 +141,9 @@ class Process:
     """A command that runs, with what it says in a file."""
 
     def __init__(self, args: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
-        self.args, self.log = list(args), log
+        self.args, self.log, self.env = list(args), log, dict(env)
+        self.restarts = True
+        """Whether whoever looks after it starts it again when it has ended."""
         self._out = log.open("ab")
         self._process = subprocess.Popen(
             self.args, stdout=self._out, stderr=self._out, env=os.environ | dict(env), cwd=log.parent
@@ -138,6 +156,11 @@ class Process:
     @property
     def running(self) -> bool:
         return self._process.poll() is None
+
+    def again(self) -> Process:
+        """The same command once more."""
+        self._out.close()
+        return Process(self.args, self.log, self.env)
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")
