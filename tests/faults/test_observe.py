@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -13,16 +15,18 @@ from typing import NamedTuple
 
 import orjson
 import pytest
+import yaml
 
 from murmurate.agents.kafka.client import Place, Write
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.follow import Follow
 from murmurate.agents.observe.families import EDGE_ONLY
 from murmurate.topics.codec import encode
+from murmurate.topics.names import ZONES
 from murmurate.topics.release import Release
 from tests.agents.web.test_serving import released
 from tests.faults.broker import Broker
-from tests.faults.deployed import Deployed, Process
+from tests.faults.deployed import RUN, Deployed, Process
 from tests.faults.recordings import deployment, recording
 
 PERIODS = 12
@@ -175,3 +179,40 @@ def test_a_follower_begins_with_the_newest_and_passes_over_what_is_no_release(de
         await writer.close()
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_what_init_writes_for_compose_runs_zone_by_zone(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
+    """Every command of our services, in their order and with their environment, only without containers."""
+
+    def run(*args: str, **env: str) -> None:
+        done = subprocess.run([*RUN, *args], cwd=tmp_path, env=os.environ | env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run("init")
+    run("keys", "new", "secrets/")
+    services = yaml.safe_load((tmp_path / "compose.yaml").read_text())["services"]
+    here = {"kafka:19092": broker.bootstrap, "/run/secrets": str(tmp_path / "secrets")}
+    addresses = {"0.0.0.0:8000": "0.0.0.0:0", "172.30.77.2:8001": "127.0.0.1:0"}
+    environments: dict[str, dict[str, str]] = {}
+    for name in ("topics", *ZONES):
+        env = {key: addresses.get(value, value) for key, value in services[name]["environment"].items()}
+        for there, instead in here.items():
+            env = {key: value.replace(there, instead) for key, value in env.items()}
+        environments[name] = env | {"MURMURATE__NAME": deployment_name}
+    run(*services["topics"]["command"], **environments["topics"])
+    workers = {
+        zone: Process([*RUN, *services[zone]["command"]], tmp_path / f"{zone}.log", environments[zone])
+        for zone in ZONES
+    }
+    try:
+        for zone, worker in workers.items():
+            public, *edge = served(worker)
+            assert len(edge) == (zone == "edge")
+            until(f"{public}/readyz", '"ready": true')
+            assert get(public).status == (200 if zone == "analysis" else 404)
+        for worker in workers.values():
+            worker.terminate()
+        assert [worker.wait() for worker in workers.values()] == [0, 0, 0]
+    finally:
+        for worker in workers.values():
+            worker.end()
