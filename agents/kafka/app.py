@@ -26,6 +26,7 @@ from murmurate.config.access import Access
 SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
 COMMIT_S, NEVER_S = 10.0, 1e9
 """Offsets in the group are for lag displays only: the Tasks' marks, every ten seconds; Faust itself commits never."""
+STOP_S = 5.0
 FETCH_MS = 100
 MOST_RECORDS = 500
 FETCH_BYTES = 4 << 20
@@ -162,8 +163,9 @@ class StageApp:
 
     async def start(self) -> None:
         """Join the group."""
-        self._app.finalize()
-        await self._app.maybe_start()
+        with said(f"group {self._app.conf.id}"):
+            self._app.finalize()
+            await self._app.maybe_start()
 
     async def wait(self) -> None:
         """Until the app ends, by itself or by a failure, which is raised."""
@@ -187,7 +189,7 @@ class StageApp:
     async def stop(self) -> None:
         """Leave the group."""
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._app.stop(), 10)
+            await asyncio.wait_for(self._app.stop(), STOP_S)
 
 
 def _credentials(access: Access) -> dict[str, Any]:

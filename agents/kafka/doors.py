@@ -33,7 +33,7 @@ class Doors:
         self._places = {topology.door(t, p).partition: Place(t, p) for t, n in sources.items() for p in range(n)}
         self._numbers = {place: number for number, place in self._places.items()}
         self.owner = StageOwner(lambda number: make(*self._places[number]))
-        self._member = client.member(group, sorted(sources), instance, self._changed)
+        self._member = client.member(group, sorted(sources), instance, self)
 
     async def start(self) -> None:
         """Join the group of the doors."""
@@ -75,8 +75,10 @@ class Doors:
                 continue
             task.inject(Log(TICKS, place.partition), encode(tick))
 
-    async def _changed(self, places: frozenset[Place]) -> None:
-        if places:
-            await self.owner.assigned(frozenset(self._numbers[place] for place in places))
-        else:
-            await self.owner.revoked()
+    async def assigned(self, places: frozenset[Place]) -> None:
+        """These source partitions are ours now, and no others."""
+        await self.owner.assigned(frozenset(self._numbers[place] for place in places))
+
+    async def revoked(self) -> None:
+        """All of them are given up for now."""
+        await self.owner.revoked()

@@ -8,7 +8,7 @@ every group.  A worker holds the keys of its zones only.  Not here: signals, exi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from murmurate.agents.kafka.app import StageApp
@@ -74,17 +74,11 @@ class Worker:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set, or something fails: that error leaves."""
-        if self.doors is not None:
-            await self.doors.start()
-        await asyncio.gather(*(app.start() for app in self.apps.values()))
-        watched = [asyncio.create_task(owner.failure()) for owner in self.owners.values()]
-        watched += [asyncio.create_task(each) for app in self.apps.values() for each in (app.wait(), app.commit())]
-        if self.doors is not None:
-            watched.append(asyncio.create_task(self.doors.run()))
-        if "publish" in self.owners:
-            watched.append(asyncio.create_task(self._timer(self.owners["publish"])))
+        watched: list[asyncio.Task[None]] = []
         stopped = asyncio.create_task(stop.wait())
         try:
+            await self._start()
+            watched += [asyncio.create_task(each) for each in self._running()]
             await asyncio.wait((stopped, *watched), return_when=asyncio.FIRST_COMPLETED)
         finally:
             failed = [each for each in watched if each.done() and not each.cancelled()]
@@ -96,6 +90,23 @@ class Worker:
             each.result()
         if failed and not stop.is_set():
             raise RuntimeError("a stage ended by itself")
+
+    async def _start(self) -> None:
+        if self.doors is not None:
+            await self.doors.start()
+        await asyncio.gather(*(app.start() for app in self.apps.values()))
+
+    def _running(self) -> Iterator[Coroutine[None, None, None]]:
+        """What has to go on for as long as the worker does."""
+        for owner in self.owners.values():
+            yield owner.failure()
+        for app in self.apps.values():
+            yield app.wait()
+            yield app.commit()
+        if self.doors is not None:
+            yield self.doors.run()
+        if "publish" in self.owners:
+            yield self._timer(self.owners["publish"])
 
     async def _timer(self, owner: StageOwner) -> None:
         while True:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
 from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.said import said
@@ -121,3 +122,19 @@ class Admin:
             for found in answer.groups
             for member in (found[5] or [(None, "", "")])
         ]
+
+    async def owners(self, group: str) -> tuple[str, dict[str, frozenset[Place]]]:
+        """A group's state, and what each member owns; members that have nothing yet too."""
+        with said(f"group {group}"):
+            groups = [
+                found for answer in await self._admin.describe_consumer_groups([group]) for found in answer.groups
+            ]
+            for code in (found[0] for found in groups if found[0]):
+                raise kafka.for_code(code)(group)
+        state, owned = "Dead", dict[str, frozenset[Place]]()
+        for found in groups:
+            state = str(found[2])
+            for member in found[5]:
+                theirs = ConsumerProtocolMemberAssignment.decode(member[4]).assignment if member[4] else ()
+                owned[str(member[0])] = frozenset(Place(topic, p) for topic, parts in theirs for p in parts)
+        return state, owned

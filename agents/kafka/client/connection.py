@@ -8,7 +8,7 @@ from typing import Any
 from aiokafka import AIOKafkaClient
 
 from murmurate.agents.kafka.client.admin import Admin
-from murmurate.agents.kafka.client.member import Changed, Member
+from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
 from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.client.writer import Sender, Writer
@@ -45,9 +45,9 @@ class Client:
             finally:
                 await client.close()
 
-    def reader(self) -> Reader:
-        """A reader that belongs to no group."""
-        return Reader(self._common())
+    def reader(self, *, aborted: bool = False) -> Reader:
+        """A reader that belongs to no group. `aborted`: of what was never committed too; only an audit asks for that."""
+        return Reader(self._common(), aborted=aborted)
 
     def writer(self, identity: str) -> Writer:
         """A transactional writer: opening a second one of the same identity fences this one."""
@@ -57,9 +57,9 @@ class Client:
         """A writer without transactions, for records that are nobody's state."""
         return Sender(self._common())
 
-    def member(self, group: str, topics: Collection[str], instance: str, changed: Changed) -> Member:
+    def member(self, group: str, topics: Collection[str], instance: str, shared: Shared) -> Member:
         """A member of a group that only shares out partitions."""
-        return Member(self._common(), group, topics, instance, changed)
+        return Member(self._common(), group, topics, instance, shared)
 
     def admin(self) -> Admin:
         """Topics and groups."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka import errors as kafka
@@ -12,17 +13,28 @@ from aiokafka import errors as kafka
 from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.said import said
 
-Changed = Callable[[frozenset[Place]], Awaitable[None]]
-"""Called with every partition that is ours now, after each change."""
+CLOSE_S = 5.0
+
+
+class Shared(Protocol):
+    """Who is told what the group has decided."""
+
+    async def revoked(self) -> None:
+        """All partitions are given up for now."""
+        ...
+
+    async def assigned(self, places: frozenset[Place]) -> None:
+        """These are ours now, and no others."""
+        ...
 
 
 class Member(ConsumerRebalanceListener):
     """Membership of a group that shares out partitions and reads nothing itself."""
 
     def __init__(
-        self, common: Mapping[str, Any], group: str, topics: Collection[str], instance: str, changed: Changed
+        self, common: Mapping[str, Any], group: str, topics: Collection[str], instance: str, shared: Shared
     ) -> None:
-        self._changed, self._topics = changed, list(topics)
+        self._shared, self._topics = shared, list(topics)
         self._consumer: Any = AIOKafkaConsumer(
             **common, group_id=group, group_instance_id=instance, enable_auto_commit=False, auto_offset_reset="latest",
             session_timeout_ms=6_000, heartbeat_interval_ms=1_000, rebalance_timeout_ms=10_000,
@@ -37,14 +49,14 @@ class Member(ConsumerRebalanceListener):
 
     async def close(self) -> None:
         """Leave."""
-        with contextlib.suppress(kafka.KafkaError):
-            await self._consumer.stop()
+        with contextlib.suppress(kafka.KafkaError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._consumer.stop(), CLOSE_S)
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Everything goes back before it is shared out anew."""
-        await self._changed(frozenset())
+        await self._shared.revoked()
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Ours from now on."""
         self._consumer.pause(*assigned)  # a reader of its own reads them
-        await self._changed(frozenset(Place(at.topic, at.partition) for at in assigned))
+        await self._shared.assigned(frozenset(Place(at.topic, at.partition) for at in assigned))

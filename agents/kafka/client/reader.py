@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any
@@ -14,14 +15,18 @@ from murmurate.agents.kafka.client.said import said
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
+CLOSE_S = 5.0
 
 
 class Reader:
-    """Reads committed records of partitions that it is told, from offsets that it is told."""
+    """Reads committed records of partitions that it is told, from offsets that it is told. `aborted`: those of open and
+    aborted transactions too, for whoever audits them.
+    """
 
-    def __init__(self, common: Mapping[str, Any]) -> None:
+    def __init__(self, common: Mapping[str, Any], *, aborted: bool = False) -> None:
+        isolation = "read_uncommitted" if aborted else "read_committed"
         self._consumer = AIOKafkaConsumer(
-            **common, isolation_level="read_committed", auto_offset_reset="none", enable_auto_commit=False,
+            **common, isolation_level=isolation, auto_offset_reset="none", enable_auto_commit=False,
             fetch_max_wait_ms=POLL_MS, max_partition_fetch_bytes=FETCH_BYTES, fetch_max_bytes=4 * FETCH_BYTES,
         )  # fmt: skip
 
@@ -39,8 +44,8 @@ class Reader:
 
     async def close(self) -> None:
         """Let go of the connection."""
-        with contextlib.suppress(kafka.KafkaError):
-            await self._consumer.stop()
+        with contextlib.suppress(kafka.KafkaError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._consumer.stop(), CLOSE_S)
 
     def at(self, offsets: Mapping[Place, int]) -> None:
         """Read these partitions from these offsets, and no others."""
