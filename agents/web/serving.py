@@ -19,7 +19,7 @@ from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.follow import Follow
 from murmurate.agents.kafka.worker import Worker
-from murmurate.agents.observe.health import readiness
+from murmurate.agents.observe.health import Asked, readiness
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web.feed import Feed, live_hello
 from murmurate.agents.web.server import Running, serve
@@ -28,6 +28,7 @@ from murmurate.config.settings import Deployment
 from murmurate.topics.release import Release
 
 AGAIN_S = 5.0
+LOOK_S = 0.25
 HISTORY = 2_000
 """Releases of each partition that the page begins with,"""
 KEPT = 1 << 13
@@ -66,12 +67,23 @@ async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, clien
         except BaseException:
             await servers[0].stop()
             raise
-    works: list[Coroutine[object, object, None]] = [metrics.refresh(client)]
+    works: list[Coroutine[object, object, None]] = [metrics.refresh(client), announce(ready)]
     if feed is not None:
         feed.put(live_hello(plan))
         works.append(show(Follow(client, plan.name, plan.tallies, history=HISTORY), plan, feed))
     log.info("serving", extra={"at": [server.url for server in servers]})
     return Serving(tuple(servers), tuple(asyncio.create_task(work) for work in works))
+
+
+async def announce(asked: Asked) -> None:
+    """A log line whenever a worker becomes ready, until cancelled."""
+    before = False
+    while True:
+        found = asked()
+        if found.ready and not before:
+            log.info("ready", extra={key: value for key, value in found.said.items() if key != "ready"})
+        before = found.ready
+        await asyncio.sleep(LOOK_S)
 
 
 async def show(follow: Follow, plan: Plan, feed: Feed) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,11 +16,12 @@ from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.follow import Follow
 from murmurate.agents.kafka.worker import Worker
+from murmurate.agents.observe.health import Readiness
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web import serving
 from murmurate.agents.web.errors import ListenError
 from murmurate.agents.web.feed import Feed, live_hello
-from murmurate.agents.web.serving import Serving, serve_worker, show
+from murmurate.agents.web.serving import Serving, announce, serve_worker, show
 from murmurate.config.access import Access
 from murmurate.config.settings import Deployment
 from murmurate.topics.codec import decode
@@ -32,7 +34,9 @@ PLAN = deployment()
 Talk = Callable[[Serving, aiohttp.ClientSession], Awaitable[None]]
 
 
+@cache
 def released() -> list[Release]:
+    """What an embedded run releases."""
     return [cast(Release, decode(record)) for record in ran(PLAN).releases()]
 
 
@@ -127,6 +131,24 @@ def test_a_taken_edge_address_leaves_nothing_open(monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(ListenError, match="allowed: a free port"):
         talk(["edge"], scenario, monkeypatch, edge="192.0.2.1:0")
+
+
+def test_a_log_line_says_when_a_worker_becomes_ready(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving, "LOOK_S", 0.0)
+    turns = [False, True, True, False, True]
+
+    def asked() -> Readiness:
+        if not turns:
+            raise asyncio.CancelledError
+        ready = turns.pop(0)
+        return Readiness(ready, {"ready": ready, "zones": ["mixing"], "partitions": {"shuffle": 2}})
+
+    with caplog.at_level("INFO", "murmurate"), pytest.raises(asyncio.CancelledError):
+        asyncio.run(announce(asked))
+    assert [record.message for record in caplog.records] == ["ready", "ready"]
+    assert vars(caplog.records[0])["partitions"] == {"shuffle": 2}
 
 
 def test_a_topic_that_is_away_for_a_while_is_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
