@@ -3,6 +3,8 @@
 import asyncio
 from typing import cast
 
+import pytest
+
 from murmurate.agents.kafka.follow import Follow
 from murmurate.agents.web.feed import Feed, live_hello
 from murmurate.agents.web.server import Running
@@ -11,15 +13,18 @@ from murmurate.topics.release import Release
 from tests.agents.web.test_serving import PLAN, Scripted, released
 from tests.browser.chromium import Chromium
 from tests.browser.conftest import Opened
-from tests.browser.test_page import SETTLED, text
+from tests.browser.test_page import SETTLED, WIDE, text
 
 DRAWN = "[...panels.values()].reduce((sum, panel) => sum + panel.periods.length, 0)"
 
 
-def test_releases_are_drawn_as_the_topic_gets_them(chromium: Chromium, feed: Feed, site: Running, tab: Opened) -> None:
+@pytest.mark.parametrize("width", [1280, 400])
+def test_releases_are_drawn_as_the_topic_gets_them(
+    chromium: Chromium, feed: Feed, site: Running, tab: Opened, width: int
+) -> None:
     found = released()
     first, rest = found[:5], found[5:]
-    page = tab()
+    page = tab(width)
     feed.put(live_hello(PLAN))
     page.open(site.url)
     page.until("panels.size === 2")
@@ -43,7 +48,9 @@ def test_releases_are_drawn_as_the_topic_gets_them(chromium: Chromium, feed: Fee
     figures = text(page, "#figures")
     assert str(len(found)) in figures
     assert "event" not in figures
-    assert found[-1].end[:10] in figures
+    assert f"{found[-1].end[11:19]} UTC" in figures
     assert page.run("[...document.querySelectorAll('.truth')].every((node) => !node.checkVisibility())")
-    assert text(page, "#status") == "Live"
+    assert text(page, "#status") == "Following"
+    assert page.run("document.documentElement.scrollWidth") <= width
+    assert page.run(WIDE.replace("{0}", "e.getBoundingClientRect().right > innerWidth + 0.5")) == []
     assert "epsilon 2.0" in text(page, "#promise")

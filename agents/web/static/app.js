@@ -38,13 +38,13 @@ const TAKE = {
     tile("releases", "0");
     for (const spec of streams) panels.set(spec.name, new Panel(spec));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
-    running = live ? "Live" : "Running"; say(running);
+    running = live ? "Following" : "Running"; say(running);
   },
   release({ release, truth }) {
     panels.get(release.stream)?.add(release, truth);
     if (!live) return;
     tile("releases", grouped([...panels.values()].reduce((sum, { periods }) => sum + periods.length, 0)));
-    tile("newest period", `to ${release.end.slice(0, 10)}, ${minutes(release.end)} UTC`);
+    tile("newest period ends", `${minutes(release.end)} UTC`);
   },
   progress({ events, events_per_second: speed, releases, of }) {
     tile("events", short(events)); tile("events per second", short(speed));
