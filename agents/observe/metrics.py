@@ -25,6 +25,7 @@ from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.task import Life, Task
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
+from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.publish import Publish
@@ -113,13 +114,14 @@ class Metrics:
                     if key[0] == "refusal":
                         self._edge.refusals.labels(*key[1]).inc(n)
             case Shuffle():
-                self._others.reports.labels("", stage, "wrong_round").inc(grown["wrong_round"])
+                self._strangers(stage, grown)
                 for seal in _messages(out, "batches"):
                     self._sealed(stage, seal)
             case Publish():
                 for release in _messages(out, "releases"):
                     self._released(release)
             case _:
+                self._strangers(stage, grown)
                 for tally in _messages(out, "tallies"):
                     self._reports(tally["stream"], stage, tally["counted"], tally["rejected"]["malformed"])
 
@@ -138,6 +140,10 @@ class Metrics:
     def _reports(self, stream: str, stage: str, ok: int, malformed: int) -> None:
         self._others.reports.labels(stream, stage, "ok").inc(ok)
         self._others.reports.labels(stream, stage, "malformed").inc(malformed)
+
+    def _strangers(self, stage: str, grown: Count[Any]) -> None:
+        """Reports of rounds that nobody knows any more: not of any stream."""
+        self._others.reports.labels("", stage, "wrong_round").inc(grown["wrong_round"])
 
     def _sealed(self, stage: str, seal: dict[str, Any]) -> None:
         """One that is empty is too small: a round of enough reports leaves no target without any."""
@@ -252,7 +258,7 @@ def config_digest(plan: Plan) -> str:
 def _counts(task: Task) -> Count[Any]:
     """What the stage counts that none of its records say."""
     match task.stage:
-        case Door() | Shuffle() as stage:
+        case Door() | Shuffle() | Aggregate() as stage:
             return Count(stage.counts)
         case Perturb() as stage:
             found: Count[Any] = Count({("event", key): n for key, n in stage.edge_counts.items()})
