@@ -24,7 +24,7 @@ from murmurate.config.settings import Deployment, Secret, SecretName
 from murmurate.topics.names import ZONES, Zone
 
 FAILED: Final = 1
-HOLDING: Final[Sequence[Zone]] = [zone for zone in ZONES if ZONE_SECRETS[zone]]
+HOLDING: Final[tuple[Zone, ...]] = tuple(zone for zone in ZONES if ZONE_SECRETS[zone])
 """Zones that hold secrets."""
 ROTATED: Final = "shuffle"
 _LEDGER: Final = "is frozen for the life of the deployment: what users have spent is booked under it"
@@ -85,7 +85,7 @@ def fingerprint(zones: Sequence[Zone], config: Path, as_json: bool) -> None:
     deployment = _deployment(config)
     found: dict[str, str] = {}
     unusable: dict[Zone, list[str]] = {}
-    wanted = [zone for zone in HOLDING if zone in zones or not zones]
+    wanted: list[Zone] = [zone for zone in HOLDING if zone in zones or not zones]
     for zone in wanted:
         try:
             found |= fingerprints(load(deployment, [zone]), deployment.name)
