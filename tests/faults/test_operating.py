@@ -1,0 +1,58 @@
+"""docs/OPERATING.md, run: every command of the page, in order, in one shell, against a real broker."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+
+from tests.faults.broker import Broker
+
+PAGE = Path(__file__).parents[2] / "docs/OPERATING.md"
+
+
+def commands(page: Path) -> list[str]:
+    """What follows "$ " in the page's console blocks."""
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_every_command_of_the_operating_guide_works(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
+    found = commands(PAGE)
+    assert len(found) > 30
+    ports = {port: str(free_port()) for port in ("8000", "8001")}
+    script = "set -e\n" + "\n".join(found)
+    for written, used in ports.items():
+        script = script.replace(f"127.0.0.1:{written}", f"127.0.0.1:{used}")
+    env = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "MURMURATE__NAME": deployment_name,
+        "MURMURATE__KAFKA__BROKERS": orjson.dumps(broker.bootstrap.split(",")).decode(),
+        "MURMURATE__WEB__LISTEN": f"127.0.0.1:{ports['8000']}",
+        "MURMURATE__WEB__EDGE": f"127.0.0.1:{ports['8001']}",
+    }
+    shell = subprocess.Popen(
+        ["/bin/bash", "-x", "-c", script], cwd=tmp_path, env=env, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    try:
+        said, _ = shell.communicate(timeout=240)
+    finally:
+        if shell.poll() is None:
+            os.killpg(shell.pid, signal.SIGKILL)  # the shell and the workers it started
+    logs = "".join(f"--- {log.name}\n{log.read_text()[-1500:]}" for log in sorted(tmp_path.rglob("*.log")))
+    assert shell.returncode == 0, said[-4000:] + logs
+    assert "refused" in said.splitlines()[-8:] or "refused" in said
+    assert '"recovered"' in said
