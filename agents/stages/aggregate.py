@@ -25,6 +25,9 @@ from murmurate.topics.codec import encode
 from murmurate.topics.messages import Rejected, Seal, Tally
 from murmurate.topics.names import stream_partition
 
+SLACK = 64
+"""Seals that may stand between a sub-batch's first block and its own, beyond two for each stream."""
+
 
 @dataclass(eq=False)
 class Batch:
@@ -32,6 +35,8 @@ class Batch:
 
     first: int
     """Offset of its first block."""
+    since: int
+    """How many seals this instance had met when it came."""
     reports: list[np.ndarray] = field(default_factory=list)
 
 
@@ -44,9 +49,11 @@ class Aggregate:
         self._plan, self._partition = plan, partition
         self._open: dict[tuple[str, int], Batch] = {}
         self._sealed: list[tuple[str, int, int]] = []  # (round, q, offset of the seal): what a replay may meet again
+        self._met = 0  # seals
+        self._lag = 2 * len(plan.streams) + SLACK
         self._out: list[Out] = []
         self.counts: Counter[str] = Counter()
-        """Reports ok | malformed."""
+        """Reports ok | malformed; and wrong_round: of blocks whose seal never came."""
 
     def fold(self, record: Record) -> None:
         """A block, or the seal that ends a sub-batch."""
@@ -54,14 +61,27 @@ class Aggregate:
         if isinstance(found, BatchBlock):
             key = found.round.hex(), found.q
             if not any(key == (digest, q) for digest, q, _ in self._sealed):
-                self._open.setdefault(key, Batch(record.offset)).reports.append(found.reports)
+                self._open.setdefault(key, Batch(record.offset, self._met)).reports.append(found.reports)
         elif isinstance(found, Seal):
+            self._met += 1
+            self._forget_strangers()
             if any((found.round, found.q) == (digest, q) for digest, q, _ in self._sealed):
                 return
             batch = self._open.pop((found.round, found.q), None)
             self._sealed.append((found.round, found.q, record.offset))
             log = Log("tallies", stream_partition(found.descriptor.stream, self._plan.tallies))
             self._out.append(Out(log, encode(self._tally(found, batch.reports if batch else []))))
+
+    def _forget_strangers(self) -> None:
+        """Drop blocks that no shuffle wrote: they would hold back the log, and a recovery would need what is gone.
+
+        A sub-batch is one transaction, and publish asks one round of a stream at a time: so between a block and its
+        seal stand only sub-batches of rounds that were open then, and of the next ones of other streams.
+        """
+        for key, batch in list(self._open.items()):
+            if self._met - batch.since > self._lag:
+                del self._open[key]
+                self.counts["wrong_round"] += sum(len(reports) for reports in batch.reports)
 
     def ready(self, log: Log) -> bool:
         """Always."""

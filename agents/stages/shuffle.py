@@ -70,6 +70,7 @@ class Shuffle:
         self._sealed: dict[str, dict[str, int]] = {}  # rounds that may be met again, and where they were met last
         self._missing: dict[str, list[int]] = {}  # of the newest, who was closed out and may still come
         self._met = 0  # rounds
+        self._streams = {stream.name for stream in plan.streams}
         self._lag = len(plan.streams) + SLACK
         self._out: list[Out] = []
         self._urgent = False
@@ -85,6 +86,8 @@ class Shuffle:
             case ReportBlock():
                 digest = found.round.hex()
             case Round():
+                if found.stream not in self._streams or found.contributors > self._plan.partitions:
+                    return  # nobody will answer: it would hold back the log for ever
                 digest = found.digest.hex()
             case Done() | GiveUp() | Close():
                 digest = found.round
@@ -106,7 +109,7 @@ class Shuffle:
             case Round():
                 gathering.asked = found
                 self._forget_strangers()
-            case Close() if gathering.closed is None:  # the first one in the log holds
+            case Close() if gathering.closed is None and _answers(gathering.asked, found):  # the first one holds
                 gathering.closed = found.contributors
         if self._q == 0 and gathering.closed is None and not isinstance(found, ReportBlock):
             self._decide(digest, gathering, isinstance(found, GiveUp))
@@ -244,3 +247,8 @@ class Shuffle:
         """Know which rounds are sealed; the others come from the logs."""
         kept = orjson.loads(small)
         self._sealed, self._missing = kept["sealed"], kept["missing"]
+
+
+def _answers(asked: Round | None, close: Close) -> bool:
+    """Whether a `close` names contributors of its round only: one that does not exist would be waited for for ever."""
+    return asked is not None and all(contributor < asked.contributors for contributor in close.contributors)
