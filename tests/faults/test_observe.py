@@ -195,7 +195,8 @@ def test_what_init_writes_for_compose_runs_zone_by_zone(broker: Broker, deployme
     addresses = {"0.0.0.0:8000": "0.0.0.0:0", "172.30.77.2:8001": "127.0.0.1:0"}
     environments: dict[str, dict[str, str]] = {}
     for name in ("topics", *ZONES):
-        env = {key: addresses.get(value, value) for key, value in services[name]["environment"].items()}
+        environment: dict[str, str] = services[name]["environment"]
+        env = {key: addresses.get(value) or value for key, value in environment.items()}
         for there, instead in here.items():
             env = {key: value.replace(there, instead) for key, value in env.items()}
         environments[name] = env | {"MURMURATE__NAME": deployment_name}
