@@ -4,53 +4,33 @@ purpose.
 Contract: it shares no code with ledger, Device or stages; it holds the edge's keys and reads `raw`, `rounds`,
 `reports`, `batches` and `tallies` from their beginning.  For every round, contributor and target it compares the
 multiset of reports that must be there with the one that is: lost, twice, over budget (an answer that some window did
-not allow), conflicting (a second, different report of one user for one round), foreign (anything else).  Counts of
-seals and tallies are recounted. Source: trust.md section 3, test 1.  Not here: where logs come from.
+not allow), conflicting (a second, different report of one user for one round), foreign (anything else).  What an
+aborted transaction held must be a part of the same.  Counts of seals and tallies are recounted (recount.py).  Source:
+trust.md section 3, test 1.  Not here: where logs come from.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from murmurate.agents.findings import ALL, Audit, Extent, Place, Reader
+from murmurate.agents.recount import recount
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Mechanism, Secrets, mechanism
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.block import REFUSED, BatchBlock, RawBlock, ReportBlock
+from murmurate.topics.block import REFUSED, RawBlock, ReportBlock
 from murmurate.topics.codec import decode_record
-from murmurate.topics.messages import Close, Done, Progress, Round, Seal, Tally
+from murmurate.topics.errors import WireError
+from murmurate.topics.messages import Done, Progress, Round
 from murmurate.topics.names import stream_id
 
-Reader = Callable[[str, int], Sequence[bytes]]
-"""(topic, partition) -> its records from offset 0."""
-Place = tuple[str, int, int]
-"""(round, contributor, target)"""
-
-
-@dataclass
-class Audit:
-    """What was found. All but the first three are violations."""
-
-    users: int = 0
-    rounds: int = 0
-    reports: int = 0
-    lost: int = 0
-    twice: int = 0
-    over_budget: int = 0
-    conflicting: int = 0
-    foreign: int = 0
-    miscounted: int = 0
-    """`done`, seals and tallies that do not say what is there."""
-    where: list[str] = field(default_factory=list)
-    """The first violations, by round and partition; never a user."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether there is no violation."""
-        return not (self.lost or self.twice or self.over_budget or self.conflicting or self.foreign or self.miscounted)
+Asked = Sequence[tuple[int, Round]]
+"""Rounds with their numbers in the log."""
 
 
 @dataclass
@@ -63,47 +43,68 @@ class Person:
     shown: set[int] = field(default_factory=set)  # periods with any event, valid or not
 
 
-def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]) -> Audit:
-    """Compare all logs with what they ought to hold."""
+@dataclass
+class There:
+    """What stands in `reports`."""
+
+    reports: dict[Place, Counter[bytes]] = field(default_factory=lambda: defaultdict(Counter))
+    dones: dict[Place, list[Done]] = field(default_factory=lambda: defaultdict(list))
+    attempts: dict[Place, list[Counter[bytes]]] = field(default_factory=lambda: defaultdict(list))
+    """Answers that were not committed."""
+    waiting: set[Place] = field(default_factory=set)
+    """Where an answer may have come in part: it is seen partition by partition."""
+
+    def answered(self, digest: str, p: int, targets: int) -> bool:
+        """Whether the contributor's answer has come to every target: it is one transaction."""
+        return all((digest, p, q) in self.dones for q in range(targets))
+
+
+def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int], extent: Extent = ALL) -> Audit:
+    """Compare all logs with what they ought to hold. extent: how far they reach."""
     found = Audit()
-    asked = [r for r in map(decode_record, read("rounds", 0)) if isinstance(r, Round)]
+    rounds = [(n, r) for n, r in found.decoded(read, "rounds", 0) if isinstance(r, Round)]
+    asked = [(n, r) for n, r in rounds if extent.covers(r.digest.hex())]
     found.rounds = len(asked)
-    actual, dones = _sent(plan, read)
-    expected: dict[Place, Counter[bytes]] = defaultdict(Counter)
-    for p in range(plan.partitions):
-        for stream in plan.streams:
-            people, closed = _people(plan, stream, secrets, read("raw", p), p, sources)
-            found.users += len(people)
-            _compare(plan, stream, secrets, people, closed, [r for r in asked if r.stream == stream.name], p,
-                     actual, expected, found)  # fmt: skip
-    for place in actual.keys() - expected.keys():
-        _note(found, "foreign", sum(actual[place].values()), place)
-    _recount(plan, read, asked, expected, actual, dones, found)
+    there = _there(plan, read, extent, found)
+    judged: set[Place] = set()
+    if extent.people:
+        for p in range(plan.partitions):
+            for stream in plan.streams:
+                people, closed = _people(plan, stream, secrets, read, p, sources, found)
+                found.users += len(people)
+                mine = [(n, r) for n, r in rounds if r.stream == stream.name]
+                judged |= set(_compare(plan, stream, secrets, people, closed, mine, p, there, found, extent))
+        _strangers(rounds, there, judged, found, extent)
+    else:
+        known = {r.digest.hex() for _, r in asked}
+        judged = {
+            at for at in {*there.reports, *there.dones} if at[0] in known and there.answered(*at[:2], plan.targets)
+        }
+        found.reports = sum(sum(there.reports[at].values()) for at in judged)
+    recount(plan, read, [r for _, r in asked], judged, there.reports, there.dones, found, extent)
     return found
 
 
 def _people(
-    plan: Plan, stream: StreamPlan, secrets: Secrets, raw: Sequence[bytes], p: int, sources: Mapping[str, int]
-) -> tuple[dict[bytes, Person], set[int]]:
-    """Everybody of this stream and partition, and the periods that closed."""
+    plan: Plan, stream: StreamPlan, secrets: Secrets, read: Reader, p: int, sources: Mapping[str, int], found: Audit
+) -> tuple[dict[bytes, Person], dict[int, int]]:
+    """Everybody of this stream and partition; the periods that closed, and the record that closed each."""
     people: dict[bytes, Person] = {}
     clocks: dict[int, int] = {}
     first_open: int | None = None
-    closed: set[int] = set()
-    for record in map(decode_record, raw):
-        if isinstance(record, Progress) and record.topic == stream.topic:
+    closed: dict[int, int] = {}
+    for number, record in found.decoded(read, "raw", p):
+        if isinstance(record, Progress) and record.topic == stream.topic and record.partition < sources[stream.topic]:
             clocks[record.partition] = max(record.time, clocks.get(record.partition, 0))
             if len(clocks) == sources[stream.topic]:
                 now_open = max(0, min(clocks.values()) - plan.lateness_ms) // stream.every_ms
-                closed |= set(range(now_open if first_open is None else first_open, now_open))
+                for t in range(now_open if first_open is None else first_open, now_open):
+                    closed[t] = number
                 first_open = now_open
-        elif isinstance(record, RawBlock):
-            other = next(s for s in plan.streams if stream_id(s.name) == record.stream)
+        elif isinstance(record, RawBlock) and record.stream == stream_id(stream.name):
             rows = zip(record.users, record.times.tolist(), record.values.tolist(), strict=True)
             for pseudonym, time, code in rows:
                 user = pseudonym.tobytes()
-                if other.name != stream.name:
-                    continue
                 if int.from_bytes(user[:8], "little") % plan.partitions != p or not _serves(
                     plan, stream, secrets, user
                 ):
@@ -117,25 +118,25 @@ def _people(
 
 
 def _compare(
-    plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], closed: set[int],
-    asked: Sequence[Round], p: int, actual: Mapping[Place, Counter[bytes]],
-    expected: dict[Place, Counter[bytes]], found: Audit,
-) -> None:  # fmt: skip
-    """Every round of one stream against one contributor."""
+    plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], closed: Mapping[int, int],
+    asked: Asked, p: int, there: There, found: Audit, extent: Extent,
+) -> list[Place]:  # fmt: skip
+    """Every round of one stream against one contributor: the places that were judged."""
+    judged = []
     spent: dict[int, list[tuple[int, int, str]]] = defaultdict(list)  # per slot: (t, charge, round)
     limit = plan.epsilon_micro * (stream.share_micro if plan.split == "budget" else MICRO) // MICRO
-    for question in asked:
-        oracle = mechanism(question.mechanism)
+    for number, question in asked:
+        oracle, digest = mechanism(question.mechanism), question.digest.hex()
         mask = question.slots.mask()
-        slots = [s for s in range(stream.slots) if mask is None or mask[s]]
+        slots = {s for s in range(stream.slots) if mask is None or mask[s]}
         allowed = {s for s in slots if _allowed(stream, limit, spent[s], question.t, oracle.epsilon_micro)}
         for slot in allowed:
-            spent[slot].append((question.t, oracle.epsilon_micro, question.digest.hex()))
-        if question.t not in closed:
+            spent[slot].append((question.t, oracle.epsilon_micro, digest))
+        if question.t not in closed or not extent.covers(digest):
             continue
         must: dict[int, Counter[bytes]] = defaultdict(Counter)
         refused: dict[int, Counter[bytes]] = defaultdict(Counter)
-        others: dict[int, Counter[bytes]] = defaultdict(Counter)
+        answers: dict[int, list[tuple[bytes, int]]] = defaultdict(list)
         for user, person in people.items():
             if person.slot not in slots:
                 continue
@@ -145,24 +146,57 @@ def _compare(
             target = _target(secrets.randomness, user, question)
             report = _report(oracle, secrets.randomness, user, value, question)
             (must if person.slot in allowed else refused)[target][report] += 1
-            for other in range(stream.d):
-                if other != value:
-                    others[target][_report(oracle, secrets.randomness, user, other, question)] += 1
+            answers[target].append((user, value))
+        due = extent.answered(p, number, closed[question.t]) or there.answered(digest, p, question.targets)
+        if not due:
+            found.pending += 1
+            there.waiting |= {(digest, p, target) for target in range(question.targets)}
         for target in range(question.targets):
-            place = question.digest.hex(), p, target
-            expected[place] = must[target]
-            there = actual.get(place, Counter())
-            found.reports += sum(there.values())
-            _note(found, "lost", sum((must[target] - there).values()), place)
-            extra = there - must[target]
-            for report, n in extra.items():
-                over = min(n, refused[target][report])
-                _note(found, "over_budget", over, place)
-                again = min(n - over, must[target][report])
-                _note(found, "twice", again, place)
-                conflict = min(n - over - again, others[target][report])
-                _note(found, "conflicting", conflict, place)
-                _note(found, "foreign", n - over - again - conflict, place)
+            place = digest, p, target
+            others = partial(_others, oracle, secrets.randomness, answers[target], question)
+            for attempt in there.attempts.get(place, ()):
+                _surplus(attempt - must[target], Counter(), refused[target], others, place, found)
+            if due:
+                judged.append(place)
+                here = there.reports.get(place, Counter())
+                found.reports += sum(here.values())
+                found.note("lost", sum((must[target] - here).values()), place)
+                _surplus(here - must[target], must[target], refused[target], others, place, found)
+    return judged
+
+
+def _others(oracle: Mechanism, key: Key, answers: Sequence[tuple[bytes, int]], question: Round) -> Counter[bytes]:
+    """What these users would have said with every other value."""
+    found = Counter[bytes]()
+    for user, value in answers:
+        found.update(_report(oracle, key, user, other, question) for other in range(oracle.d) if other != value)
+    return found
+
+
+def _surplus(
+    extra: Counter[bytes], must: Counter[bytes], refused: Counter[bytes], others: Callable[[], Counter[bytes]],
+    place: Place, found: Audit,
+) -> None:  # fmt: skip
+    """Reports that need not be there: which kind each is."""
+    different = others() if extra else Counter[bytes]()
+    for report, n in extra.items():
+        over = min(n, refused[report])
+        found.note("over_budget", over, place)
+        again = min(n - over, must[report])
+        found.note("twice", again, place)
+        conflict = min(n - over - again, different[report])
+        found.note("conflicting", conflict, place)
+        found.note("foreign", n - over - again - conflict, place)
+
+
+def _strangers(rounds: Asked, there: There, judged: set[Place], found: Audit, extent: Extent) -> None:
+    """Reports of rounds that nobody asked, of periods that have not closed, of contributors that there are not."""
+    asked = {r.digest.hex() for _, r in rounds}
+    for place in there.reports.keys() - judged - there.waiting:
+        if place[0] not in asked or extent.covers(place[0]):
+            found.note("foreign", sum(there.reports[place].values()), place)
+    for place in (place for place in there.attempts if place[0] not in asked):
+        found.note("foreign", sum(sum(attempt.values()) for attempt in there.attempts[place]), place)
 
 
 def _allowed(stream: StreamPlan, limit: int, spent: Sequence[tuple[int, int, str]], t: int, charge: int) -> bool:
@@ -220,70 +254,41 @@ def _report(oracle: Mechanism, key: Key, user: bytes, value: int, question: Roun
     return oracle.perturb_one(value, key.draw_one(user, round=question.digest))
 
 
-def _sent(plan: Plan, read: Reader) -> tuple[dict[Place, Counter[bytes]], dict[Place, list[Done]]]:
-    """Reports and `done` records that are there."""
-    actual: dict[Place, Counter[bytes]] = defaultdict(Counter)
-    dones: dict[Place, list[Done]] = defaultdict(list)
+def _there(plan: Plan, read: Reader, extent: Extent, found: Audit) -> There:
+    """Reports and `done` records that are there, and those that were but for the end of their transaction."""
+    there = There()
     for q in range(plan.targets):
-        for record in map(decode_record, read("reports", q)):
+        for _, record in found.decoded(read, "reports", q):
             if isinstance(record, ReportBlock):
-                rows = (row.tobytes() for row in record.reports)
-                actual[record.round.hex(), record.contributor, q].update(rows)
+                there.reports[record.round.hex(), record.contributor, q].update(_rows(record))
             elif isinstance(record, Done):
-                dones[record.round, record.contributor, q].append(record)
-    return actual, dones
+                there.dones[record.round, record.contributor, q].append(record)
+        for place, attempt in _attempts(extent.aborted.get(q, ()), q):
+            there.attempts[place].append(attempt)
+            found.aborted += sum(attempt.values())
+    return there
 
 
-def _recount(
-    plan: Plan, read: Reader, asked: Sequence[Round], expected: Mapping[Place, Counter[bytes]],
-    actual: Mapping[Place, Counter[bytes]], dones: Mapping[Place, list[Done]], found: Audit,
-) -> None:  # fmt: skip
-    """`done`, seals and tallies against the reports that are there."""
-    for place in expected:
-        digest, p, _ = place
-        total = sum(sum(actual.get((digest, p, other), Counter()).values()) for other in range(plan.targets))
-        here = sum(actual.get(place, Counter()).values())
-        said = [(done.sent, done.total) for done in dones.get(place, [])]
-        _note(found, "miscounted", int(said != [(here, total)]), place)
-    oracles = {r.digest.hex(): mechanism(r.mechanism) for r in asked}
-    closes = {
-        r.round: r.contributors for r in reversed([*map(decode_record, read("rounds", 0))]) if isinstance(r, Close)
-    }
-    sealed = dict(_sealed(plan, read))
-    tallies = [r for r in map(decode_record, read("tallies", 0)) if isinstance(r, Tally)]
-    for tally in tallies:
-        seal, rows = sealed.pop((tally.round, tally.q), (None, Counter()))
-        named = closes.get(tally.round, tuple(range(plan.partitions)))
-        came: Counter[bytes] = Counter()
-        for p in named:
-            came += actual.get((tally.round, p, tally.q), Counter())
-        support = np.zeros(len(tally.counts), np.int64)
-        for report, n in rows.items():
-            support += n * oracles[tally.round].support(np.frombuffer(report, np.uint8)[None])
-        right = (
-            seal is not None
-            and seal.received == tally.received == sum(came.values())
-            and seal.counted + seal.rejected.total == seal.received
-            and (rows == came or (not rows and seal.rejected.undersized == sum(came.values())))
-            and support.tolist() == list(tally.counts)
-        )
-        _note(found, "miscounted", int(not right), (tally.round, -1, tally.q))
-    _note(found, "miscounted", len(sealed), ("", -1, -1))
+def _attempts(records: Iterable[bytes], q: int) -> Iterable[tuple[Place, Counter[bytes]]]:
+    """Answers, each from its first block on: an answer that is tried again begins anew."""
+    found: list[tuple[Place, Counter[bytes]]] = []
+    running: dict[Place, Counter[bytes]] = {}
+    for record in records:
+        try:
+            block = decode_record(record)
+        except WireError:
+            continue
+        if isinstance(block, ReportBlock):
+            place = block.round.hex(), block.contributor, q
+            if block.sequence == 0 or place not in running:
+                running[place] = Counter()
+                found.append((place, running[place]))
+            running[place].update(_rows(block))
+    return found
 
 
-def _sealed(plan: Plan, read: Reader) -> Iterator[tuple[tuple[str, int], tuple[Seal, Counter[bytes]]]]:
-    """Each sealed sub-batch with the reports it holds."""
-    for b in range(plan.targets):
-        rows: dict[tuple[str, int], Counter[bytes]] = defaultdict(Counter)
-        for record in map(decode_record, read("batches", b)):
-            if isinstance(record, BatchBlock):
-                rows[record.round.hex(), record.q].update(row.tobytes() for row in record.reports)
-            elif isinstance(record, Seal):
-                yield (record.round, record.q), (record, rows.pop((record.round, record.q), Counter()))
+def _rows(block: ReportBlock) -> Iterable[bytes]:
+    return (row.tobytes() for row in block.reports)
 
 
-def _note(found: Audit, what: str, n: int, place: Place) -> None:
-    if n:
-        setattr(found, what, getattr(found, what) + n)
-        if len(found.where) < 20:
-            found.where.append(f"{what}: {n} in round {place[0][:16]}, contributor {place[1]}, target {place[2]}")
+__all__ = ["Audit", "Extent", "Person", "audit"]

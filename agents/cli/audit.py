@@ -1,17 +1,33 @@
-"""`murmurate audit`: is what is claimed true? `audit mechanism` looks at one mechanism, exactly and by measurement."""
+"""`murmurate audit`: is what is claimed true? `audit mechanism` looks at one mechanism, exactly and by measurement;
+`audit ledger` recomputes from a deployment's logs who had to answer what, and compares.
+"""
 
 import math
 import secrets
 import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import orjson
 
+from murmurate.agents.findings import Audit
 from murmurate.randomizers import Key, mechanism
 from murmurate.randomizers.audit import ExactAudit, Measured, audit_exact, measure, trials_for
 from murmurate.randomizers.mechanism import MAX_LAW, Mechanism, nats
 
-FOUND_SOMETHING = 4
+FAILED, MISTAKES, FOUND_SOMETHING = 1, 2, 4
+COLUMNS = 80
+VIOLATIONS = {
+    "lost": "reports that had to be there and are not",
+    "twice": "reports that are there more often than users gave them",
+    "over_budget": "reports that some window did not allow",
+    "conflicting": "second, different reports of a user to a round",
+    "foreign": "reports that nobody could have given",
+    "miscounted": "counts of done, seals and tallies that are wrong",
+}
+"""What an audit of a deployment may find, and what it means."""
 
 
 @click.group("audit")
@@ -61,6 +77,77 @@ def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alp
     else:
         _show(audited, exact, measured, violations)
     sys.exit(FOUND_SOMETHING if violations else 0)
+
+
+@command.command("ledger")
+@click.option("-c", "--config", type=click.Path(path_type=Path), default=Path("murmurate.toml"), show_default=True,
+              help="The deployment.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+def ledger_command(config: Path, as_json: bool) -> None:
+    """Recompute from raw, rounds and the edge's keys which reports have to be there, and compare. It shares no code
+    with the ledger. Exit 4: something was found; 1: nothing was, but the logs do not go back far enough to tell.
+    """
+    # Imported here: `audit mechanism` needs no broker.
+    from murmurate.agents.auditor import audit
+    from murmurate.agents.cli.deployment import opened, run
+    from murmurate.agents.kafka.evidence import Evidence, collect
+    from murmurate.agents.kafka.provision import sources
+    from murmurate.agents.kafka.topology import held
+    from murmurate.config.errors import ConfigError
+    from murmurate.config.secrets import load
+
+    this = opened(config)
+    try:
+        keys = held(load(this.deployment, ("edge",)), this.plan.name)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(MISTAKES)
+    assert keys.edge is not None  # noqa: S101 - the edge's secrets were loaded
+
+    async def evidence() -> tuple[Evidence, dict[str, int]]:
+        return await collect(this.client, this.plan), await sources(this.client, this.plan)
+
+    logs, where = run(evidence())
+    found = audit(this.plan, keys.edge.devices, logs.read, where, logs.extent)
+    told = not logs.forgotten
+    if as_json:
+        counts = {name: getattr(found, name) for name in VIOLATIONS}
+        seen = {name: getattr(found, name) for name in SEEN}
+        said = {"ok": found.holds and told, "told": told, "violations": counts, **seen}
+        click.echo(orjson.dumps({**said, "where": found.where, "forgotten": list(logs.forgotten)}))
+    else:
+        for line in ledger_lines(found, logs.forgotten, people=logs.extent.people):
+            click.echo(line)
+    sys.exit(FOUND_SOMETHING if not found.holds else 0 if told else FAILED)
+
+
+SEEN = ("users", "rounds", "reports", "aborted", "pending", "unreadable")
+"""What an audit of a deployment has looked at."""
+
+
+def ledger_lines(found: Audit, forgotten: Sequence[str], *, people: bool) -> Iterator[str]:
+    """A table: what was looked at, what was found, what cannot be told."""
+    yield f"{found.users} users, {found.rounds} rounds, {found.reports} reports"
+    if found.aborted:
+        yield f"  {found.aborted} reports more in transactions that were never committed"
+    if found.pending:
+        yield f"  {found.pending} answers that may still come: not judged"
+    if found.unreadable:
+        yield f"  {found.unreadable} records that nobody can read"
+    untold = () if people else ("lost", "twice", "over_budget", "conflicting", "foreign")
+    for name, meaning in VIOLATIONS.items():
+        count = "?" if name in untold else getattr(found, name)
+        yield f"  {name.replace('_', ' '):<12}{count:>9}  {meaning}"
+    for line in found.where:
+        yield from textwrap.wrap(line, COLUMNS, initial_indent="  VIOLATION ", subsequent_indent="    ")
+    for line in forgotten:
+        yield from textwrap.wrap(line, COLUMNS, initial_indent="  forgotten ", subsequent_indent="    ")
+    if not found.holds:
+        yield "  DOES NOT HOLD"
+    elif forgotten:
+        yield "  CANNOT BE TOLD: the logs do not go back to the beginning; what is there holds"
+    else:
+        yield "  holds"
 
 
 def _listable(audited: Mechanism) -> bool:

@@ -46,7 +46,7 @@ class Client:
                 await client.close()
 
     def reader(self, *, aborted: bool = False) -> Reader:
-        """A reader that belongs to no group. `aborted`: of what was never committed too; only an audit asks for that."""
+        """A reader that belongs to no group. `aborted`: of what was never committed too, for an audit."""
         return Reader(self._common(), aborted=aborted)
 
     def writer(self, identity: str) -> Writer:

@@ -1,0 +1,79 @@
+"""`done` records, seals and tallies, counted again from the reports that are there.
+
+Contract: shares no code with stages.  Of rounds that are not covered any more nothing is said; a seal or a `done` that
+may still come is not missing.  Not here: who had to answer what (auditor.py).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from murmurate.agents.findings import Audit, Extent, Place, Reader
+from murmurate.config.plan import Plan
+from murmurate.randomizers import mechanism
+from murmurate.topics.block import BatchBlock
+from murmurate.topics.messages import Close, Done, Round, Seal, Tally
+
+Reports = Mapping[Place, Counter[bytes]]
+
+
+def recount(
+    plan: Plan, read: Reader, asked: Sequence[Round], places: Iterable[Place], actual: Reports,
+    dones: Mapping[Place, Sequence[Done]], found: Audit, extent: Extent,
+) -> None:  # fmt: skip
+    """Compare every count with what it counts. places: where a `done` has to be."""
+    for place in places:
+        digest, p, _ = place
+        total = sum(sum(actual.get((digest, p, q), Counter()).values()) for q in range(plan.targets))
+        here = sum(actual.get(place, Counter()).values())
+        said = [(done.sent, done.total) for done in dones.get(place, [])]
+        found.note("miscounted", int(said != [(here, total)]), place)
+    oracles = {r.digest.hex(): mechanism(r.mechanism) for r in asked}
+    closes: dict[str, tuple[int, ...]] = {}
+    for _, record in found.decoded(read, "rounds", 0):
+        if isinstance(record, Close):
+            closes.setdefault(record.round, record.contributors)  # the first one counts
+    sealed = dict(_sealed(plan, read, found, extent))
+    for tally in _tallies(plan, read, found):
+        if tally.round not in oracles or not extent.covers(tally.round):
+            sealed.pop((tally.round, tally.q), None)
+            continue
+        seal, rows, _ = sealed.pop((tally.round, tally.q), (None, Counter(), True))
+        came: Counter[bytes] = Counter()
+        for p in closes.get(tally.round, tuple(range(plan.partitions))):
+            came += actual.get((tally.round, p, tally.q), Counter())
+        support = np.zeros(len(tally.counts), np.int64)
+        for report, n in rows.items():
+            support += n * oracles[tally.round].support(np.frombuffer(report, np.uint8)[None])
+        right = (
+            seal is not None
+            and seal.received == tally.received == sum(came.values())
+            and seal.counted + seal.rejected.total == seal.received
+            and (rows == came or (not rows and seal.rejected.undersized == sum(came.values())))
+            and support.tolist() == list(tally.counts)
+        )
+        found.note("miscounted", int(not right), (tally.round, -1, tally.q))
+    for (digest, q), (_, _, must) in sealed.items():
+        found.note("miscounted", int(must and extent.covers(digest)), (digest, -1, q))
+
+
+def _tallies(plan: Plan, read: Reader, found: Audit) -> Iterator[Tally]:
+    for partition in range(plan.tallies):
+        yield from (record for _, record in found.decoded(read, "tallies", partition) if isinstance(record, Tally))
+
+
+def _sealed(
+    plan: Plan, read: Reader, found: Audit, extent: Extent
+) -> Iterator[tuple[tuple[str, int], tuple[Seal, Counter[bytes], bool]]]:
+    """Each sealed sub-batch with the reports it holds, and whether its tally must be there."""
+    for b in range(plan.targets):
+        rows: dict[tuple[str, int], Counter[bytes]] = defaultdict(Counter)
+        for number, record in found.decoded(read, "batches", b):
+            if isinstance(record, BatchBlock):
+                rows[record.round.hex(), record.q].update(row.tobytes() for row in record.reports)
+            elif isinstance(record, Seal):
+                at = record.round, record.q
+                yield at, (record, rows.pop(at, Counter()), extent.counted(b, number))
