@@ -57,6 +57,8 @@ class Ledger:
         self._digests = np.zeros((1, 32), np.uint8)
         self._spent = np.zeros((w if division == "budget" else 0, rows), np.int32)  # charge at t in row t mod w
         self._open_from = 0  # no t before this is ever charged
+        self.most_spent_micro = 0
+        """The largest window of any slot that this instance has booked: never above the limit, for whoever watches."""
 
     def __len__(self) -> int:
         return len(self._last)
@@ -92,6 +94,8 @@ class Ledger:
         self._t = np.append(self._t, t)
         self._digests = np.concatenate((self._digests, np.frombuffer(digest, np.uint8)[None]))
         self._last[paying] = len(self._t) - 1
+        window = int(self.spent_micro(t)[paying].max()) if self.division == "budget" else charge_micro
+        self.most_spent_micro = max(self.most_spent_micro, window)
         if len(self._t) > 2 * len(self) + 64:
             self._prune()
         return verdicts

@@ -120,7 +120,7 @@ async def _begin(this: Opened, zones: Sequence[Zone], stop: asyncio.Event) -> di
     for wait in _waits():
         try:
             await this.client.answers()
-            where = await sources(this.client, this.plan)
+            where = await sources(this.client, this.plan) if "edge" in zones else {}  # nobody else may see them
             wrong = await faults(this.client, this.deployment, this.plan, zones)
             if wrong:
                 raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")

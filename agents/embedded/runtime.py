@@ -16,7 +16,8 @@ from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import Faults, Task
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import TICKS, Door
-from murmurate.agents.stages.perturb import EdgeSecrets, Perturb
+from murmurate.agents.stages.edge_secrets import EdgeSecrets
+from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.publish import Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log, Out, Stage

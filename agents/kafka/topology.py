@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import TICKS, Door
-from murmurate.agents.stages.perturb import EdgeSecrets, Perturb
+from murmurate.agents.stages.edge_secrets import EdgeSecrets
+from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.publish import FEED, Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log, Stage

@@ -24,8 +24,8 @@ from murmurate.agents.replay.truth import TruePeriod, Truth
 from murmurate.agents.replay.watch import Watch
 from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.perturb import EdgeSecrets
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.explain import explain
 from murmurate.config.plan import Plan, StreamPlan

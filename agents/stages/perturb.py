@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import orjson
 
 from murmurate.agents.stages.closing import Closing
+from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.guarded import Guarded
 from murmurate.agents.stages.ordering import by_target, permutation
@@ -26,7 +27,7 @@ from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Pepper, Refusal, Secrets
+from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
 from murmurate.randomizers.state import Arrays, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
@@ -36,19 +37,6 @@ from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
 NOBODY = np.zeros((0, 1), np.uint8)  # no reports
-
-
-class EdgeSecrets(NamedTuple):
-    """What a perturb worker holds."""
-
-    devices: Secrets
-    pepper: Pepper
-    state: bytes
-
-    def fingerprints(self) -> dict[str, str]:
-        """Of the keys on which the ledger rests."""
-        split = self.devices.split.fingerprint
-        return {"pepper": self.pepper.fingerprint, "slots": self.devices.slots.fingerprint, "split": split}
 
 
 class Perturb:
@@ -250,14 +238,29 @@ class Perturb:
             self._out.append(Out(log, encode(done)))
         self._urgent = True
 
+    # ---- for whoever watches ----
+
+    @property
+    def users(self) -> int:
+        """Whom this partition knows."""
+        return len(self._roll)
+
+    @property
+    def most_spent_micro(self) -> dict[str, int]:
+        """Of each stream the largest window of any user that this instance has booked."""
+        return {name: guarded.devices.ledger.most_spent_micro for name, guarded in self._streams.items()}
+
     # ---- state ----
 
     def small(self) -> bytes:
-        """The frozen facts, and which key draws: a worker with others must not go on. The rest is in the logs."""
+        """The frozen facts, which key draws, and what closes periods: a recovery under others would not become what it
+        was. The rest is in the logs.
+        """
         return orjson.dumps(self._facts(), option=orjson.OPT_SORT_KEYS)
 
     def _facts(self) -> Facts:
-        return {**self._terms.facts(), "keys.randomness": self._secrets.devices.randomness.fingerprint}
+        closing = {"lateness_ms": self._plan.lateness_ms} | {f"source.{t}": n for t, n in sorted(self._sources.items())}
+        return {**self._terms.facts(), **closing, "keys.randomness": self._secrets.devices.randomness.fingerprint}
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
         """From these marks, given a snapshot taken at them."""

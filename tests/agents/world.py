@@ -15,7 +15,7 @@ import orjson
 from murmurate.agents.embedded.runtime import Keys, Runtime, Schedule
 from murmurate.agents.embedded.task import Fault, Faults
 from murmurate.agents.stages.door import TICKS
-from murmurate.agents.stages.perturb import EdgeSecrets
+from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Pepper, Secrets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -50,7 +51,7 @@ def test_every_command_of_the_operating_guide_works(broker: Broker, deployment_n
     try:
         said, _ = shell.communicate(timeout=240)
     finally:
-        if shell.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGKILL)  # the shell and the workers it started
     logs = "".join(f"--- {log.name}\n{log.read_text()[-1500:]}" for log in sorted(tmp_path.rglob("*.log")))
     assert shell.returncode == 0, said[-4000:] + logs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import StateRecord, Task
+from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
@@ -397,3 +399,28 @@ def test_neither_interleaving_nor_crashes_change_a_report(seed: int) -> None:
     assert written(made, rng, order=[ROUNDS, RAW]) == usual
     assert written(made, rng) == usual
     assert written(made, rng, crashes=True) == usual
+
+
+def test_who_watches_is_told_how_many_users_there_are_and_the_largest_window_that_any_of_them_spent() -> None:
+    plan = deployment(stream("screen", "lpu"), partitions=1)
+    hand = Hand(Perturb(plan, KEYS.edge, 0, {TOPIC: 1}))
+    stage, name = hand.stage, "screen"
+    assert isinstance(stage, Perturb)
+    assert (stage.users, stage.most_spent_micro) == (0, {name: 0})
+    hand.give(ROUNDS, start(plan.streams[0]), question(plan, plan.streams[0], FIRST))
+    assert stage.most_spent_micro == {name: plan.epsilon_of(name)}
+    hand.give(
+        RAW, *(out.value for out in raw_records(plan, name, pseudonyms(3), np.full(3, 5), np.zeros(3, np.uint32)))
+    )
+    assert stage.users == 3
+
+
+def test_what_closes_periods_is_frozen_too() -> None:
+    plan = deployment(stream("screen", "lpu"), partitions=1)
+    small = Perturb(plan, KEYS.edge, 0, {TOPIC: 1}).small()
+    for other in (
+        Perturb(replace(plan, lateness_ms=7), KEYS.edge, 0, {TOPIC: 1}),
+        Perturb(plan, KEYS.edge, 0, {TOPIC: 2}),
+    ):
+        with pytest.raises(MurmurateError, match="frozen facts differ"):
+            other.restore(small, ())
