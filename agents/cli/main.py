@@ -17,6 +17,10 @@ VERBS = {
     "feed": "write a recording to a source topic, with its own clock",
     "keys": "make secrets, show their fingerprints, say what may be rotated",
     "topics": "make the deployment's topics, describe them, print who may do what",
+    "watch": "show the releases of a stream as they come",
+    "status": "show workers, lags, open rounds and last releases",
+    "dead": "list what could not be read; give it a second chance",
+    "peek": "show what kinds of records a topic holds, never a row",
     "audit": "check that what is claimed holds, exactly and by measurement",
     "schema": "print the JSON Schema of the deployment file, an event, a release, a round",
 }

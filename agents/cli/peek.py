@@ -1,0 +1,166 @@
+"""`murmurate peek TOPIC`: what kinds of records a topic holds: headers, counts and control records.
+
+Contract: never a row.  Of raw and reports blocks one sees the header, of a source topic that there is a record, of
+state marks and sizes: no user, no pseudonym, no value, and no length that depends on one.  Not here: dead letters by
+reason (cli/dead.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from murmurate.agents.cli.deployment import Opened, config_option, opened, run
+from murmurate.agents.kafka.client import Got, Place
+from murmurate.agents.kafka.collect import last, places
+from murmurate.agents.kafka.errors import TopicsError
+from murmurate.agents.kafka.state import StateRecord
+from murmurate.agents.stages.errors import StateError
+from murmurate.config.plan import Plan
+from murmurate.errors import UsageError
+from murmurate.topics.block import RAW_WIDTH, BatchBlock, RawBlock, ReportBlock
+from murmurate.topics.codec import decode_record
+from murmurate.topics.errors import WireError
+from murmurate.topics.message import Message
+from murmurate.topics.names import stream_id, topic, topics
+
+COLUMNS = 80
+SHORT = 12
+"""Digits of a round that are shown."""
+FIRST = (
+    "stream", "t", "decision", "purpose", "reason", "contributor", "q", "sent", "total", "rows", "bytes", "received",
+    "counted", "contributors", "topic", "partition", "offset", "time", "end", "marks", "snapshot", "small", "round",
+)  # fmt: skip
+"""What a line shows, in this order; then what else there is, as far as it fits."""
+HIDDEN = ("kind", "descriptor", "deployment", "config", "schema")
+"""What no line shows: the round says it, or the command."""
+
+
+@click.command("peek")
+@click.argument("name", metavar="TOPIC")
+@click.option("--last", "count", type=click.IntRange(1, 10_000), default=10, show_default=True,
+              help="So many of the newest records of each partition.")  # fmt: skip
+@click.option("--partition", type=click.IntRange(0), help="Only this one; all by default.")
+@config_option
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each record.")
+def command(name: str, count: int, partition: int | None, config: Path, as_json: bool) -> None:
+    """Show headers, counts and control records of TOPIC, such as raw, rounds or state.perturb; never a row."""
+    this = opened(config)
+    full = full_name(this.plan, name, fed=this.deployment.time.clock == "feed")
+    for got in run(_newest(this, full, partition, count)):
+        said = describe(this.plan, got)
+        click.echo(orjson.dumps({"partition": got.place.partition, "offset": got.offset, **said}) if as_json
+                   else line(got, said))  # fmt: skip
+
+
+def full_name(plan: Plan, name: str, *, fed: bool) -> str:
+    """The topic that is meant: one of the deployment's, with or without its prefix, or a source."""
+    sources = sorted({stream.topic for stream in plan.streams})
+    ours = [row.name for row in topics(fed=fed) if row.name != "events"]
+    if name in sources:
+        return name
+    short = name.removeprefix(f"{plan.name}.")
+    if short in ours:
+        return topic(plan.name, short)
+    if topic(plan.name, "events") in sources and short == "events":
+        return topic(plan.name, "events")
+    raise UsageError(f"peek: found topic {name[:60]!r}; allowed: {', '.join([*sources, *ours])}")
+
+
+async def _newest(this: Opened, full: str, partition: int | None, count: int) -> list[Got]:
+    there = (await places(this.client, [full])).get(full)
+    if there is None:
+        raise TopicsError(f"{full}: found no such topic, or none that we may see (see `murmurate topics create`)")
+    wanted = [place for place in there if partition in (None, place.partition)]
+    if not wanted:
+        raise UsageError(f"--partition: found {partition}; allowed: 0 to {len(there) - 1}")
+    async with this.client.reader() as reader:
+        _, found = await last(reader, wanted, count)
+    return [got for place in wanted for got in found[place]]
+
+
+# ---- what is said of a record ----
+
+
+def describe(plan: Plan, got: Got) -> dict[str, Any]:
+    """What may be said of a record, by the topic that it stands in."""
+    name = got.place.topic.removeprefix(f"{plan.name}.")
+    if got.place.topic in {stream.topic for stream in plan.streams}:
+        return {"kind": "event"}
+    if name.startswith("state."):
+        return _state(got)
+    try:
+        found = decode_record(got.value or b"")
+    except WireError as error:
+        reason = type(error).__name__.removesuffix("Error").lower()
+        return {"kind": "unreadable", "reason": reason}
+    return _message(found) if isinstance(found, Message) else _block(plan, found)
+
+
+def _block(plan: Plan, found: RawBlock | ReportBlock | BatchBlock) -> dict[str, Any]:
+    match found:
+        case RawBlock():
+            named = next((stream.name for stream in plan.streams if stream_id(stream.name) == found.stream), "unknown")
+            rows = len(found.users)
+            return {"kind": "raw block", "stream": named, "sequence": found.sequence, "rows": rows,
+                    "bytes": rows * RAW_WIDTH}  # fmt: skip
+        case ReportBlock():
+            whose = {"contributor": found.contributor}
+            kind = "reports block"
+        case BatchBlock():
+            whose = {"q": found.q}
+            kind = "batch block"
+    rows, width = found.reports.shape
+    return {"kind": kind, "round": found.round.hex(), **whose, "sequence": found.sequence, "rows": rows,
+            "bytes": rows * width}  # fmt: skip
+
+
+def _message(found: Message) -> dict[str, Any]:
+    fields: dict[str, Any] = orjson.loads(found.canonical())
+    kind = str(fields.pop("schema")).split("/")[1]
+    digest = getattr(found, "digest", None)
+    named = {"round": digest.hex()} if isinstance(digest, bytes) else {}
+    return {"kind": kind, **named, **fields}
+
+
+def _state(got: Got) -> dict[str, Any]:
+    """Marks and sizes. A snapshot is sealed, and its size is that of the state."""
+    size = len(got.value or b"")
+    key = (got.key or b"").decode("ascii", "replace")[:40]
+    if not key.endswith("/state"):
+        return {"kind": "snapshot", "key": key, "bytes": size}
+    try:
+        found = StateRecord.load(got.value or b"", "state")
+    except StateError:
+        return {"kind": "unreadable", "reason": "state"}
+    marks = {f"{log.topic}/{log.partition}": offset for log, offset in found.marks.items()}
+    pointer = found.snapshot and {"offset": found.snapshot.offset, "chunks": found.snapshot.chunks}
+    return {"kind": "state", "marks": marks, "small": len(found.small), "snapshot": pointer, "bytes": size}
+
+
+# ---- lines ----
+
+
+def line(got: Got, said: Mapping[str, Any]) -> str:
+    """One record in at most 80 columns: where it stands, what it is, what it says."""
+    place: Place = got.place
+    keys = [key for key in FIRST if key in said] + [key for key in said if key not in (*FIRST, *HIDDEN)]
+    words = " ".join(_words({key: said[key] for key in keys}))
+    text = f"{place.partition:>3} @{got.offset:<8} {said['kind']:<13} {words}".rstrip()
+    return text if len(text) <= COLUMNS else f"{text[: COLUMNS - 3]}..."
+
+
+def _words(table: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        if key == "round" and isinstance(value, str):
+            yield f"round {value[:SHORT]}"
+        elif isinstance(value, dict):
+            yield f"{key} ({' '.join(_words(value))})"
+        elif isinstance(value, list):
+            yield f"{key} [{' '.join(map(str, value))}]"
+        elif value is not None:
+            yield f"{key} {value}"

@@ -1,0 +1,181 @@
+"""`murmurate status`: who works, how far each stage is, which rounds are open, what was released last.
+
+Contract: at most 80 columns.  Exit 0; 1 if something is wrong (a topic is missing, a stage has no worker); 3 if no
+broker answers.  Not here: where that is read (kafka/status.py).
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from murmurate.agents.cli.deployment import config_option, opened, run
+from murmurate.agents.cli.replay import grouped
+from murmurate.agents.cli.watch import clock
+from murmurate.agents.kafka.client import Place
+from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, status
+
+COLUMNS = 80
+FAILED = 1
+LAG, WORKERS = 24, 24  # columns
+LISTED = 8
+"""Partitions that lag, in words; the rest as a number."""
+
+
+@click.command("status")
+@config_option
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+def command(config: Path, as_json: bool) -> None:
+    """Show workers, lags, open rounds and last releases. Exit 1: something is wrong."""
+    this = opened(config)
+    now_ms = time.time_ns() // 1_000_000
+    found = run(status(this.client, this.deployment, this.plan, now_ms=now_ms))
+    if as_json:
+        click.echo(orjson.dumps(as_table(found, this.plan.name)))
+    else:
+        for line in lines(found, this.plan.name):
+            click.echo(line)
+    sys.exit(FAILED if found.wrong else 0)
+
+
+def as_table(found: Status, deployment: str) -> dict[str, Any]:
+    """All of it, for JSON."""
+    return {
+        "ok": not found.wrong,
+        "deployment": deployment,
+        "stages": [
+            {
+                "stage": each.stage,
+                "zone": each.zone,
+                "instances": each.instances,
+                "group": each.group,
+                "workers": {name: [f"{p.topic}/{p.partition}" for p in own] for name, own in each.workers.items()},
+                "unowned": [f"{p.topic}/{p.partition}" for p in each.unowned],
+                "lag": {f"{p.topic}/{p.partition}": n for p, n in each.lag.items()},
+                "refused": each.refused,
+            }
+            for each in found.stages
+        ],
+        "streams": [
+            {
+                "stream": each.stream,
+                "first": each.first,
+                "settled": each.settled,
+                "open": [{"t": asked.t, "purpose": asked.purpose, "round": asked.digest.hex()} for asked in each.open],
+                "release": each.release
+                and {"t": each.release.t, "end": each.release.end, "decision": each.release.decision},
+                "age_ms": each.age_ms,
+            }
+            for each in found.streams
+        ],
+        "wrong": found.wrong,
+    }
+
+
+def lines(found: Status, deployment: str) -> Iterator[str]:
+    """The tables."""
+    yield deployment
+    yield f"{'stage':<10}{'zone':<10}{'instances':>9}   {'behind':<{LAG}}{'workers'}"
+    for stage in found.stages:
+        yield from _stage(stage, deployment)
+    for stage in found.stages:
+        yield from _lagging(stage, deployment)
+    yield f"{'stream':<14}{'begun at':>12}{'settled':>12}{'open':>6}   {'last release'}"
+    for stream in found.streams:
+        yield _stream(stream)
+    for kind, complaints in (("wrong", found.wrong), ("hidden", [r for s in found.stages for r in s.refused])):
+        for line in complaints:
+            yield from _wrapped(line, kind)
+    if not found.wrong:
+        yield "ok"
+
+
+def _stage(found: StageStatus, deployment: str) -> Iterator[str]:
+    """One line, or as many as its workers need."""
+    totals: dict[str, int] = {}
+    for place, n in found.lag.items():
+        name = place.topic.removeprefix(f"{deployment}.")
+        totals[name] = totals.get(name, 0) + n
+    behind = [f"{name} {grouped(n)}" for name, n in totals.items()] or ["?" if found.refused else "nothing written"]
+    several = len({place.topic for own in found.workers.values() for place in own}) > 1
+    workers = [f"{name}: {_owned(own, several=several)}" for name, own in sorted(found.workers.items())]
+    if found.group not in ("Stable", "Dead", "Empty"):
+        workers.append(f"({found.group})")
+    head = f"{found.stage:<10}{found.zone:<10}{found.instances:>9}   "
+    left = [piece for part in behind for piece in textwrap.wrap(part, LAG - 1)]
+    right = [piece for part in workers or ["none"] for piece in textwrap.wrap(part, WORKERS)]
+    for number, (lag, who) in enumerate(zip_longest(left, right, fillvalue="")):
+        yield f"{head if not number else ' ' * len(head)}{lag:<{LAG}}{who}".rstrip()
+
+
+def _owned(own: Sequence[Place], *, several: bool) -> str:
+    """`0-2 5`, with the topic where there is more than one."""
+    if not own:
+        return "-"
+    names = dict.fromkeys(place.topic for place in own)
+    parts = [(name, ranges(place.partition for place in own if place.topic == name)) for name in names]
+    return " ".join(f"{name} {numbers}" if several else numbers for name, numbers in parts)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers, those in a row as one.
+
+    >>> ranges([0, 1, 2, 5])
+    '0-2 5'
+    """
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(f"{first}-{end}" if end > first else f"{first}" for first, end in runs)
+
+
+def _lagging(found: StageStatus, deployment: str) -> Iterator[str]:
+    """The partitions that lag, where there is more than one to tell apart."""
+    slow = [(place, n) for place, n in found.lag.items() if n]
+    if len(found.lag) < 2 or not slow:
+        return
+    worst = sorted(slow, key=lambda one: -one[1])[:LISTED]
+    words = [f"{p.topic.removeprefix(f'{deployment}.')}/{p.partition} {grouped(n)}" for p, n in worst]
+    more = [f"and {len(slow) - len(worst)} more"] if len(slow) > len(worst) else []
+    yield from _wrapped("   ".join([*words, *more]), f"  {found.stage} behind")
+
+
+def _stream(found: StreamStatus) -> str:
+    first = "-" if found.first is None else found.first
+    settled = "-" if found.settled is None else found.settled
+    release = found.release
+    what = "none"
+    if release is not None and found.age_ms is not None:
+        what = f"{clock(release.start)} {release.decision}, {age(found.age_ms)} ago"
+    line = f"{found.stream:<14}{first:>12}{settled:>12}{len(found.open):>6}   {what}"
+    return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 3]}..."
+
+
+def age(length_ms: int) -> str:
+    """A length of time in its largest unit.
+
+    >>> age(900), age(61_000), age(7_200_000), age(200_000_000)
+    ('0 s', '61 s', '120 min', '55 h')
+    """
+    for unit, size in (("h", 3_600_000), ("min", 60_000)):
+        if length_ms > 2 * size:
+            return f"{length_ms // size} {unit}"
+    return f"{length_ms // 1000} s"
+
+
+def _wrapped(text: str, verb: str) -> list[str]:
+    lead = f"{verb}  "
+    return textwrap.wrap(
+        text, COLUMNS, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
+    )  # fmt: skip

@@ -1,0 +1,254 @@
+"""What is going on in a deployment, by what it has written: who works, how far each stage is, which rounds are open.
+
+Contract: the newest state records say how far a stage is, never the offsets of its group; a lag of a few offsets is
+counted in records, since the ends of transactions have offsets too.  What may not be read is said, not guessed.  Raw
+lag needs an edge principal (DESIGN rule 9).  Not here: the table (cli/status.py), metrics (observe/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from murmurate.agents.kafka.client import Admin, Client, Got, Place, Reader
+from murmurate.agents.kafka.collect import last, places, span, states
+from murmurate.agents.kafka.errors import AwayError, RefusedError
+from murmurate.agents.kafka.provision import faults
+from murmurate.agents.kafka.state import StateRecord
+from murmurate.agents.kafka.topology import SOURCE
+from murmurate.agents.stages.stage import Log
+from murmurate.config.plan import Plan
+from murmurate.config.settings import Deployment
+from murmurate.topics.codec import decode
+from murmurate.topics.errors import WireError
+from murmurate.topics.message import Message
+from murmurate.topics.messages import Round, Settled, Start
+from murmurate.topics.names import STAGES, stream_partition, topic
+from murmurate.topics.release import Release
+
+EXACT: Final = 2_000
+"""Up to so many offsets behind, records are counted."""
+TRIES: Final = 3  # a cluster that has never had a group makes room for them when it is first asked
+
+
+@dataclass
+class StageStatus:
+    """One stage."""
+
+    stage: str
+    zone: str
+    instances: int
+    group: str = "Dead"
+    """The state of its group, in Kafka's words."""
+    workers: dict[str, list[Place]] = field(default_factory=dict)
+    """What each owns, of the stage's source."""
+    unowned: list[Place] = field(default_factory=list)
+    lag: dict[Place, int] = field(default_factory=dict)
+    """Records that have not been folded; of a log that several instances read, those of the slowest."""
+    refused: list[str] = field(default_factory=list)
+    """What we may not see."""
+
+
+@dataclass
+class StreamStatus:
+    """One stream."""
+
+    stream: str
+    first: int | None = None
+    """Its first period; None if it has not begun."""
+    settled: int | None = None
+    """The newest period about which nothing more will be asked."""
+    open: list[Round] = field(default_factory=list)
+    release: Release | None = None
+    """The newest."""
+    age_ms: int | None = None
+    """How long it has been there."""
+
+
+@dataclass
+class Status:
+    """Everything."""
+
+    stages: list[StageStatus]
+    streams: list[StreamStatus]
+    wrong: list[str]
+    """A line for each thing that has to be put right."""
+
+
+async def status(client: Client, deployment: Deployment, plan: Plan, *, now_ms: int) -> Status:
+    """Look at everything, once. AwayError if nobody answers."""
+    wrong = await faults(client, deployment, plan)
+    sources = sorted({stream.topic for stream in plan.streams})
+    names = [topic(plan.name, name) for name in (*SOURCE.values(), "rounds", "releases", "feed", "ticks")]
+    names += [topic(plan.name, f"state.{stage}") for stage in STAGES]
+    there = await places(client, [*sources, *names])
+    found = [_stage(plan, stage, there, sources) for stage in STAGES]
+    async with client.admin() as admin, client.reader() as reader:
+        for each in found:
+            own = [place for name in _source(plan, each.stage, sources) for place in there.get(name, [])]
+            await _workers(admin, plan, each, own)
+            wrong += _unmanned(each)
+            await _lag(reader, plan, each, there, sources, fed=deployment.time.clock == "feed")
+        streams = await _streams(reader, plan, there, now_ms, wrong)
+    return Status(found, streams, wrong)
+
+
+def _source(plan: Plan, stage: str, sources: list[str]) -> list[str]:
+    return sources if stage == "door" else [topic(plan.name, SOURCE[stage])]
+
+
+def _stage(plan: Plan, stage: str, there: Mapping[str, list[Place]], sources: list[str]) -> StageStatus:
+    instances = sum(len(there.get(name, [])) for name in _source(plan, stage, sources))
+    return StageStatus(stage, STAGES[stage], instances)
+
+
+# ---- who works ----
+
+
+async def _workers(admin: Admin, plan: Plan, found: StageStatus, own: list[Place]) -> None:
+    """The members of the stage's group, by the names of their workers."""
+    try:
+        found.group, owners = await _owners(admin, f"{plan.name}-{found.stage}")
+    except RefusedError as error:
+        found.refused.append(str(error))
+        return
+    for member, owned in owners.items():
+        found.workers.setdefault(_worker(member, found.stage), []).extend(sorted(owned & set(own)))
+    owned_by_any = {place for theirs in found.workers.values() for place in theirs}
+    found.unowned = [place for place in own if place not in owned_by_any]
+
+
+async def _owners(admin: Admin, group: str) -> tuple[str, dict[str, frozenset[Place]]]:
+    for left in reversed(range(TRIES)):
+        try:
+            return await admin.owners(group)
+        except AwayError:
+            if not left:
+                raise
+        await asyncio.sleep(0.5)
+    raise AssertionError("unreachable")
+
+
+def _worker(member: str, stage: str) -> str:
+    """A static member is called after its instance, `w0-perturb-` and 36 characters of the brokers' own."""
+    instance, mark, rest = member[:-37], member[-37:-36], member[-36:]
+    return instance.removesuffix(f"-{stage}") if mark == "-" and rest.count("-") == 4 else member
+
+
+def _unmanned(found: StageStatus) -> list[str]:
+    if found.refused or not found.instances:
+        return []
+    if not found.workers:
+        return [f"{found.stage}: found no worker; allowed: at least one (see `murmurate worker --zone {found.zone}`)"]
+    if found.unowned and found.group == "Stable":
+        names = " ".join(f"{place.topic}/{place.partition}" for place in found.unowned)
+        return [f"{found.stage}: found nobody who has {names}; allowed: a worker for each partition"]
+    return []
+
+
+# ---- how far it is ----
+
+
+async def _lag(
+    reader: Reader, plan: Plan, found: StageStatus, there: Mapping[str, list[Place]], sources: list[str], *, fed: bool
+) -> None:
+    """What each input holds beyond the marks. An instance that has never flushed has everything before it; under the
+    wall clock a door begins where its source ends.
+    """
+    try:
+        state = f"{plan.name}.state.{found.stage}"
+        if state not in there:
+            return
+        known = await states(reader, plan.name, found.stage, len(there[state]))
+        marks: dict[Place, int] = {}
+        for name in _source(plan, found.stage, sources) if fed or found.stage != "door" else ():
+            marks |= {place: first for place, (first, _) in (await reader.bounds(there.get(name, []))).items()}
+        begun: dict[Place, int] = {}
+        for record in known.values():
+            for place, mark in _marks(plan, record, sources).items():
+                begun[place] = min(mark, begun.get(place, mark))
+        marks |= begun
+        found.lag = await behind(reader, {p: mark for p, mark in marks.items() if p in there.get(p.topic, [])})
+    except RefusedError as error:
+        found.refused.append(str(error))
+
+
+def _marks(plan: Plan, record: StateRecord, sources: Iterable[str]) -> dict[Place, int]:
+    def place(log: Log) -> Place:
+        return Place(log.topic if log.topic in sources else f"{plan.name}.{log.topic}", log.partition)
+
+    return {place(log): mark for log, mark in record.marks.items()}
+
+
+async def behind(reader: Reader, marks: Mapping[Place, int]) -> dict[Place, int]:
+    """What lies beyond these offsets: records where they are few, else offsets."""
+    if not marks:
+        return {}
+    ends = {place: end for place, (_, end) in (await reader.bounds(list(marks))).items()}
+    lag = {place: max(0, ends[place] - mark) for place, mark in marks.items()}
+    few = {place: (marks[place], ends[place]) for place, n in lag.items() if 0 < n <= EXACT}
+    lag |= dict.fromkeys(few, 0)
+    async for got in span(reader, few):
+        lag[got.place] += 1
+    return dict(sorted(lag.items()))
+
+
+# ---- streams ----
+
+
+async def _streams(
+    reader: Reader, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str]
+) -> list[StreamStatus]:
+    found = {stream.name: StreamStatus(stream.name) for stream in plan.streams}
+    rounds, releases = topic(plan.name, "rounds"), topic(plan.name, "releases")
+    try:
+        if rounds in there:
+            async for got in span(reader, await reader.bounds(there[rounds])):
+                _control(found, _message(got.value))
+        if releases in there:
+            await _newest(reader, there[releases], found, now_ms)
+    except RefusedError as error:
+        wrong.append(str(error))
+    for each in found.values():
+        each.open = [asked for asked in each.open if each.settled is None or asked.t > each.settled]
+    return list(found.values())
+
+
+def _control(found: Mapping[str, StreamStatus], message: Message | None) -> None:
+    """One record of `rounds`."""
+    match message:
+        case Start(stream=stream, t=t) if stream in found and found[stream].first is None:
+            found[stream].first = t
+        case Settled(stream=stream, t=t) if stream in found:
+            found[stream].settled = max(t, found[stream].settled or t)
+            found[stream].open = [asked for asked in found[stream].open if asked.t > t]
+        case Round(stream=stream) if stream in found:
+            found[stream].open.append(message)
+        case _:
+            pass
+
+
+async def _newest(reader: Reader, partitions: list[Place], found: Mapping[str, StreamStatus], now_ms: int) -> None:
+    """The last release of each stream, however many others of its partition lie behind it."""
+    for each in found.values():
+        own = [partitions[stream_partition(each.stream, len(partitions))]]
+        _, last_of = await last(reader, own, 1, partial(_released, stream=each.stream))
+        for got in (got for records in last_of.values() for got in records):
+            release = _message(got.value)
+            if isinstance(release, Release):
+                each.release, each.age_ms = release, max(0, now_ms - got.time_ms)
+
+
+def _released(got: Got, stream: str) -> bool:
+    found = _message(got.value)
+    return isinstance(found, Release) and found.stream == stream
+
+
+def _message(value: bytes | None) -> Message | None:
+    try:
+        return decode(value or b"")
+    except WireError:
+        return None

@@ -1,0 +1,158 @@
+"""watch, status, peek and dead on a real broker, as one types them, beside a worker that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import signal
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+
+from murmurate.agents.cli.main import command
+from murmurate.agents.kafka.client import Place, Write
+from murmurate.topics.names import TOPICS
+from tests.faults.broker import Broker
+from tests.faults.deployed import RUN, Deployed, Process
+from tests.faults.recordings import START_MS, deployment, recording
+
+PERIODS = 8
+TORN = b'{"stream": "screen", "user": "canary-user", "value": "canary'
+
+
+@pytest.fixture(scope="module", name="running")
+def running_deployment(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """A deployment that has released a recording, in whose source topic a record is torn; its worker runs on."""
+    folder = tmp_path_factory.mktemp("looked-at")
+    found = Deployed(folder, f"t-verbs-{secrets.token_hex(4)}", broker.bootstrap, deployment(periods=4, partitions=2))
+    try:
+        assert say(found, "status").exit_code == 1  # there is nothing yet
+        found.create(2)
+        write(found, Write(source(found), TORN, b"canary-user"))
+        found.worker()
+        feed = found.feed(str(recording(folder / "clicks.jsonl", users=120, periods=PERIODS)))
+        assert len(found.releases(PERIODS)) == PERIODS
+        assert feed.wait() == 0
+        yield found
+    finally:
+        found.close()
+
+
+def source(of: Deployed) -> Place:
+    return Place(f"{of.plan.name}.events", 0)
+
+
+def say(of: Deployed, *words: str) -> Result:
+    return CliRunner().invoke(command, [*words, "-c", str(of.file)])
+
+
+def write(of: Deployed, *writes: Write) -> list[int]:
+    async def written() -> list[int]:
+        async with of.client.sender() as sender:
+            return await sender.send(writes)
+
+    return asyncio.run(written())
+
+
+def test_status_says_who_works_and_how_far_each_stage_is(running: Deployed) -> None:
+    done = say(running, "status")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert lines[-1] == "ok"
+    found = json.loads(say(running, "status", "--json").output)
+    assert [(each["stage"], each["group"], list(each["workers"])) for each in found["stages"]] == [
+        (stage, "Stable", ["w0"]) for stage in ("door", "perturb", "shuffle", "aggregate", "publish")
+    ]
+    assert all(each["unowned"] == [] and each["refused"] == [] for each in found["stages"])
+    lag = {name: n for each in found["stages"] for name, n in each["lag"].items()}
+    assert lag.keys() >= {f"{running.plan.name}.{log}" for log in ("events/1", "raw/1", "reports/0", "rounds/0")}
+    assert set(lag.values()) == {0}
+    (screen,) = found["streams"]
+    assert screen["settled"] - screen["first"] == PERIODS - 1
+    assert screen["release"]["t"] == screen["settled"]
+    assert all(asked["t"] > screen["settled"] for asked in screen["open"])
+
+
+def test_watch_shows_what_there_is_and_what_comes_until_ctrl_c(running: Deployed) -> None:
+    process = Process(
+        [*RUN, "watch", "screen", "-c", str(running.file), "--last", "2", "--json"], running.folder / "watch.log", {}
+    )
+    try:
+        newest = running.releases(PERIODS)[-2:]
+        process.until(newest[-1].decode())
+        assert process.said().encode().splitlines() == newest
+        process._process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    finally:
+        process.end()
+
+
+def test_peek_shows_no_row_of_any_topic(running: Deployed) -> None:
+    kinds: dict[str, set[str]] = {}
+    for row in TOPICS:
+        done = say(running, "peek", row, "--last", "100")
+        assert done.exit_code == 0, (row, done.output)
+        assert all(len(line) <= 80 for line in done.output.splitlines())
+        as_json = say(running, "peek", row, "--last", "100", "--json").output
+        assert "user-" not in done.output + as_json
+        assert "canary" not in done.output + as_json
+        kinds[row] = {json.loads(line)["kind"] for line in as_json.splitlines()}
+    assert kinds["events"] == {"event"}
+    assert kinds["raw"] == {"raw block", "progress"}
+    assert kinds["rounds"] >= {"start", "round", "settled"}
+    assert kinds["reports"] == {"reports block", "done"}
+    assert kinds["batches"] == {"batch block", "seal"}
+    assert (kinds["tallies"], kinds["releases"], kinds["ticks"]) == ({"tally"}, {"release"}, {"tick"})
+    assert kinds["dead.edge"] == {"dead"}
+    assert all(kinds[name] <= {"state", "snapshot"} for name in kinds if name.startswith("state."))
+    assert say(running, "peek", "raw", "--partition", "7").exception is not None
+
+
+def test_a_dead_letter_is_listed_and_left_alone_while_nobody_could_read_its_record(running: Deployed) -> None:
+    done = say(running, "dead", "list")
+    assert done.exit_code == 0
+    found = json.loads(say(running, "dead", "list", "--json").output)
+    assert found["zones"]["edge"]["reasons"] == [{"reason": "json", "topic": source(running).topic, "count": 1}]
+    (letter,) = found["zones"]["edge"]["last"]
+    assert (letter["partition"], letter["offset"]) == (0, 0)
+    assert "canary" not in done.output
+    again = ("dead", "retry", "--zone", "edge", "--topic", letter["topic"], "--partition", "0", "--offset", "0")
+    before = len(running.everything("events"))
+    done = say(running, *again)
+    assert done.exit_code == 1
+    assert "left alone: the door would refuse it again (json)" in done.output
+    assert len(running.everything("events")) == before
+
+
+def test_a_record_that_can_be_read_by_now_is_appended_once_unchanged_and_late_stays_late(running: Deployed) -> None:
+    # a record that a door of another day has named dead: today's reads it
+    event = json.dumps({"stream": "screen", "user": "user-1", "time": START_MS, "value": "home"}).encode()
+    (at,) = write(running, Write(source(running), event, b"user-1"))
+    letter = json.dumps({"schema": "murmurate/dead/1", "reason": "field", "topic": source(running).topic,
+                         "partition": 0, "offset": at}).encode()  # fmt: skip
+    write(running, *[Write(Place(f"{running.plan.name}.dead.edge", 0), letter)] * 2)
+    to = ("--partition", "0", "--offset", str(at), "--to", str(at + 1))
+    done = say(running, "dead", "retry", "--zone", "edge", "--topic", source(running).topic, *to)
+    assert done.exit_code == 0, done.output
+    assert "late: the door will count it" in " ".join(done.output.split())
+    assert all(len(line) <= 80 for line in done.output.splitlines())
+    copies = [got for got in running.everything("events") if got.value == event]
+    assert [(got.place.partition, got.key) for got in copies] == [(0, b"user-1")] * 2
+
+
+@pytest.mark.parametrize(
+    ("zone", "name", "said"),
+    [
+        ("edge", "raw", "what is torn there stays torn"),
+        ("mixing", "events", "allowed: edge"),
+        ("edge", "events", "found no dead letter of"),
+    ],
+)
+def test_nothing_else_is_retried(running: Deployed, zone: str, name: str, said: str) -> None:
+    full = f"{running.plan.name}.{name}"
+    done = say(running, "dead", "retry", "--zone", zone, "--topic", full, "--partition", "1", "--offset", "3")
+    assert done.exit_code != 0
+    assert said in str(done.exception)
