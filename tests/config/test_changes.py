@@ -123,7 +123,7 @@ def test_every_key_of_the_file_has_a_rule() -> None:
 
 
 def test_every_frozen_fact_has_words() -> None:
-    held = {*plan(build(small())).terms(FINGERPRINTS).facts(), "keys.randomness"}
+    held = {*plan(build(small())).terms(FINGERPRINTS).facts(), "keys.randomness", "lateness_ms"}
     assert {name if not name.startswith("streams.") else f"streams.*.{name.split('.')[2]}" for name in held} == set(
         KEYS
     )
