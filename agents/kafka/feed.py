@@ -31,6 +31,8 @@ AHEAD: Final = 8
 """Periods that may be fed before the first of them is released."""
 CHUNK: Final = 5_000
 WAIT_MS: Final = 200
+WAIT_S: Final = 60.0
+"""For brokers, before it begins."""
 
 
 @dataclass
@@ -69,6 +71,7 @@ class Feeder:
 
     async def run(self) -> Fed:
         """To the end of the recording."""
+        await self._client.wait(WAIT_S)
         self._began = time.monotonic()
         async with self._client.sender() as sender, self._client.reader() as reader:
             await self._learn(sender, reader)

@@ -48,14 +48,14 @@ def ends(deployed: Deployed, source: str, chaos: Chaos, *, workers: int = 2, spe
     """Run to the end under chaos: the releases are those of a replay, and the auditor has nothing to say."""
     wanted = deployed.expected(source)
     for _ in range(workers):
-        deployed.worker()
+        deployed.worker().until('"ready"', 60.0)
     feed = deployed.feed(source, "--speed", speed)
     found = deployed.releases(len(wanted), 90.0, chaos)
     assert found == wanted, deployed.blame(found, wanted)
     chaos.finish()
     assert feed.wait() == 0
-    # audit = deployed.run("audit", "ledger", "--json")
-    # assert audit.returncode == 0, audit.stdout + audit.stderr
+    audit = deployed.run("audit", "ledger", "--json")
+    assert audit.returncode == 0, audit.stdout + audit.stderr
 
 
 def test_kill_9_of_workers_changes_no_byte(deployed: Deployed, short: str) -> None:

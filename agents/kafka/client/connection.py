@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -12,9 +14,11 @@ from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
 from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.client.writer import Sender, Writer
+from murmurate.agents.kafka.errors import AwayError
 from murmurate.config.access import MECHANISM, Access
 
 REQUEST_MS = 20_000
+AGAIN_S = 1.0
 
 
 class Client:
@@ -44,6 +48,18 @@ class Client:
                 await client.bootstrap()
             finally:
                 await client.close()
+
+    async def wait(self, seconds: float) -> None:
+        """Return when a broker answers; AwayError if none has for so long."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                await self.answers()
+                return
+            except AwayError:
+                if time.monotonic() > end:
+                    raise
+                await asyncio.sleep(AGAIN_S)
 
     def reader(self, *, aborted: bool = False) -> Reader:
         """A reader that belongs to no group. `aborted`: of what was never committed too, for an audit."""

@@ -23,6 +23,8 @@ _sender.BACKOFF_OVERRIDE = 0.002  # 20 ms by default, between back-to-back trans
 TRANSACTION_MS = 10_000
 """A dead writer's open transaction hides what follows for at most this long; its successor ends it at once."""
 BATCH_BYTES = 1 << 20
+SAFE_MS = 120_000
+"""How long a record without a transaction is tried again, in order and once, while brokers are away."""
 
 
 class Writer:
@@ -63,8 +65,13 @@ class Sender:
     """Writes records as they come, each once and in order."""
 
     def __init__(self, common: Mapping[str, Any]) -> None:
+        patient = {**common, "request_timeout_ms": SAFE_MS}
         self._producer = AIOKafkaProducer(
-            **common, enable_idempotence=True, linger_ms=5, max_batch_size=BATCH_BYTES, max_request_size=8 * BATCH_BYTES
+            **patient,
+            enable_idempotence=True,
+            linger_ms=5,
+            max_batch_size=BATCH_BYTES,
+            max_request_size=8 * BATCH_BYTES,
         )
 
     async def __aenter__(self) -> Sender:
