@@ -28,6 +28,8 @@ from murmurate.topics.times import Clock
 COLUMNS = 80
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
 GAP = "  "
+LEAST = 8
+"""Columns of the shortest statistic, its gap aside."""
 
 
 @click.command("watch")
@@ -117,14 +119,14 @@ def _decision(release: Release, every_ms: int) -> str:
 
 def _statistics(release: Release, names: Sequence[str], room: int) -> str:
     """All in their order if they fit; else the largest of them, in their order, and how many are missing."""
-    shown = {name: _statistic(release, name) for name in names}
-    kept = list(shown)
-    while True:
-        missing = len(shown) - len(kept)
-        text = GAP.join([*(shown[name] for name in kept), *([f"+{missing}"] if missing else [])])
-        if len(text) <= room or not kept:
-            return f"{text:<{room}}" if len(text) <= room else ""
-        kept.remove(min(reversed(kept), key=lambda name: release.estimate[name]))
+    largest = sorted(names, key=lambda name: -release.estimate[name])
+    for count in range(min(len(names), room // LEAST), 0, -1):
+        kept = set(largest[:count])
+        shown = [_statistic(release, name) for name in names if name in kept]
+        text = GAP.join([*shown, *([f"+{len(names) - count}"] if count < len(names) else [])])
+        if len(text) <= room:
+            return f"{text:<{room}}"
+    return f"{f'+{len(names)}':<{room}}"
 
 
 def _statistic(release: Release, name: str) -> str:

@@ -86,13 +86,14 @@ async def status(client: Client, deployment: Deployment, plan: Plan, *, now_ms: 
     names += [topic(plan.name, f"state.{stage}") for stage in STAGES]
     there = await places(client, [*sources, *names])
     found = [_stage(plan, stage, there, sources) for stage in STAGES]
-    async with client.admin() as admin, client.reader() as reader:
+    async with client.admin() as admin:
         for each in found:
             own = [place for name in _source(plan, each.stage, sources) for place in there.get(name, [])]
             await _workers(admin, plan, each, own)
             wrong += _unmanned(each)
-            await _lag(reader, plan, each, there, sources, fed=deployment.time.clock == "feed")
-        streams = await _streams(reader, plan, there, now_ms, wrong)
+    fed = deployment.time.clock == "feed"
+    lags = asyncio.gather(*(_lag(client, plan, each, there, sources, fed=fed) for each in found))
+    _, streams = await asyncio.gather(lags, _streams(client, plan, there, now_ms, wrong))
     return Status(found, streams, wrong)
 
 
@@ -153,25 +154,26 @@ def _unmanned(found: StageStatus) -> list[str]:
 
 
 async def _lag(
-    reader: Reader, plan: Plan, found: StageStatus, there: Mapping[str, list[Place]], sources: list[str], *, fed: bool
+    client: Client, plan: Plan, found: StageStatus, there: Mapping[str, list[Place]], sources: list[str], *, fed: bool
 ) -> None:
     """What each input holds beyond the marks. An instance that has never flushed has everything before it; under the
     wall clock a door begins where its source ends.
     """
+    state = f"{plan.name}.state.{found.stage}"
+    if state not in there:
+        return
     try:
-        state = f"{plan.name}.state.{found.stage}"
-        if state not in there:
-            return
-        known = await states(reader, plan.name, found.stage, len(there[state]))
-        marks: dict[Place, int] = {}
-        for name in _source(plan, found.stage, sources) if fed or found.stage != "door" else ():
-            marks |= {place: first for place, (first, _) in (await reader.bounds(there.get(name, []))).items()}
-        begun: dict[Place, int] = {}
-        for record in known.values():
-            for place, mark in _marks(plan, record, sources).items():
-                begun[place] = min(mark, begun.get(place, mark))
-        marks |= begun
-        found.lag = await behind(reader, {p: mark for p, mark in marks.items() if p in there.get(p.topic, [])})
+        async with client.reader() as reader:
+            known = await states(reader, plan.name, found.stage, len(there[state]))
+            marks: dict[Place, int] = {}
+            for name in _source(plan, found.stage, sources) if fed or found.stage != "door" else ():
+                marks |= {place: first for place, (first, _) in (await reader.bounds(there.get(name, []))).items()}
+            begun: dict[Place, int] = {}
+            for record in known.values():
+                for place, mark in _marks(plan, record, sources).items():
+                    begun[place] = min(mark, begun.get(place, mark))
+            marks |= begun
+            found.lag = await behind(reader, {p: mark for p, mark in marks.items() if p in there.get(p.topic, [])})
     except RefusedError as error:
         found.refused.append(str(error))
 
@@ -200,16 +202,17 @@ async def behind(reader: Reader, marks: Mapping[Place, int]) -> dict[Place, int]
 
 
 async def _streams(
-    reader: Reader, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str]
+    client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str]
 ) -> list[StreamStatus]:
     found = {stream.name: StreamStatus(stream.name) for stream in plan.streams}
     rounds, releases = topic(plan.name, "rounds"), topic(plan.name, "releases")
     try:
-        if rounds in there:
-            async for got in span(reader, await reader.bounds(there[rounds])):
-                _control(found, _message(got.value))
-        if releases in there:
-            await _newest(reader, there[releases], found, now_ms)
+        async with client.reader() as reader:
+            if rounds in there:
+                async for got in span(reader, await reader.bounds(there[rounds])):
+                    _control(found, _message(got.value))
+            if releases in there:
+                await _newest(reader, there[releases], found, now_ms)
     except RefusedError as error:
         wrong.append(str(error))
     for each in found.values():

@@ -1,0 +1,76 @@
+"""`murmurate peek`, as far as no broker is needed: what is said of every kind of record, and what never is."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from murmurate.agents.cli.peek import describe, full_name, line
+from murmurate.agents.kafka.client import Got, Place
+from murmurate.agents.kafka.state import StateRecord, state_key
+from murmurate.agents.stages.stage import Log
+from murmurate.errors import UsageError
+from tests.agents.test_auditor import PLAN, Tape, honest
+from tests.agents.world import TOPIC
+
+
+def got(topic: str, value: bytes, key: bytes | None = None) -> Got:
+    return Got(Place(topic, 1), 1234, key, value, 0)
+
+
+def said(topic: str, value: bytes, key: bytes | None = None) -> tuple[dict[str, Any], str]:
+    found = describe(PLAN, got(topic, value, key))
+    text = line(got(topic, value, key), found)
+    assert len(text) <= 80
+    assert "\n" not in text
+    return found, text
+
+
+def test_no_record_of_a_whole_run_shows_a_row() -> None:
+    tape, kinds = Tape(honest()), set()
+    for (topic, _), records in tape.records.items():
+        for value in records:
+            found, text = said(topic if topic == TOPIC else f"shop.{topic}", value)
+            kinds.add(found["kind"])
+            shown = orjson.dumps(found).decode() + text
+            assert "user-" not in shown
+            if topic in (TOPIC, "raw"):
+                assert not any(word in shown for word in ("home", "basket", "help"))
+    blocks = {"raw block", "reports block", "batch block"}
+    assert kinds >= blocks | {"event", "progress", "tick", "round", "settled", "done", "seal", "tally", "release"}
+
+
+def test_of_an_event_only_its_place_is_said() -> None:
+    short, long = said(TOPIC, b"{}"), said(TOPIC, b'{"user": "canary"}' * 100, b"canary")
+    assert short == long
+    assert short[0] == {"kind": "event"}
+
+
+def test_of_a_state_record_marks_and_sizes_are_said() -> None:
+    record = StateRecord({Log("raw", 1): 7}, {Log("raw", 1): 0}, b"canary", None, {"screen": ("00", 1)})
+    found, text = said("shop.state.perturb", record.dump(), state_key(1))
+    assert (found["marks"], found["small"], found["snapshot"]) == ({"raw/1": 7}, 6, None)
+    assert "Y2FuYXJ5" not in text + orjson.dumps(found).decode()  # base64
+    assert said("shop.state.perturb", b"sealed canary", b"1/0/3")[0] == {
+        "kind": "snapshot",
+        "key": "1/0/3",
+        "bytes": 13,
+    }
+
+
+def test_what_nobody_can_read_is_said_by_its_kind_alone() -> None:
+    found, text = said("shop.reports", b"canary canary")
+    assert found == {"kind": "unreadable", "reason": "unknown"}
+    assert "canary" not in text
+
+
+@pytest.mark.parametrize("name", ["raw", "shop.raw"])
+def test_a_topic_may_be_named_with_and_without_its_deployment(name: str) -> None:
+    assert full_name(PLAN, name, fed=False) == "shop.raw"
+    assert full_name(PLAN, TOPIC, fed=False) == TOPIC
+
+
+@pytest.mark.parametrize("name", ["other.raw", "__consumer_offsets", "ticks", ""])
+def test_another_topic_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"allowed: shop\.events, raw, rounds"):
+        full_name(PLAN, name, fed=False)

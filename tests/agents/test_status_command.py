@@ -1,0 +1,65 @@
+"""`murmurate status`, as far as no broker is needed: a table of 80 columns, and the exit where nobody answers."""
+
+import json
+import socket
+from pathlib import Path
+
+from murmurate.agents.cli.status import as_table, lines
+from murmurate.agents.kafka.client import Place
+from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, _worker
+from tests.agents.test_check_command import murmurate
+
+
+def many() -> Status:
+    """A deployment as large as they come, in trouble."""
+    raw = [Place("shop.raw", p) for p in range(128)]
+    perturb = StageStatus("perturb", "edge", 128, "Stable", {f"worker-{i}": raw[i::5] for i in range(5)}, [raw[7]])
+    perturb.lag = {place: 1_000 * place.partition for place in raw} | {Place("shop.rounds", 0): 3}
+    sources = [Place(topic, p) for topic in ("app.clicks", "trips.finished.of.all.the.world") for p in range(6)]
+    door = StageStatus("door", "edge", 12, "PreparingRebalance", {"w0": sources}, [], dict.fromkeys(sources, 0))
+    hidden = StageStatus(
+        "aggregate", "analysis", 8, refused=["group shop-aggregate: refused: GroupAuthorizationFailed"]
+    )
+    streams = [StreamStatus("screen", 1_790_000_000, 1_790_000_007), StreamStatus("s" * 32)]
+    return Status([door, perturb, hidden], streams, ["aggregate: found no worker; allowed: at least one " * 3])
+
+
+def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
+    found = list(lines(many(), "shop"))
+    assert all(len(line) <= 80 for line in found)
+    text = "\n".join(found)
+    assert "app.clicks 0-5 trips" in " ".join(text.split())
+    assert "raw 8 128 000" in text
+    assert "raw/127 127 000" in text
+    assert "and 120 more" in text
+    assert "(PreparingRebalance)" in text
+    assert any(line.startswith("wrong  aggregate: found no worker") for line in found)
+    assert any(line.startswith("hidden  group shop-aggregate") for line in found)
+    assert found[-1] != "ok"
+
+
+def test_json_holds_every_partition() -> None:
+    table = as_table(many(), "shop")
+    json.dumps(table)
+    assert table["ok"] is False
+    assert len(table["stages"][1]["lag"]) == 129
+    assert table["stages"][1]["unowned"] == ["shop.raw/7"]
+    assert table["streams"][1] == {
+        "stream": "s" * 32, "first": None, "settled": None, "open": [], "release": None, "age_ms": None,
+    }  # fmt: skip
+
+
+def test_a_worker_is_called_as_it_was_started() -> None:
+    assert _worker("w0-perturb-3e9af7a8-7c1c-4a53-ba0a-2b1f3d1b7f8e", "perturb") == "w0"
+    assert _worker("somebody", "perturb") == "somebody"
+
+
+def test_where_nobody_answers_the_exit_is_3(tmp_path: Path) -> None:
+    murmurate("init", cwd=tmp_path)
+    with socket.socket() as taken:  # bound and not listening: whoever connects is refused
+        taken.bind(("127.0.0.1", 0))
+        brokers = json.dumps([f"127.0.0.1:{taken.getsockname()[1]}"])
+        done = murmurate("status", cwd=tmp_path, MURMURATE__KAFKA__BROKERS=brokers)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith("murmurate: ")
+    assert "Traceback" not in done.stderr
