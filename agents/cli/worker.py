@@ -31,6 +31,7 @@ from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web.serving import serve_worker
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.secrets import ZONE_SECRETS, load, present
+from murmurate.config.settings import SecretName
 from murmurate.errors import MurmurateError
 from murmurate.topics.names import ZONES, Zone
 
@@ -63,7 +64,9 @@ def command(config: Path, zones: Sequence[Zone], instance: str | None) -> None:
 
 def _hold_no_others(this: Opened, zones: Sequence[Zone]) -> None:
     """A worker that could read another zone's secrets is no zone of its own."""
-    others = [(zone, name) for zone in ZONES if zone not in zones for name in ZONE_SECRETS[zone]]
+    others: list[tuple[Zone, SecretName]] = [
+        (zone, name) for zone in ZONES if zone not in zones for name in ZONE_SECRETS[zone]
+    ]
     found = [
         Mistake(
             f"secrets.{name}", f"a secret of the {zone} zone within reach", f"none in a worker of {' and '.join(zones)}"

@@ -16,7 +16,7 @@ SIMPLE = -1  # no generation: an offset that belongs to no member
 
 async def force(client: Client, group: str, offsets: Mapping[Place, int]) -> list[int]:
     """Commit these for a group from outside: the broker's answer for each, 0 if it took it."""
-    connection: Any = AIOKafkaClient(bootstrap_servers=list(client.access.brokers))
+    connection: Any = AIOKafkaClient(bootstrap_servers=",".join(client.access.brokers))
     await connection.bootstrap()
     try:
         coordinator = await connection.coordinator_lookup(0, group)
