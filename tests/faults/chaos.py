@@ -28,7 +28,7 @@ class Chaos:
     def __call__(self) -> None:
         """What is due."""
         now = time.monotonic()
-        for due, deed in [one for one in self._later if one[0] <= now]:
+        for _, deed in [one for one in self._later if one[0] <= now]:
             self._later = [one for one in self._later if one[1] is not deed]
             deed()
         self._restart()
