@@ -4,7 +4,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PY ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v && break; done)
 BIN := .venv/bin
 
-.PHONY: help demo broker test audit faults check bench wheel
+.PHONY: help demo broker test audit faults soak check bench wheel
 help:                   ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -24,6 +24,9 @@ broker: .venv/ready     ## a real Kafka broker to try things on, until Ctrl-C; A
 test: .venv/ready       ## every test; ARGS goes to pytest
 	sh tools/browser.sh
 	$(BIN)/python -m pytest -n 2 -m "not audit and not faults" $(ARGS)
+
+soak: .venv/ready       ## half an hour at a steady load on a Kafka of its own: memory and lag
+	$(BIN)/python -m tests.faults.soak $(ARGS)
 
 audit: .venv/ready      ## the same privacy tests at the long sizes, and the fuzzers
 	$(BIN)/python -m pytest -n 2 -m audit --hypothesis-profile fresh $(ARGS)
