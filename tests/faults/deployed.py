@@ -50,6 +50,8 @@ class Deployed:
         self.client = Client(access(self.deployment, {}))
         self.workers: list[Process] = []
         self.others: list[Process] = []
+        self.longest_pause_s = 0.0
+        """Between two releases that were followed."""
 
     def create(self, partitions: int = 4) -> None:
         """Make the topics: those of the sources, and ours, which keep everything for whoever audits them."""
@@ -103,6 +105,8 @@ class Deployed:
             while len(found) < count and time.monotonic() - last < timeout_s:
                 watch()
                 for got in await reader.poll(200):
+                    if found:
+                        self.longest_pause_s = max(self.longest_pause_s, time.monotonic() - last)
                     found.append(got.value or b"")
                     last = time.monotonic()
         return found

@@ -53,6 +53,8 @@ def ends(deployed: Deployed, source: str, chaos: Chaos, *, workers: int = 2, spe
     found = deployed.releases(len(wanted), 90.0, chaos)
     assert found == wanted, deployed.blame(found, wanted)
     chaos.finish()
+    said = f"{chaos.kills} kills, {chaos.deaths} ended by themselves"
+    print(f"{said}; the longest pause between releases {deployed.longest_pause_s:.1f} s")
     assert feed.wait() == 0
     audit = deployed.run("audit", "ledger", "--json")
     assert audit.returncode == 0, audit.stdout + audit.stderr
