@@ -225,7 +225,7 @@ class Perturb:
         order = permutation(key, users, round=asked.digest)
         targets = key.words("scatter", users, round=asked.digest)[:, 0] % np.uint64(asked.targets)
         mine = by_target(targets[order], asked.targets)
-        self._send(asked, {q: answers.reports[order[to]] for q, to in enumerate(mine)})
+        self._send(asked, {q: answers.reports.take(order[to], axis=0) for q, to in enumerate(mine)})
 
     def _send(self, asked: Round, sent: Mapping[int, np.ndarray]) -> None:
         """Blocks per target, then `done` with both counts to each target that there is."""

@@ -208,7 +208,7 @@ class Shuffle:
             undersized, reports = len(reports), reports[:0]
         self.counts["too_small" if total < self._plan.min_batch else "deadline" if missing else "sealed"] += 1
         order = permutation(self._key, contexts(np.arange(len(reports)), self._q), round=asked.digest)
-        blocks = list(encode_batch(asked.digest, self._q, reports[order])) if len(reports) else []
+        blocks = list(encode_batch(asked.digest, self._q, reports.take(order, axis=0))) if len(reports) else []
         seal = Seal(
             round=asked.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
             rejected=Rejected(malformed=malformed, undersized=undersized),

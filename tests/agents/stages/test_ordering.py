@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmurate.agents.stages.ordering import by_target, permutation
+from murmurate.agents.stages.ordering import by_target, by_words, permutation
 from murmurate.randomizers import Key
 from murmurate.randomizers.randomness import contexts
 from tests.agents.world import key
@@ -45,6 +45,14 @@ def test_where_two_first_words_are_the_same_the_second_decide(monkeypatch: pytes
 
     monkeypatch.setattr(Key, "words", same)
     assert permutation(key("shuffle"), contexts(np.arange(4)), round=ROUND).tolist() == [3, 1, 2, 0]
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0, 1, 1 << 31, 1 << 32, 1 << 48, 1 << 63, (1 << 64) - 1])] * 2), max_size=50)
+)
+def test_words_are_ordered_by_all_their_bits(words: list[tuple[int, int]]) -> None:
+    array = np.array(words, np.uint64).reshape(-1, 2)
+    assert by_words(array).tolist() == sorted(range(len(words)), key=lambda i: words[i])
 
 
 @given(targets=st.lists(st.integers(0, 6), max_size=200), of=st.integers(7, 9))
