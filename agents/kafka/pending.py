@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from murmurate.agents.stages.stage import Out
 
@@ -13,11 +12,8 @@ MARKS_S = 1.0
 """and marks alone this long."""
 
 
-class Waiting(NamedTuple):
-    """A record that has come and is not folded yet."""
-
-    offset: int
-    value: bytes
+Waiting = tuple[int, bytes]
+"""A record that has come and is not folded yet: its offset and value. A plain tuple: a source has many small ones."""
 
 
 @dataclass

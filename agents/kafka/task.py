@@ -96,7 +96,7 @@ class Task:
             return
         self._next_push = offset + 1
         self._bytes += len(value or b"")
-        self._waiting[self.wiring.pushed].append(Waiting(offset, value or b""))
+        self._waiting[self.wiring.pushed].append((offset, value or b""))
         if self._bytes > MOST_WAITING and not self._held:
             self._held = True
             self._hold(True)
@@ -206,10 +206,12 @@ class Task:
         async with self._client.reader() as reader:
             reader.at({place: self.marks[log] for place, log in places.items()})
             while True:
-                for got in await reader.poll():
+                found = await reader.poll()
+                for got in found:
                     log = places[got.place]
-                    self._waiting[log].append(Waiting(got.offset, got.value or b""))
+                    self._waiting[log].append((got.offset, got.value or b""))
                     self._came[log] = got.offset + 1
+                if found:
                     self._news.set()
                 for place, log in places.items():
                     self._positions[log] = await reader.position(place)

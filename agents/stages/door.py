@@ -30,6 +30,7 @@ from murmurate.topics.names import stream_id
 
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
+NOTHING = Outbox((), urgent=False)
 
 
 class Door:
@@ -81,6 +82,8 @@ class Door:
 
     def drain(self) -> Outbox:
         """Raw blocks and progress."""
+        if not self._out:
+            return NOTHING  # after most events
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
 

@@ -58,11 +58,11 @@ class Reader:
         """The next records, in order within each partition; none after the timeout."""
         with said("reading"):
             found = await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
-        return [
-            Got(Place(place.topic, place.partition), record.offset, record.key, record.value, record.timestamp)
-            for place, records in found.items()
-            for record in records
-        ]
+        got: list[Got] = []
+        for at, records in found.items():
+            place = Place(at.topic, at.partition)  # one for all of them: there may be many small ones
+            got += [Got(place, r.offset, r.key, r.value, r.timestamp) for r in records]
+        return got
 
     async def position(self, place: Place) -> int:
         """The offset of the next record: records that were aborted or compacted away lie behind it too."""
