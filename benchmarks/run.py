@@ -6,10 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks import devices, oracles, pipeline, wire
+from benchmarks.kafka import __main__ as kafka
 from benchmarks.measure import heading, line
 from benchmarks.oracles import EPSILON, PEER_N, N
 
-PARTS = (oracles, devices, wire, pipeline)
+PARTS = (oracles, devices, wire, pipeline, kafka)
 
 
 def main() -> None:
