@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from aiokafka import AIOKafkaClient
+from aiokafka import errors as kafka
+from aiokafka.conn import create_conn
 
 from murmurate.agents.kafka.client.admin import Admin
 from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
 from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.client.writer import Sender, Writer
-from murmurate.agents.kafka.errors import AwayError
+from murmurate.agents.kafka.errors import AwayError, RefusedError
 from murmurate.config.access import MECHANISM, Access
 
 REQUEST_MS = 20_000
@@ -46,8 +49,26 @@ class Client:
         with said(f"brokers {', '.join(self.access.brokers)}"):
             try:
                 await client.bootstrap()
+            except kafka.KafkaConnectionError:
+                await self._reason(client.hosts)
+                raise
             finally:
                 await client.close()
+
+    async def _reason(self, hosts: Iterable[tuple[str, int, Any]]) -> None:
+        """Raise what stands in the way if waiting does not help: aiokafka keeps it to itself, and says "unable"."""
+        common = self._common()
+        del common["bootstrap_servers"]
+        for host, port, _ in hosts:
+            try:
+                (await create_conn(host, port, **common)).close()
+            except ssl.SSLCertVerificationError as error:
+                where, found = f"broker {host}:{port}", error.verify_message
+                raise RefusedError(f"{where}: its certificate is not to be trusted: {found} (kafka.ca_file)") from error
+            except kafka.SaslAuthenticationFailed:
+                raise
+            except (TimeoutError, OSError, kafka.KafkaError):  # that one is away
+                continue
 
     async def wait(self, seconds: float) -> None:
         """Return when a broker answers; AwayError if none has for so long."""
