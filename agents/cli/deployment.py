@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -51,7 +52,10 @@ def opened(config: Path) -> Opened:
 
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
-    """Do it. Ctrl-C ends it with exit 130. What goes wrong is our error alone: aiokafka's log would say it twice."""
+    """Do it. Ctrl-C ends it with exit 130, also where a shell's background has taught this process to ignore it.  What
+    goes wrong is our error alone: aiokafka's log would say it twice.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
     try:
         return asyncio.run(work)

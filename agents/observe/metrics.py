@@ -64,6 +64,10 @@ class Guard(Protocol):
         ...
 
 
+MARKERS = 16
+"""Offsets behind, up to which it is worth looking whether they are records."""
+
+
 class Metrics:
     """Told by every Task what happens; `public` and `edge` are what the endpoints serve. `now_ms`: the wall clock."""
 
@@ -179,8 +183,16 @@ class Metrics:
         """Learn the ends of every live Task's logs."""
         live = [*self.live(edge=False), *self.live(edge=True)]
         places = {task.wiring.place(log) for task in live for log in task.wiring.inputs}
-        if places:
-            self.ends = {place: end for place, (_, end) in (await reader.bounds(sorted(places))).items()}
+        if not places:
+            return
+        ends = {place: end for place, (_, end) in (await reader.bounds(sorted(places))).items()}
+        for task in live:  # what is pushed to a Task ends with ends of transactions, which are no records
+            pushed = task.wiring.pushed
+            if pushed is not None and 0 < ends[task.wiring.place(pushed)] - (mark := task.marks[pushed]) <= MARKERS:
+                place = task.wiring.place(pushed)
+                if not [got async for got in reader.between(place, mark, ends[place])]:
+                    ends[place] = mark
+        self.ends = ends
 
 
 class _Gauges(Collector):

@@ -71,7 +71,7 @@ def talk(zones: Sequence[Zone], scenario: Talk, monkeypatch: pytest.MonkeyPatch,
             async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(20)) as session:
                 await scenario(running, session)
         finally:
-            await asyncio.wait_for(running.stop(), 10)
+            await asyncio.wait_for(running.stop(), 30)
 
     asyncio.run(run())
 
