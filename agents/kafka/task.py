@@ -13,13 +13,14 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Protocol
 
-from murmurate.agents.kafka.client import Client, Write, Writer
+from murmurate.agents.kafka.client import Client, Got, Place, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.pending import MARKS_S, Pending, Waiting
+from murmurate.agents.kafka.pulling import SharedLog, pull
 from murmurate.agents.kafka.recovery import check_revisions, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
 from murmurate.agents.kafka.wiring import Wiring
@@ -60,11 +61,12 @@ class Observer(Protocol):
 
 
 class Task:
-    """One instance. `hold` is told whether the owner should deliver no more for now."""
+    """One instance. `hold` is told whether the owner should deliver no more for now; `shared` logs are read for all."""
 
     def __init__(
-        self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None
-    ) -> None:
+        self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None,
+        shared: Mapping[Place, SharedLog] | None = None,
+    ) -> None:  # fmt: skip
         self.wiring, self.life = wiring, Life.CLOSED
         self.marks: dict[Log, int] = {}
         self.stage: Stage | None = None
@@ -72,19 +74,16 @@ class Task:
         """Of the newest snapshot, or the small state."""
         self.replayed = 0
         """Records folded again by the last recovery."""
-        self._client, self._observer, self._hold = client, observer, hold
+        self._client, self._observer, self._hold, self._shared = client, observer, hold, shared or {}
         self._writer: Writer | None = None
         self._last: tuple[int, StateRecord] | None = None  # our newest state record and its offset
         self._pointer: Pointer | None = None
         self._waiting: dict[Log, deque[Waiting]] = {log: deque() for log in wiring.inputs}
-        self._bytes = 0  # of the pushed records that wait
-        self._held = False
-        self._next_push = 0
+        self._bytes, self._held, self._next_push = 0, False, 0  # of the pushed records that wait
         self._positions: dict[Log, int] = {}
         self._came: dict[Log, int] = {}
         self._injected: deque[tuple[Log, bytes]] = deque()
-        self._news = asyncio.Event()
-        self._stopping = False
+        self._news, self._stopping = asyncio.Event(), False
         self._fresh, self._snapped = 0, 0.0  # input bytes since the last snapshot, and when that was
 
     # ---- records come ----
@@ -162,19 +161,19 @@ class Task:
         self._observer.recovered(self, time.monotonic() - began)
         self._snapped = time.monotonic()
         self.life = Life.LIVE
-        pulled = [log for log in self.wiring.inputs if log != self.wiring.pushed]
-        if not pulled:
+        if self.wiring.inputs == (self.wiring.pushed,):
             await self._live()
             return
-        live, pull = asyncio.create_task(self._live()), asyncio.create_task(self._pull(pulled))
+        live, pulling = asyncio.create_task(self._live()), asyncio.create_task(self._pull())
         try:
-            await asyncio.wait((live, pull), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((live, pulling), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            pull.cancel()
-            if not live.done() and pull.done():
+            pulling.cancel()
+            if not live.done() and pulling.done():
                 live.cancel()
-            outcomes = await asyncio.gather(live, pull, return_exceptions=True)
-        for outcome in outcomes:
+            outcomes = await asyncio.gather(live, pulling, return_exceptions=True)
+        for each in outcomes:
+            outcome = each.exceptions[0] if isinstance(each, BaseExceptionGroup) else each
             if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
                 raise outcome
 
@@ -200,23 +199,27 @@ class Task:
 
     # ---- live ----
 
-    async def _pull(self, logs: list[Log]) -> None:
-        """Read the logs that nobody pushes, a bounded way ahead of the stage."""
-        places = {self.wiring.place(log): log for log in logs}
-        async with self._client.reader() as reader:
-            reader.at({place: self.marks[log] for place, log in places.items()})
-            while True:
-                found = await reader.poll()
-                for got in found:
-                    log = places[got.place]
-                    self._waiting[log].append((got.offset, got.value or b""))
-                    self._came[log] = got.offset + 1
-                if found:
-                    self._news.set()
-                for place, log in places.items():
-                    self._positions[log] = await reader.position(place)
-                while sum(len(self._waiting[log]) for log in logs) > 10_000:
-                    await asyncio.sleep(0.01)
+    async def _pull(self) -> None:
+        """Read the logs that nobody pushes."""
+        places = {self.wiring.place(log): log for log in self.wiring.inputs if log != self.wiring.pushed}
+
+        def take(got: Got) -> None:
+            log = places[got.place]
+            self._waiting[log].append((got.offset, got.value or b""))
+            self._came[log] = got.offset + 1
+            self._news.set()
+
+        def reach(place: Place, offset: int) -> None:
+            self._positions[places[place]] = offset
+
+        own = {place: self.marks[log] for place, log in places.items() if place not in self._shared}
+        async with asyncio.TaskGroup() as group:
+            for place, log in places.items():
+                if place in self._shared:
+                    group.create_task(self._shared[place].follow(self.marks[log], take, reach))
+            if own:
+                waiting = [self._waiting[places[place]] for place in own]
+                group.create_task(pull(self._client, own, take, reach, lambda: sum(map(len, waiting))))
 
     async def _live(self) -> None:
         pending = Pending()

@@ -12,9 +12,10 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 
 from murmurate.agents.kafka.app import StageApp
-from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.client import Client, Place
 from murmurate.agents.kafka.doors import Doors
 from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.pulling import SharedLog
 from murmurate.agents.kafka.task import Observer, Task
 from murmurate.agents.kafka.topology import CLOCK, SOURCE, Topology
 from murmurate.config.plan import Plan
@@ -34,6 +35,8 @@ class Worker:
     ) -> None:  # fmt: skip
         self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
         self._now_ms = now_ms
+        rounds = Place(f"{plan.name}.rounds", 0)
+        self._shared = {rounds: SharedLog(client, rounds)}
         self.zones = tuple(zones)
         self.apps: dict[str, StageApp] = {}
         self.owners: dict[str, StageOwner] = {}
@@ -52,7 +55,7 @@ class Worker:
             def hold(held: bool) -> None:
                 self.apps[stage].hold(partition, held)
 
-            return Task(self._topology.wiring(stage, partition), self._client, self._observer, hold)
+            return Task(self._topology.wiring(stage, partition), self._client, self._observer, hold, self._shared)
 
         (folder / stage).mkdir(parents=True, exist_ok=True)
         owner = self.owners[stage] = StageOwner(make)
