@@ -120,6 +120,11 @@ class Publish:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
             )
+        if len(tally.counts) != course.plan.d:
+            raise StageError(
+                f"publish: stream {tally.stream!r}: a tally of {len(tally.counts)} counts (period {tally.t}); "
+                f"allowed: {course.plan.d}"
+            )
         course.got[tally.q] = tally
         if len(course.got) < course.asked.targets:
             return

@@ -55,6 +55,13 @@ def test_the_last_tally_brings_release_settling_and_the_next_round_in_one_flush(
     assert (found[0].t, found[0].reports.received, found[1].t, found[2].t) == (FIRST, 40, FIRST, FIRST + 1)
 
 
+def test_a_tally_with_another_number_of_counts_stops_the_process_and_says_so() -> None:
+    hand, asked = publish()
+    wrong = tally(asked, 0).model_copy(update={"counts": (20, 10)})
+    with pytest.raises(StageError, match="2 counts .*allowed: 5"):
+        hand.give(TALLIES, wrong)
+
+
 def test_the_order_of_tallies_changes_no_byte() -> None:
     written = []
     for order in ((0, 1), (1, 0)):
