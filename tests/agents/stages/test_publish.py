@@ -58,7 +58,7 @@ def test_the_last_tally_brings_release_settling_and_the_next_round_in_one_flush(
 def test_a_tally_with_another_number_of_counts_stops_the_process_and_says_so() -> None:
     hand, asked = publish()
     wrong = tally(asked, 0).model_copy(update={"counts": (20, 10)})
-    with pytest.raises(StageError, match="2 counts .*allowed: 5"):
+    with pytest.raises(StageError, match=r"2 counts .*allowed: 5"):
         hand.give(TALLIES, wrong)
 
 
