@@ -8,6 +8,7 @@ commit, leave the groups, exit 0.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -28,7 +29,7 @@ from murmurate.agents.kafka.topology import Topology, held
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.logs import configure
 from murmurate.agents.observe.metrics import Metrics
-from murmurate.agents.web.serving import serve_worker
+from murmurate.agents.web.serving import serve_waiting, serve_worker
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.secrets import ZONE_SECRETS, load, present
 from murmurate.config.settings import SecretName
@@ -36,7 +37,7 @@ from murmurate.errors import MurmurateError
 from murmurate.topics.names import ZONES, Zone
 
 FAILED, BROKER = 1, 3
-LONGEST_WAIT_S = 30.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
 STOP_S = 18.0
 log = logging.getLogger("murmurate.worker")
 
@@ -120,26 +121,27 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
 
 async def _begin(this: Opened, zones: Sequence[Zone], stop: asyncio.Event) -> dict[str, int] | None:
     """The partitions of each source, once the brokers answer and every topic is as it has to be; None to stop."""
-    for wait in _waits():
-        try:
-            await this.client.answers()
-            where = await sources(this.client, this.plan) if "edge" in zones else {}  # nobody else may see them
-            wrong = await faults(this.client, this.deployment, this.plan, zones)
-            if wrong:
-                raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
-            return where
-        except AwayError as error:
-            log.warning("waiting for brokers: %s; next try in %g s", error, wait)
-        try:
-            await asyncio.wait_for(stop.wait(), wait)
-            return None
-        except TimeoutError:
-            continue
+    async with contextlib.AsyncExitStack() as meanwhile:
+        for wait in _waits():
+            try:
+                await this.client.answers()
+                where = await sources(this.client, this.plan) if "edge" in zones else {}  # nobody else may see them
+                wrong = await faults(this.client, this.deployment, this.plan, zones)
+                if wrong:
+                    raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
+                return where
+            except AwayError as error:
+                log.warning("waiting for brokers: %s; next try in %g s", error, wait)
+            if wait == FIRST_WAIT_S:
+                meanwhile.push_async_callback((await serve_waiting(this.deployment, zones)).stop)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stop.wait(), wait)
+                return None
     return None
 
 
 def _waits() -> Iterator[float]:
-    wait = 1.0
+    wait = FIRST_WAIT_S
     while True:
         yield wait
         wait = min(2 * wait, LONGEST_WAIT_S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,12 +19,13 @@ from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.follow import Follow
 from murmurate.agents.kafka.worker import Worker
-from murmurate.agents.observe.health import Asked, readiness
+from murmurate.agents.observe.health import Asked, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web.feed import Feed, live_hello
 from murmurate.agents.web.server import Running, serve
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
+from murmurate.topics.names import Zone
 from murmurate.topics.release import Release
 
 AGAIN_S = 5.0
@@ -84,6 +85,15 @@ async def announce(asked: Asked) -> None:
             log.info("ready", extra={key: value for key, value in found.said.items() if key != "ready"})
         before = found.ready
         await asyncio.sleep(LOOK_S)
+
+
+async def serve_waiting(deployment: Deployment, zones: Iterable[Zone]) -> Serving:
+    """Where a worker will serve, while it waits for brokers: it lives, and is not ready."""
+    here = list(zones)
+    addresses = [deployment.web.listen, *([deployment.web.edge] if "edge" in here else [])]
+    waiting = Readiness(False, {"ready": False, "zones": here, "waiting": ["brokers"]})
+    servers = [await serve(None, *address(listen), ready=lambda: waiting) for listen in addresses]
+    return Serving(tuple(servers), ())
 
 
 async def show(follow: Follow, plan: Plan, feed: Feed) -> None:

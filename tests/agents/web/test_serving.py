@@ -21,7 +21,7 @@ from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web import serving
 from murmurate.agents.web.errors import ListenError
 from murmurate.agents.web.feed import Feed, live_hello
-from murmurate.agents.web.serving import Serving, announce, serve_worker, show
+from murmurate.agents.web.serving import Serving, announce, serve_waiting, serve_worker, show
 from murmurate.config.access import Access
 from murmurate.config.settings import Deployment
 from murmurate.topics.codec import decode
@@ -72,6 +72,25 @@ def talk(zones: Sequence[Zone], scenario: Talk, monkeypatch: pytest.MonkeyPatch,
                 await scenario(running, session)
         finally:
             await asyncio.wait_for(running.stop(), 30)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("zones", "servers"), [(("edge",), 2), (("mixing", "analysis"), 1)])
+def test_a_worker_that_waits_for_brokers_lives_and_is_not_ready(zones: tuple[Zone, ...], servers: int) -> None:
+    async def run() -> None:
+        made: Any = SimpleNamespace(web=SimpleNamespace(listen="127.0.0.1:0", edge="127.0.0.1:0"))
+        waiting = await serve_waiting(cast(Deployment, made), zones)
+        try:
+            assert len(waiting.servers) == servers
+            async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(20)) as session:
+                for server in waiting.servers:
+                    async with session.get(f"{server.url}/healthz") as answer:
+                        assert answer.status == 200
+                    async with session.get(f"{server.url}/readyz") as answer:
+                        assert (answer.status, (await answer.json())["waiting"]) == (503, ["brokers"])
+        finally:
+            await waiting.stop()
 
     asyncio.run(run())
 
