@@ -85,7 +85,7 @@ class Deployed:
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         """A verb, to its end."""
         command = [*RUN, *args, "-c", str(self.file)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=self.folder)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=self.folder)
 
     def expected(self, source: str, stream: str | None = None) -> list[bytes]:
         """The releases of a replay of the same recording with the same keys: no broker, no fault."""
