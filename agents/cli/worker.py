@@ -135,7 +135,8 @@ async def _begin(this: Opened, zones: Sequence[Zone], stop: asyncio.Event) -> di
             if wait == FIRST_WAIT_S:
                 meanwhile.push_async_callback((await serve_waiting(this.deployment, zones)).stop)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(stop.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await stop.wait()
                 return None
     return None
 

@@ -20,7 +20,7 @@ from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from murmurate.agents.kafka.client.said import said
+from murmurate.agents.kafka.client.said import let_go, said
 from murmurate.config.access import Access
 
 SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
@@ -188,8 +188,7 @@ class StageApp:
 
     async def stop(self) -> None:
         """Leave the group."""
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._app.stop(), STOP_S)
+        await let_go(self._app.stop(), STOP_S)
 
 
 def _credentials(access: Access) -> dict[str, Any]:

@@ -72,8 +72,7 @@ class Task:
         self.stage: Stage | None = None
         self.state_bytes = 0
         """Of the newest snapshot, or the small state."""
-        self.replayed = 0
-        """Records folded again by the last recovery."""
+        self.replayed = 0  # records folded again by the last recovery
         self._client, self._observer, self._hold, self._shared = client, observer, hold, shared or {}
         self._writer: Writer | None = None
         self._last: tuple[int, StateRecord] | None = None  # our newest state record and its offset
@@ -240,7 +239,8 @@ class Task:
                 self._news.clear()
                 wait = due - now if pending.folded or pending.out else MARKS_S
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), max(wait, 0.001))
+                    async with asyncio.timeout(max(wait, 0.001)):  # wait_for may swallow a cancellation
+                        await self._news.wait()
 
     def _may_fold(self) -> bool:
         stage = self.stage

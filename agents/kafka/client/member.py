@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
-from aiokafka import errors as kafka
 
 from murmurate.agents.kafka.client.records import Place
-from murmurate.agents.kafka.client.said import said
-
-CLOSE_S = 5.0
+from murmurate.agents.kafka.client.said import let_go, said
 
 
 class Shared(Protocol):
@@ -49,8 +44,7 @@ class Member(ConsumerRebalanceListener):
 
     async def close(self) -> None:
         """Leave."""
-        with contextlib.suppress(kafka.KafkaError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._consumer.stop(), CLOSE_S)
+        await let_go(self._consumer.stop())
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Everything goes back before it is shared out anew."""

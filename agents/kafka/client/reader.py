@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka import errors as kafka
 
 from murmurate.agents.kafka.client.records import Got, Place
-from murmurate.agents.kafka.client.said import said
+from murmurate.agents.kafka.client.said import let_go, said
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
-CLOSE_S = 5.0
 
 
 class Reader:
@@ -44,8 +40,7 @@ class Reader:
 
     async def close(self) -> None:
         """Let go of the connection."""
-        with contextlib.suppress(kafka.KafkaError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._consumer.stop(), CLOSE_S)
+        await let_go(self._consumer.stop())
 
     def at(self, offsets: Mapping[Place, int]) -> None:
         """Read these partitions from these offsets, and no others."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 from aiokafka import errors as kafka
 
@@ -52,6 +53,18 @@ def said(what: str) -> Iterator[None]:
         raise AwayError(f"{what}: {_reason(error)}") from error
     except kafka.KafkaError as error:
         raise BrokerError(f"{what}: {_reason(error)}") from error
+
+
+async def let_go(closing: Coroutine[Any, Any, None], seconds: float = 5.0) -> None:
+    """Close a connection, or leave it after so long. What aiokafka cancels inside is no cancellation of ours, and one
+    of ours is never swallowed, which `wait_for` may do.
+    """
+    task = asyncio.ensure_future(closing)
+    done, _ = await asyncio.wait((task,), timeout=seconds)
+    if not done:
+        task.cancel()
+    elif not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, kafka.KafkaError):
+        raise error
 
 
 def _reason(error: BaseException) -> str:

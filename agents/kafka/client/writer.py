@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
 
 from murmurate.agents.kafka.client.records import Place, Write
-from murmurate.agents.kafka.client.said import said
+from murmurate.agents.kafka.client.said import let_go, said
 from murmurate.agents.kafka.errors import BrokerError
 
 _sender.BACKOFF_OVERRIDE = 0.002  # 20 ms by default, between back-to-back transactions of one producer
@@ -57,8 +57,7 @@ class Writer:
 
     async def close(self) -> None:
         """Let go. What is open is left to the successor, or to the timeout."""
-        with contextlib.suppress(kafka.KafkaError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._producer.stop(), 5)
+        await let_go(self._producer.stop())
 
 
 class Sender:
