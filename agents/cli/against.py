@@ -15,8 +15,6 @@ import orjson
 from murmurate.agents.cli.deployment import run
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.recovery import newest
-from murmurate.agents.kafka.wiring import Wiring
-from murmurate.agents.stages.stage import Stage
 from murmurate.config.access import access
 from murmurate.config.changes import SHAPE, Change, compare_digests, compare_facts
 from murmurate.config.errors import ConfigError, Mistake
@@ -94,7 +92,7 @@ async def _read(client: Client, name: str) -> Running:
     async with client.reader() as reader:
         digests |= await _starts(reader, Place(rounds, 0))
         for partition in range(there[state].partitions if state in there else 0):
-            last = await newest(reader, Wiring(name, "perturb", partition, _no_stage, (), {}))
+            last = await newest(reader, Place(state, partition))
             if last is not None:  # each of them holds the same
                 facts = orjson.loads(last[1].small)
                 digests |= last[1].revisions
@@ -113,7 +111,3 @@ async def _starts(reader: Reader, place: Place) -> dict[str, tuple[str, int]]:
         if isinstance(start, Start):
             found.setdefault(start.stream, (start.config, start.revision))
     return found
-
-
-def _no_stage() -> Stage:
-    raise NotImplementedError  # its state is only looked at

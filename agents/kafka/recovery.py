@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
-from murmurate.agents.kafka.client import Got, Reader
+from murmurate.agents.kafka.client import Got, Place, Reader
 from murmurate.agents.kafka.errors import LostRecordsError
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
 from murmurate.agents.kafka.wiring import Wiring
@@ -28,9 +28,9 @@ class Recovered(NamedTuple):
     """and their bytes."""
 
 
-async def newest(reader: Reader, wiring: Wiring) -> tuple[int, StateRecord] | None:
-    """The newest state record and its offset: looks back in growing steps."""
-    place, wanted = wiring.state, state_key(wiring.partition)
+async def newest(reader: Reader, place: Place) -> tuple[int, StateRecord] | None:
+    """The newest state record of a state partition, and its offset: looks back in growing steps."""
+    wanted = state_key(place.partition)
     first, end = (await reader.bounds([place]))[place]
     step = 64
     while end > first:

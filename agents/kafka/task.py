@@ -133,7 +133,7 @@ class Task:
         self._writer = writer  # before it opens, so that whoever closes us closes it
         await writer.open()
         async with self._client.reader() as reader:
-            last = await newest(reader, self.wiring)
+            last = await newest(reader, self.wiring.state)
             if last is None or self._last is None or last[0] != self._last[0]:
                 self.stage = None  # somebody else has gone on, or there is nothing yet
             self._last = last

@@ -5,11 +5,14 @@ that says what to install.  A test that wants a cluster, SASL or its own setting
 import re
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.faults.broker import Broker
+from tests.faults.deployed import Deployed
 from tests.faults.jars import BrokerError
+from tests.faults.recordings import deployment
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +37,18 @@ def mended(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if used:
         used.mend()
+
+
+@pytest.fixture
+def deployed(
+    request: pytest.FixtureRequest, broker: Broker, deployment_name: str, tmp_path: Path
+) -> Iterator[Deployed]:
+    """A deployment with its topics, and everything that was started for it ended; a module's DEPLOYMENT is its text."""
+    text = getattr(request.module, "DEPLOYMENT", deployment())
+    found = Deployed(tmp_path, deployment_name, broker.bootstrap, text)
+    found.create()
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -18,16 +18,15 @@ from typing import Any
 import orjson
 
 from murmurate.agents.cli.replay import known_secrets
-from murmurate.agents.kafka.client import Client, Got, Place
+from murmurate.agents.kafka.client import Client, Described, Got, Place
 from murmurate.agents.kafka.provision import create
 from murmurate.agents.replay.run import Replay, keys
 from murmurate.agents.replay.sources import open_source
 from murmurate.config.access import access
 from murmurate.config.loader import load
 from murmurate.config.planning import plan as planned
-from murmurate.config.secrets import NAMES, ZONE_SECRETS
+from murmurate.config.secrets import NAMES
 
-FOREVER = 10**15  # milliseconds
 RUN = [sys.executable, "-m", "murmurate"]
 
 
@@ -58,8 +57,6 @@ class Deployed:
         asyncio.run(self._create(partitions))
 
     async def _create(self, partitions: int) -> None:
-        from murmurate.agents.kafka.client import Described
-
         async with self.client.admin() as admin:
             copies = self.deployment.kafka.replication
             topics = {stream.topic for stream in self.plan.streams}
@@ -202,6 +199,3 @@ class Process:
             self._process.kill()
             self._process.wait()
         self._out.close()
-
-
-__all__ = ["FOREVER", "RUN", "ZONE_SECRETS", "Deployed", "Process"]

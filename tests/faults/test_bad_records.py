@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +30,10 @@ from murmurate.topics.names import TOPICS
 from murmurate.topics.slots import Slots
 from tests.agents import world
 from tests.agents.stages.hands import Hand, question
-from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
+
+DEPLOYMENT = deployment(periods=4)
 
 NOBODY = b"\x5a" * 32
 """A digest of no round."""
@@ -177,14 +178,6 @@ class Injector:
             for got in self.deployed.everything(f"dead.{zone}")
             if (letter := orjson.loads(got.value or b""))
         ]
-
-
-@pytest.fixture
-def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
-    found = Deployed(tmp_path, deployment_name, broker.bootstrap, deployment(periods=4))
-    found.create()
-    yield found
-    found.close()
 
 
 def test_bad_records_change_no_release_and_each_is_named_once(deployed: Deployed, tmp_path: Path) -> None:

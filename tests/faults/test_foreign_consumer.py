@@ -6,7 +6,6 @@ import asyncio
 import functools
 import hashlib
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -18,17 +17,11 @@ from tests.faults.deployed import Deployed
 from tests.faults.jars import jars, java
 from tests.faults.recordings import deployment, recording
 
+DEPLOYMENT = deployment(periods=4)
+
 TESTS = Path(__file__).parent.parent
 PROGRAM = TESTS / "foreign" / "Releases.java"
 SCHEMA = TESTS.parent / "topics" / "schema" / "release.schema.json"
-
-
-@pytest.fixture
-def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
-    found = Deployed(tmp_path, deployment_name, broker.bootstrap, deployment(periods=4))
-    found.create()
-    yield found
-    found.close()
 
 
 @functools.cache

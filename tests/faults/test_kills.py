@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,6 @@ from tests.faults.offsets import force
 from tests.faults.recordings import deployment, recording
 
 SEEDS = (1, 2, 3)
-
-
-@pytest.fixture
-def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
-    found = Deployed(tmp_path, deployment_name, broker.bootstrap, deployment())
-    found.create()
-    yield found
-    found.close()
 
 
 @pytest.fixture

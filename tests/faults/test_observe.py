@@ -9,12 +9,10 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-import pytest
 import yaml
 
 from murmurate.agents.kafka.client import Place, Write
@@ -27,18 +25,10 @@ from murmurate.topics.release import Release
 from tests.agents.web.test_serving import released
 from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
-from tests.faults.recordings import deployment, recording
+from tests.faults.recordings import recording
 
 PERIODS = 12
 USERS = 400
-
-
-@pytest.fixture
-def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
-    found = Deployed(tmp_path, deployment_name, broker.bootstrap, deployment())
-    found.create()
-    yield found
-    found.close()
 
 
 class Answer(NamedTuple):

@@ -7,7 +7,6 @@ what usual ones do not show: producers, transactions, aborted records.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,9 @@ from tests.faults.broker import NEEDS_OWN, Broker
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
 
+DEPLOYMENT = deployment(periods=4, method="lbu")
+
 LOG_APPEND_TIME = 1
-
-
-@pytest.fixture
-def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
-    found = Deployed(tmp_path, deployment_name, broker.bootstrap, deployment(periods=4, method="lbu"))
-    found.create()
-    yield found
-    found.close()
 
 
 class Partition:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
-from tests.faults.recordings import deployment, recording
+from tests.faults.recordings import recording
 
 PERIODS = 24
-
-
-@pytest.fixture
-def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
-    found = Deployed(tmp_path, deployment_name, broker.bootstrap, deployment())
-    found.create()
-    yield found
-    found.close()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
