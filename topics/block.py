@@ -97,9 +97,11 @@ def encode_reports(round_digest: bytes, contributor: int, reports: Bytes) -> Ite
     return _encode_rows(REPORTS, round_digest, contributor, reports)
 
 
-def encode_batch(round_digest: bytes, q: int, reports: Bytes) -> Iterator[bytes]:
-    """A sealed sub-batch as blocks, in order; without reports, one empty block."""
-    return _encode_rows(BATCH, round_digest, q, reports)
+def encode_batch(
+    round_digest: bytes, q: int, reports: Bytes, order: NDArray[np.int64] | None = None
+) -> Iterator[bytes]:
+    """A sealed sub-batch as blocks, the rows in this order or as they are; without reports, one empty block."""
+    return _encode_rows(BATCH, round_digest, q, reports, order)
 
 
 def rows_per_block(width: int) -> int:
@@ -149,30 +151,38 @@ def decode(record: bytes | memoryview) -> Block:
     return shape(subject, part, sequence, reports)
 
 
-def _encode_rows(kind: int, subject: bytes, part: int, reports: Bytes) -> Iterator[bytes]:
+def _encode_rows(
+    kind: int, subject: bytes, part: int, reports: Bytes, order: NDArray[np.int64] | None = None
+) -> Iterator[bytes]:
     width = reports.shape[1] if isinstance(reports, np.ndarray) and reports.ndim == 2 else 0
     _column("reports", reports, np.dtype(np.uint8), (len(reports), width))
-    return _split(kind, subject, part, (reports,), len(reports), width)
+    if order is not None:
+        _column("order", order, np.dtype(np.int64), (len(reports),))
+    return _split(kind, subject, part, (reports,), len(reports), width, order)
 
 
 def _split(
-    kind: int, subject: bytes, part: int, columns: tuple[NDArray[Any], ...], rows: int, width: int
-) -> Iterator[bytes]:
+    kind: int, subject: bytes, part: int, columns: tuple[NDArray[Any], ...], rows: int, width: int,
+    order: NDArray[np.int64] | None = None,
+) -> Iterator[bytes]:  # fmt: skip
     """Checks at the call; the blocks themselves are made one at a time, so that a large round needs no second copy."""
     if not isinstance(subject, bytes) or len(subject) != _SUBJECT_BYTES:
         raise ColumnError(f"block: found a subject of other than {_SUBJECT_BYTES} bytes; allowed: a digest")
     if isinstance(part, bool) or not isinstance(part, int) or not 0 <= part < _UINT32:
         raise ColumnError(f"block: part: found {part}; allowed: 0 to {_UINT32 - 1}")
-    return _blocks(kind, subject, part, columns, rows, width, rows_per_block(width))
+    return _blocks(kind, subject, part, columns, rows, width, rows_per_block(width), order)
 
 
 def _blocks(
-    kind: int, subject: bytes, part: int, columns: tuple[NDArray[Any], ...], rows: int, width: int, most: int
-) -> Iterator[bytes]:
+    kind: int, subject: bytes, part: int, columns: tuple[NDArray[Any], ...], rows: int, width: int, most: int,
+    order: NDArray[np.int64] | None,
+) -> Iterator[bytes]:  # fmt: skip
     for sequence, start in enumerate(range(0, max(rows, 1), most)):
         count = min(most, rows - start)
         head = _HEAD.pack(MAGIC, VERSION, kind, 0, count, width, part, sequence, count * width)
-        pieces = [_wire(column[start : start + count]) for column in columns]
+        chosen = slice(start, start + count)
+        cut = [column[chosen] if order is None else column.take(order[chosen], axis=0) for column in columns]
+        pieces = [_wire(column) for column in cut]
         crc = zlib.crc32(subject, zlib.crc32(head))
         for piece in pieces:
             crc = zlib.crc32(piece, crc)

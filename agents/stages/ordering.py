@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers import Key
+from murmurate.randomizers.randomness import contexts
+
+CHUNK = 1 << 16
+"""Rows whose words are drawn at once."""
 
 
-def permutation(key: Key, contexts: NDArray[np.uint8], *, round: bytes) -> NDArray[np.int64]:
-    """A permutation of n contexts (uint8[n, 16]): int64[n]. Nobody without the key can tell it from a uniform one."""
-    return by_words(key.words("permutation", contexts, round=round, k=2))
+def permutation(key: Key, users: NDArray[np.uint8], *, round: bytes) -> NDArray[np.int64]:
+    """A permutation of n users (uint8[n, 16]): int64[n]. Nobody without the key can tell it from a uniform one."""
+    return by_words(len(users), lambda rows: key.words("permutation", users[rows], round=round, k=2))
 
 
-def by_words(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The order of n 128-bit words, uint64[n, 2]: np.lexsort((words[:, 1], words[:, 0])), and three times as fast.
+def permutation_of_rows(key: Key, count: int, part: int, *, round: bytes) -> NDArray[np.int64]:
+    """The same of so many rows, which have nothing but their position, in this part of the round."""
+    return by_words(count, lambda rows: key.words("permutation", contexts(rows, part), round=round, k=2))
 
-    1. By the upper 32 bits, in two stable passes over 16: those are numpy's radix sort. 2. The few that share them, by
-    all 128.
+
+def by_words(count: int, words: Callable[[NDArray[np.int64]], NDArray[np.uint64]]) -> NDArray[np.int64]:
+    """The order of `count` rows by their 128-bit words, which `words` gives for some rows: uint64[rows, 2].
+
+    1. Sort numbers that hold a row's upper bits and, below them, its position. 2. The few whose upper bits are the
+    same, by all 128.  That is np.lexsort over all words, in a fifth of the time and without holding them.
     """
-    upper = words[:, 0] >> np.uint64(32)
-    order = np.argsort(upper.astype(np.uint16), kind="stable")
-    order = order[np.argsort((upper >> np.uint64(16)).astype(np.uint16)[order], kind="stable")]
-    in_order = upper[order]
-    same = in_order[1:] == in_order[:-1]
+    width = np.uint64(max(count - 1, 1).bit_length())
+    keys = np.empty(count, np.uint64)
+    for start in range(0, count, CHUNK):
+        rows = np.arange(start, min(start + CHUNK, count))
+        keys[rows[0] : rows[-1] + 1] = words(rows)[:, 0] >> width << width | rows.view(np.uint64)
+    keys.sort()
+    order = (keys & ((np.uint64(1) << width) - np.uint64(1))).view(np.int64)
+    keys >>= width
+    same = keys[1:] == keys[:-1]
     if same.any():
-        tied = np.zeros(len(order), np.bool_)
+        tied = np.zeros(count, np.bool_)
         tied[1:] |= same
         tied[:-1] |= same
         rows = order[tied]
-        order[tied] = rows[np.lexsort((words[rows, 1], words[rows, 0]))]
+        all_bits = words(rows)
+        order[tied] = rows[np.lexsort((all_bits[:, 1], all_bits[:, 0]))]
     return order
 
 

@@ -19,12 +19,11 @@ import numpy as np
 import orjson
 
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.ordering import permutation
-from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.ordering import permutation_of_rows
+from murmurate.agents.stages.reading import mechanism_of, read
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
-from murmurate.randomizers import Key, mechanism
-from murmurate.randomizers.randomness import contexts
+from murmurate.randomizers import Key
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
@@ -189,7 +188,7 @@ class Shuffle:
 
     def _seal(self, asked: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
         """1. Count. 2. Decide by the round's total. 3. Permute. 4. Blocks, then the seal that counts them."""
-        width = mechanism(asked.mechanism).wire_size
+        width = mechanism_of(asked).wire_size
         total = here = 0
         fitting: list[np.ndarray] = []
         for one in sent:
@@ -207,8 +206,8 @@ class Shuffle:
         if total < self._plan.min_batch:
             undersized, reports = len(reports), reports[:0]
         self.counts["too_small" if total < self._plan.min_batch else "deadline" if missing else "sealed"] += 1
-        order = permutation(self._key, contexts(np.arange(len(reports)), self._q), round=asked.digest)
-        blocks = list(encode_batch(asked.digest, self._q, reports.take(order, axis=0))) if len(reports) else []
+        order = permutation_of_rows(self._key, len(reports), self._q, round=asked.digest)
+        blocks = list(encode_batch(asked.digest, self._q, reports, order)) if len(reports) else []
         seal = Seal(
             round=asked.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
             rejected=Rejected(malformed=malformed, undersized=undersized),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmurate.agents.stages.ordering import by_target, by_words, permutation
+from murmurate.agents.stages.ordering import CHUNK, by_target, by_words, permutation, permutation_of_rows
 from murmurate.randomizers import Key
 from murmurate.randomizers.randomness import contexts
 from tests.agents.world import key
@@ -19,18 +19,19 @@ ROUND = bytes(range(32))
 
 @given(n=st.integers(0, 3000), part=st.integers(0, 9))
 def test_a_permutation_moves_everybody_somewhere_and_nobody_twice(n: int, part: int) -> None:
-    order = permutation(key("shuffle"), contexts(np.arange(n), part), round=ROUND)
+    order = permutation_of_rows(key("shuffle"), n, part, round=ROUND)
     assert sorted(order.tolist()) == list(range(n))
-    again = permutation(key("shuffle"), contexts(np.arange(n), part), round=ROUND)
+    again = permutation_of_rows(key("shuffle"), n, part, round=ROUND)
     assert (order == again).all()
 
 
 @pytest.mark.parametrize("change", ["key", "round", "part"])
 def test_another_key_round_or_target_gives_another_permutation(change: str) -> None:
-    usual = permutation(key("shuffle"), contexts(np.arange(500), 0), round=ROUND)
-    other = permutation(
+    usual = permutation_of_rows(key("shuffle"), 500, 0, round=ROUND)
+    other = permutation_of_rows(
         key("other" if change == "key" else "shuffle"),
-        contexts(np.arange(500), int(change == "part")),
+        500,
+        int(change == "part"),
         round=bytes(32) if change == "round" else ROUND,
     )
     assert (usual == other).sum() < 20  # matches of two permutations: Poisson(1); 20 or more has chance 4e-19
@@ -39,12 +40,26 @@ def test_another_key_round_or_target_gives_another_permutation(change: str) -> N
 def test_where_two_first_words_are_the_same_the_second_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.array([[5, 1], [3, 9], [5, 0], [3, 2]], np.uint64)
 
-    def same(self: Key, purpose: str, *_: Any, **options: Any) -> np.ndarray:
+    def same(self: Key, purpose: str, contexts: np.ndarray, **options: Any) -> np.ndarray:
         assert (purpose, options["k"]) == ("permutation", 2)
-        return words
+        return words[contexts.view(np.uint64)[:, 0].astype(np.int64)]
 
     monkeypatch.setattr(Key, "words", same)
-    assert permutation(key("shuffle"), contexts(np.arange(4)), round=ROUND).tolist() == [3, 1, 2, 0]
+    assert permutation_of_rows(key("shuffle"), 4, 0, round=ROUND).tolist() == [3, 1, 2, 0]
+
+
+def test_users_are_permuted_by_who_they_are_and_not_by_where_they_stand() -> None:
+    users = np.random.default_rng(1).integers(0, 256, (300, 16), np.uint8)
+    moved = np.random.default_rng(2).permutation(300)
+    first = users[permutation(key("edge"), users, round=ROUND)]
+    assert (users[moved][permutation(key("edge"), users[moved], round=ROUND)] == first).all()
+
+
+def test_a_permutation_of_more_rows_than_are_drawn_at_once_is_the_order_of_all_words() -> None:
+    count = 2 * CHUNK + 17
+    words = key("shuffle").words("permutation", contexts(np.arange(count), 3), round=ROUND, k=2)
+    order = permutation_of_rows(key("shuffle"), count, 3, round=ROUND)
+    assert (order == np.lexsort((words[:, 1], words[:, 0]))).all()
 
 
 @given(
@@ -52,7 +67,7 @@ def test_where_two_first_words_are_the_same_the_second_decide(monkeypatch: pytes
 )
 def test_words_are_ordered_by_all_their_bits(words: list[tuple[int, int]]) -> None:
     array = np.array(words, np.uint64).reshape(-1, 2)
-    assert by_words(array).tolist() == sorted(range(len(words)), key=lambda i: words[i])
+    assert by_words(len(array), array.__getitem__).tolist() == sorted(range(len(words)), key=lambda i: words[i])
 
 
 @given(targets=st.lists(st.integers(0, 6), max_size=200), of=st.integers(7, 9))
