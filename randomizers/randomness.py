@@ -196,7 +196,7 @@ class Lanes(Kept):
         _check_width(k, dtype)
         itemsize = np.dtype(dtype).itemsize
         blocks = -(-k * itemsize // BLOCK)
-        step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks)))
+        step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks), len(self._users)))
         encrypt = _ecb_into(self._key)
         mac, scratch = (
             np.empty((step + 1, 2), "<u8") for _ in range(2)

@@ -9,7 +9,7 @@ there are (messages.py, release.py).
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
@@ -47,6 +47,13 @@ class Message(Part):
             return orjson.dumps({"schema": self.tag, **fields}, option=orjson.OPT_SORT_KEYS)
         except TypeError:
             raise MessageError(f"{self.tag}: found text with half a surrogate pair; allowed: Unicode") from None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy, in which nothing is remembered that was derived from the fields."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
     def __hash__(self) -> int:
         return hash(self.canonical())

@@ -13,6 +13,7 @@ Not here: releases (release.py), blocks (block.py).
 
 import hashlib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -83,10 +84,13 @@ class Round(Message, tag="murmurate/round/1"):
     """Digest of the stream's configuration."""
     revision: Positive
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         """The round's identity, 32 bytes: SHA-256 of a prefix and the canonical bytes."""
         return hashlib.sha256(ROUND_PREFIX + self.canonical()).digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
 
 class GiveUp(Message, tag="murmurate/give_up/1"):

@@ -16,10 +16,9 @@ import numpy as np
 import orjson
 
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.reading import mechanism_of, read
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
-from murmurate.randomizers import mechanism
 from murmurate.topics.block import BatchBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Rejected, Seal, Tally
@@ -95,7 +94,7 @@ class Aggregate:
     def _tally(self, seal: Seal, blocks: list[np.ndarray]) -> Tally:
         if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
             raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
-        asked = mechanism(seal.descriptor.mechanism)
+        asked = mechanism_of(seal.descriptor)
         counts, counted = np.zeros(asked.d, np.int64), 0
         for reports in blocks:
             bad = asked.malformed(reports)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.agents.stages.closing import Closing
+from murmurate.agents.stages.reading import mechanism_of
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms, mechanism
+from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms
 from murmurate.randomizers.state import Arrays
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.messages import Round
@@ -24,9 +26,10 @@ from murmurate.topics.messages import Round
 MAX_UNSETTLED = 4  # periods of one stream that wait for their decision before raw has to wait too
 
 
+@lru_cache(maxsize=64)  # every partition of this process is asked the same
 def as_ask(asked: Round) -> Ask:
     """What a device takes from a round's descriptor."""
-    return Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), mechanism(asked.mechanism), asked.digest)
+    return Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), mechanism_of(asked), asked.digest)
 
 
 @dataclass(eq=False)

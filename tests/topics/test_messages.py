@@ -35,6 +35,14 @@ def test_a_round_is_named_by_everything_it_asks() -> None:
     assert len(digests) == len(others) + 1
 
 
+def test_a_changed_copy_of_a_round_has_a_digest_of_its_own() -> None:
+    before = ROUND.digest
+    changed = ROUND.model_copy(update={"t": ROUND.t + 1})
+    assert changed.digest != before
+    assert changed.digest == decode(encode(changed)).digest  # type: ignore[attr-defined]
+    assert len({ROUND, changed}) == 2
+
+
 def test_a_round_keeps_its_name_on_the_way() -> None:
     sent = decode(json.dumps(tables(ROUND), indent=1).encode())
     assert isinstance(sent, Round)
