@@ -52,7 +52,7 @@ class Message(Part):
         """A copy, in which nothing is remembered that was derived from the fields."""
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
-            del copied.__dict__[name]
+            del vars(copied)[name]
         return copied
 
     def __hash__(self) -> int:

@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.owner import StageOwner
-from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import Topology
 from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.stage import Log

@@ -12,7 +12,8 @@ import contextlib
 from collections.abc import Callable, Mapping
 
 from murmurate.agents.kafka.errors import BrokerError
-from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.kafka.life import Life
+from murmurate.agents.kafka.task import Task
 
 STOP_S = 8.0
 """How long a Task may take to flush when its partition goes."""

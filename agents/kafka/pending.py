@@ -1,4 +1,4 @@
-"""Records on their way through a Task: come and not folded, folded and not committed."""
+"""Records on their way through a Task: folded and not committed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ OUTPUT_S = 0.2
 """Outputs that are not decisive wait at most this long for a transaction,"""
 MARKS_S = 1.0
 """and marks alone this long."""
-
-
-Waiting = tuple[int, bytes]
-"""A record that has come and is not folded yet: its offset and value. A plain tuple: a source has many small ones."""
 
 
 @dataclass

@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from murmurate.agents.kafka.client import Client, Got, Place
+from murmurate.agents.kafka.client import Client, Place, Run
 
 CROWD = 10_000
 """Records that may wait in a Task before its own reader pauses."""
 LOOK_S = 0.01
 
-Take = Callable[[Got], None]
+Take = Callable[[Run], None]
 Reach = Callable[[Place, int], None]
 
 
@@ -27,8 +27,8 @@ async def pull(
     async with client.reader() as reader:
         reader.at(starts)
         while True:
-            for got in await reader.poll():
-                take(got)
+            for run in await reader.runs():
+                take(run)
             for place in starts:
                 reach(place, await reader.position(place))
             while waiting() > CROWD:
@@ -41,7 +41,7 @@ class Follower:
 
     take: Take
     reach: Reach
-    held: list[Got] | None = field(default_factory=list)
+    held: list[Run] | None = field(default_factory=list)
     """What has come while it catches up; None once it has."""
 
 
@@ -67,9 +67,9 @@ class SharedLog:
             if start < upto:
                 async with self._client.reader() as reader:
                     async for got in reader.between(self._place, start, upto):
-                        take(got)
-            for got in follower.held or ():
-                take(got)
+                        take(Run(got.place, [(got.offset, got.value or b"")]))
+            for run in follower.held or ():
+                take(run)
             follower.held = None
             await asyncio.shield(reading)
         finally:
@@ -82,13 +82,13 @@ class SharedLog:
         async with self._client.reader() as reader:
             reader.at({self._place: start})
             while True:
-                for got in await reader.poll():
-                    self._next = got.offset + 1
+                for run in await reader.runs():
+                    self._next = run.records[-1][0] + 1
                     for follower in self._followers:
                         if follower.held is None:
-                            follower.take(got)
+                            follower.take(run)
                         else:
-                            follower.held.append(got)
+                            follower.held.append(run)
                 position = await reader.position(self._place)
                 for follower in self._followers:
                     if follower.held is None:

@@ -14,17 +14,16 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from enum import Enum
-from typing import Protocol
 
-from murmurate.agents.kafka.client import Client, Got, Place, Write, Writer
+from murmurate.agents.kafka.client import Client, Place, Run, Waiting, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
-from murmurate.agents.kafka.pending import MARKS_S, Pending, Waiting
+from murmurate.agents.kafka.life import Life, Observer
+from murmurate.agents.kafka.pending import MARKS_S, Pending
 from murmurate.agents.kafka.pulling import SharedLog, pull
 from murmurate.agents.kafka.recovery import check_revisions, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
 from murmurate.agents.kafka.wiring import Wiring
-from murmurate.agents.stages.stage import Log, Out, Record, Stage
+from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
 
 SNAPSHOT_BYTES = 64 << 20
 SNAPSHOT_S = 60.0
@@ -33,31 +32,8 @@ MOST_WAITING = 8 << 20
 """Bytes of records that wait in a Task before it asks for no more."""
 TURN = 4 << 20
 """Bytes folded before others get a turn."""
-
-
-class Life(Enum):
-    """Where a Task stands."""
-
-    CLOSED = "closed"
-    """It owns nothing."""
-    OPEN = "open"
-    """It has fenced its predecessors and knows its marks."""
-    LIVE = "live"
-    """It folds and flushes."""
-    PARKED = "parked"
-    """Its partition was taken away and may come back."""
-
-
-class Observer(Protocol):
-    """Who is told what happens, for metrics; nothing depends on it."""
-
-    def recovered(self, task: Task, seconds: float) -> None:
-        """It is live."""
-        ...
-
-    def flushed(self, task: Task, seconds: float, out: tuple[Out, ...]) -> None:
-        """A transaction has been committed."""
-        ...
+RUN = 10_000
+"""Records given at once to a stage that takes runs."""
 
 
 class Task:
@@ -202,10 +178,10 @@ class Task:
         """Read the logs that nobody pushes."""
         places = {self.wiring.place(log): log for log in self.wiring.inputs if log != self.wiring.pushed}
 
-        def take(got: Got) -> None:
-            log = places[got.place]
-            self._waiting[log].append((got.offset, got.value or b""))
-            self._came[log] = got.offset + 1
+        def take(run: Run) -> None:
+            log = places[run.place]
+            self._waiting[log].extend(run.records)
+            self._came[log] = run.records[-1][0] + 1
             self._news.set()
 
         def reach(place: Place, offset: int) -> None:
@@ -250,7 +226,7 @@ class Task:
 
     def _fold_some(self, pending: Pending) -> None:
         """What there is, up to a decision or a turn's worth."""
-        stage, left = self.stage, TURN
+        stage, left, most = self.stage, TURN, RUN if isinstance(self.stage, TakesRuns) else 1
         assert stage is not None  # noqa: S101 - `run` has made it
         while self._injected and not pending.urgent:
             log, value = self._injected.popleft()
@@ -259,20 +235,31 @@ class Task:
         for log in reversed(self.wiring.inputs):  # control logs first
             queue = self._waiting[log]
             while queue and left > 0 and not pending.urgent and stage.ready(log):
-                offset, value = queue.popleft()
-                if offset >= self.marks[log]:
-                    stage.fold(Record(log, offset, value))
-                    self.marks[log] = offset + 1
-                    self._fresh += len(value)
-                    pending.since = pending.since or time.monotonic()
-                    pending.folded += 1
-                    self._drain(stage, pending)
+                run = [queue.popleft() for _ in range(min(len(queue), most))]
+                size = sum(len(value) for _, value in run)
                 if log == self.wiring.pushed:
-                    self._bytes -= len(value)
-                left -= len(value) + 1
+                    self._bytes -= size
+                left -= size + len(run)
+                self._fold(stage, log, run, size, pending)
         if self._held and self._bytes < MOST_WAITING // 2:
             self._held = False
             self._hold(False)
+
+    def _fold(self, stage: Stage, log: Log, run: list[Waiting], size: int, pending: Pending) -> None:
+        """Records of a log, so many bytes of them. What lies below the mark has been folded before."""
+        mark = self.marks[log]
+        new = run if run[0][0] >= mark else [record for record in run if record[0] >= mark]
+        if not new:
+            return
+        if len(new) == 1:
+            stage.fold(Record(log, *new[0]))
+        elif isinstance(stage, TakesRuns):
+            stage.fold_run(log, new)
+        self.marks[log] = new[-1][0] + 1
+        self._fresh += size
+        pending.since = pending.since or time.monotonic()
+        pending.folded += len(new)
+        self._drain(stage, pending)
 
     def _drain(self, stage: Stage, pending: Pending) -> None:
         box = stage.drain()

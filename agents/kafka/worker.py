@@ -14,9 +14,10 @@ from pathlib import Path
 from murmurate.agents.kafka.app import StageApp
 from murmurate.agents.kafka.client import Client, Place
 from murmurate.agents.kafka.doors import Doors
+from murmurate.agents.kafka.life import Observer
 from murmurate.agents.kafka.owner import StageOwner
 from murmurate.agents.kafka.pulling import SharedLog
-from murmurate.agents.kafka.task import Observer, Task
+from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import CLOCK, SOURCE, Topology
 from murmurate.config.plan import Plan
 from murmurate.topics.codec import encode

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.owner import StageOwner
-from murmurate.agents.kafka.task import Life
 from murmurate.agents.kafka.worker import Worker
 
 

@@ -23,7 +23,8 @@ from prometheus_client.registry import Collector
 from murmurate import __version__
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import BrokerError
-from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.kafka.life import Life
+from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import Door

@@ -21,7 +21,7 @@ from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
-from murmurate.randomizers.identity import partitions
+from murmurate.randomizers.identity import Known, partitions
 from murmurate.topics.block import encode_raw
 from murmurate.topics.codec import encode
 from murmurate.topics.events import EventReader, Fields
@@ -39,7 +39,7 @@ class Door:
     large: ClassVar[bool] = False
 
     def __init__(self, plan: Plan, pepper: Pepper, topic: str, partition: int) -> None:
-        self._plan, self._pepper, self._topic, self._partition = plan, pepper, topic, partition
+        self._plan, self._known, self._topic, self._partition = plan, Known(pepper), topic, partition
         self._readers = _readers([stream for stream in plan.streams if stream.topic == topic])
         self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet
         self._ticks: list[tuple[int, Tick]] = []
@@ -52,21 +52,36 @@ class Door:
 
     def fold(self, record: Record) -> None:
         """An event, or a tick."""
-        if record.log.topic == TICKS:
-            tick = read(record, "edge", self._out if self._partition == 0 else [])
-            if isinstance(tick, Tick) and (tick.topic, tick.partition) == (self._topic, self._partition):
-                self._await(record.offset, tick)
-        else:
-            self._events.append((record.offset, record.value))
-            self._next = record.offset + 1
-        while self._ticks and self._ticks[0][1].end <= self._next:
-            self._pass(self._ticks.pop(0)[1])
-        if self._ticks and len(self._events) >= BATCH:  # they are covered, however many more are
-            self._cover(self._events, self._ticks[0][1].time)
-            self._events = []
+        self.fold_run(record.log, [(record.offset, record.value)])
 
-    def _await(self, offset: int, tick: Tick) -> None:
+    def fold_run(self, log: Log, records: Sequence[tuple[int, bytes]]) -> None:
+        """Events, or ticks, in their order."""
+        if log.topic == TICKS:
+            for offset, value in records:
+                self._await(Record(log, offset, value))
+                self._go_on()
+        else:
+            self._events += records
+            self._next = records[-1][0] + 1
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Pass the ticks whose events are all here."""
+        while self._ticks:
+            tick = self._ticks[0][1]
+            if tick.end <= self._next:
+                self._pass(self._ticks.pop(0)[1])
+            elif len(self._events) >= BATCH:  # they are covered, however many more are
+                self._cover(self._events[:BATCH], tick.time)
+                del self._events[:BATCH]
+            else:
+                return
+
+    def _await(self, record: Record) -> None:
         """A tick waits for its events; a second one of the same time corrects where they end."""
+        tick, offset = read(record, "edge", self._out if self._partition == 0 else []), record.offset
+        if not isinstance(tick, Tick) or (tick.topic, tick.partition) != (self._topic, self._partition):
+            return
         if self._ticks and self._ticks[-1][1].time == tick.time and tick.end < self._ticks[-1][1].end:
             offset, _ = self._ticks.pop()
         self._ticks.append((offset, tick))
@@ -116,7 +131,7 @@ class Door:
                     offset = events[index][0]
                     dead = Dead(reason=reason.value, topic=self._topic, partition=self._partition, offset=offset)
                     self._out.append(Out(Log("dead.edge", 0), encode(dead)))
-            users = self._pepper.pseudonyms(columns.users)
+            users = self._known.pseudonyms(columns.users)
             for position, stream in enumerate(streams):
                 mine = columns.stream == position
                 if mine.any():

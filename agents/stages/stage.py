@@ -7,9 +7,9 @@ outputs thrown away, which is how a runtime recovers.  Not here: who moves recor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 
 class Log(NamedTuple):
@@ -75,4 +75,13 @@ class Stage(Protocol):
 
     def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
         """Become, in a new instance, what `small` and `snapshot` describe."""
+        ...
+
+
+@runtime_checkable
+class TakesRuns(Protocol):
+    """A stage whose logs have many small records: it takes them in runs, to the same effect."""
+
+    def fold_run(self, log: Log, records: Sequence[tuple[int, bytes]]) -> None:
+        """Take records of one log, (offset, value) in their order."""
         ...

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from murmurate.randomizers import Key, ParameterError, RandomnessError
-from murmurate.randomizers.identity import NO_STREAM, Pepper, partitions, slots, streams
+from murmurate.randomizers.identity import NO_STREAM, Known, Pepper, partitions, slots, streams
 
 SECRET = hashlib.sha256(b"identity").digest()
 PEPPER = Pepper(SECRET, deployment="shop")
@@ -21,6 +21,17 @@ def test_a_pseudonym_is_the_hmac_that_the_contract_names() -> None:
     direct = hmac.new(SECRET, b"\x04\x00\x00\x00shop" + b"ada", hashlib.sha256).digest()[:16]
     assert PEPPER.pseudonym(b"ada") == direct
     assert PEPPER.pseudonyms([b"ada", b"grace"])[0].tobytes() == direct
+
+
+def test_users_who_come_again_have_the_same_pseudonym_however_many_came_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("murmurate.randomizers.identity.MOST_KNOWN", 50)
+    known = Known(PEPPER)
+    names = [b"user-%d" % i for i in np.random.default_rng(0).integers(0, 200, 3000).tolist()]
+    assert (known.pseudonyms(names) == PEPPER.pseudonyms(names)).all()
+    assert len(known) <= 50
+    assert "user" not in repr(known)
 
 
 def test_another_pepper_or_deployment_gives_unrelated_pseudonyms() -> None:

@@ -9,7 +9,10 @@ from murmurate.agents.kafka.client.admin import Admin, Described
 from murmurate.agents.kafka.client.connection import Client
 from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
-from murmurate.agents.kafka.client.records import Got, Place, Write
+from murmurate.agents.kafka.client.records import Got, Place, Run, Waiting, Write
 from murmurate.agents.kafka.client.writer import Sender, Writer
 
-__all__ = ["Admin", "Client", "Described", "Got", "Member", "Place", "Reader", "Sender", "Shared", "Write", "Writer"]
+__all__ = [
+    "Admin", "Client", "Described", "Got", "Member", "Place", "Reader", "Run", "Sender", "Shared", "Waiting", "Write",
+    "Writer",
+]  # fmt: skip

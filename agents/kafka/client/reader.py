@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from murmurate.agents.kafka.client.records import Got, Place
+from murmurate.agents.kafka.client.records import Got, Place, Run
 from murmurate.agents.kafka.client.said import let_go, said
 
 FETCH_BYTES = 4 << 20
@@ -51,13 +51,24 @@ class Reader:
 
     async def poll(self, timeout_ms: int = POLL_MS, most: int | None = None) -> list[Got]:
         """The next records, in order within each partition; none after the timeout."""
-        with said("reading"):
-            found = await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
         got: list[Got] = []
-        for at, records in found.items():
-            place = Place(at.topic, at.partition)  # one for all of them: there may be many small ones
+        for at, records in (await self._next(timeout_ms, most)).items():
+            place = Place(at.topic, at.partition)
             got += [Got(place, r.offset, r.key, r.value, r.timestamp) for r in records]
         return got
+
+    async def runs(self) -> list[Run]:
+        """The same without what a stage has no use for: there may be many small ones."""
+        found = await self._next(POLL_MS, None)
+        return [
+            Run(Place(at.topic, at.partition), [(r.offset, r.value or b"") for r in records])
+            for at, records in found.items()
+            if records
+        ]
+
+    async def _next(self, timeout_ms: int, most: int | None) -> Mapping[TopicPartition, Sequence[Any]]:
+        with said("reading"):
+            return await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
 
     async def position(self, place: Place) -> int:
         """The offset of the next record: records that were aborted or compacted away lie behind it too."""

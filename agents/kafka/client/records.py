@@ -22,6 +22,17 @@ class Got(NamedTuple):
     time_ms: int
 
 
+Waiting = tuple[int, bytes]
+"""A record that is to be folded: its offset and value. A plain tuple: a source has many small ones."""
+
+
+class Run(NamedTuple):
+    """Records of one partition, in their order; at least one."""
+
+    place: Place
+    records: list[Waiting]
+
+
 class Write(NamedTuple):
     """A record to be written."""
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from murmurate.agents.kafka.client import Client, Got, Place
+from murmurate.agents.kafka.client import Client, Got, Place, Run
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.pulling import SharedLog
 
@@ -39,13 +39,13 @@ class Reader:
     def at(self, offsets: Mapping[Place, int]) -> None:
         self._at = offsets[ROUNDS]
 
-    async def poll(self) -> list[Got]:
+    async def runs(self) -> list[Run]:
         await asyncio.sleep(0)
         if self._log.broken:
             raise AwayError("gone")
-        found = [got(offset) for offset in range(self._at, min(self._at + 3, self._log.size))]
+        found = [(offset, b"%d" % offset) for offset in range(self._at, min(self._at + 3, self._log.size))]
         self._at += len(found)
-        return found
+        return [Run(ROUNDS, found)] if found else []
 
     async def position(self, place: Place) -> int:
         return self._at
@@ -53,11 +53,7 @@ class Reader:
     async def between(self, place: Place, start: int, stop: int) -> AsyncIterator[Got]:
         for offset in range(start, stop):
             await asyncio.sleep(0)  # others come while somebody catches up
-            yield got(offset)
-
-
-def got(offset: int) -> Got:
-    return Got(ROUNDS, offset, None, b"%d" % offset, 0)
+            yield Got(ROUNDS, offset, None, b"%d" % offset, 0)
 
 
 async def until(wanted: int, *lists: list[int]) -> None:
@@ -68,7 +64,9 @@ async def until(wanted: int, *lists: list[int]) -> None:
 
 def follow(shared: SharedLog, start: int) -> tuple[list[int], asyncio.Task[None]]:
     seen: list[int] = []
-    return seen, asyncio.create_task(shared.follow(start, lambda one: seen.append(one.offset), lambda place, at: None))
+    return seen, asyncio.create_task(
+        shared.follow(start, lambda run: seen.extend(offset for offset, _ in run.records), lambda place, at: None)
+    )
 
 
 def test_whoever_comes_later_and_from_further_back_gets_every_record_once_and_in_order() -> None:

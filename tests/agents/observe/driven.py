@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.kafka.client import Client
-from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.kafka.life import Life
+from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import Held, Topology
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.stages.door import TICKS

@@ -4,8 +4,9 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
+from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.owner import StageOwner
-from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import alive, readiness
 

@@ -12,7 +12,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from murmurate.agents.kafka.client import Place
-from murmurate.agents.kafka.task import Life, Task
+from murmurate.agents.kafka.life import Life
+from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.families import EDGE_ONLY, names
 from murmurate.agents.observe.metrics import MOST_NAMES, Metrics
 from murmurate.agents.stages.stage import Log, Out

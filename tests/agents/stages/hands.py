@@ -10,7 +10,7 @@ import numpy as np
 
 from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.perturb import Perturb
-from murmurate.agents.stages.stage import Log, Out, Record, Stage
+from murmurate.agents.stages.stage import Log, Out, Record, Stage, TakesRuns
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Mechanism, mechanism
 from murmurate.topics.block import ReportBlock
@@ -37,6 +37,14 @@ class Hand:
             value = record if isinstance(record, bytes) else encode(record)
             self.stage.fold(Record(log, self.ends[log], value))
             self.ends[log] += 1
+        return list(self.stage.drain().records)
+
+    def give_run(self, log: Log, records: Sequence[bytes | Message]) -> list[Out]:
+        """The same in one."""
+        assert isinstance(self.stage, TakesRuns)
+        values = [record if isinstance(record, bytes) else encode(record) for record in records]
+        self.stage.fold_run(log, list(enumerate(values, self.ends[log])))
+        self.ends[log] += len(values)
         return list(self.stage.drain().records)
 
 

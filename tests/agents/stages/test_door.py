@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import orjson
@@ -105,19 +106,23 @@ def test_every_raw_partition_gets_the_clock_and_each_user_only_their_own() -> No
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_written_does_not_depend_on_how_events_and_ticks_interleave(seed: int) -> None:
+def test_what_is_written_does_not_depend_on_how_events_and_ticks_interleave(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("murmurate.agents.stages.door.BATCH", 7)
     rng = random.Random(seed)
     events = [event(rng.randrange(4000), user=f"u{i}", value=rng.choice(["home", 3, "?"])) for i in range(60)]
     ends = sorted(rng.sample(range(61), 10))
     ticks = [tick(i * 300, end) for i, end in enumerate(ends)]
     written = []
-    for first in (0.0, 0.5, 1.0):
+    for first, longest in product((0.0, 0.5, 1.0), (1, 4, 40)):
         hand, out, queues = door(), [], ([*events], [*ticks])
         while any(queues):
             source = queues[0] if queues[0] and (not queues[1] or rng.random() < first) else queues[1]
-            out += hand.give(SOURCE if source is queues[0] else CLOCK, source.pop(0))
+            run = [source.pop(0) for _ in range(min(len(source), rng.randint(1, longest)))]
+            out += hand.give_run(SOURCE if source is queues[0] else CLOCK, run)
         written.append(([one for one in out if one.log.topic == "raw"], counts(hand)))
-    assert written[0] == written[1] == written[2]
+    assert all(one == written[0] for one in written)
 
 
 def test_a_tick_that_repeats_or_covers_nothing_new_writes_its_time_and_no_event_twice() -> None:
