@@ -50,8 +50,8 @@ class Owner(Protocol):
         """The offset that is wanted next; None if the partition is not ours."""
         ...
 
-    def take(self, partition: int, offset: int, value: bytes | None) -> None:
-        """A record."""
+    def take(self, partition: int, offset: int, value: bytes | None, more: bool) -> None:
+        """A record. `more`: others of the same fetch follow at once."""
         ...
 
     def marks(self) -> Mapping[int, int]:
@@ -76,7 +76,10 @@ class _Thread(driver.AIOKafkaConsumerThread):
         if not active:  # aiokafka would take "none" for "all"
             await asyncio.sleep(FETCH_MS / 1000)
             return {}
-        return await super()._fetch_records(consumer, active, timeout=FETCH_MS / 1000, max_records=max_records)
+        found = await super()._fetch_records(consumer, active, timeout=FETCH_MS / 1000, max_records=max_records)
+        newest: dict[TP, int] = getattr(self.consumer, "newest", {})
+        newest.update({tp: records[-1].offset for tp, records in found.items() if records})
+        return found
 
 
 class _Consumer(driver.Consumer):
@@ -84,6 +87,7 @@ class _Consumer(driver.Consumer):
 
     owner: Owner
     held: Set[TP] = frozenset()
+    newest: dict[TP, int]
 
     def _new_consumer_thread(self) -> _Thread:
         return _Thread(self, loop=self.loop, beacon=self.beacon)
@@ -109,6 +113,7 @@ class StageApp:
         self, access: Access, *, group: str, topic: str, partitions: int, instance: str, folder: str, owner: Owner
     ) -> None:
         self._owner, self._topic, self._held = owner, topic, set[TP]()
+        self._newest: dict[TP, int] = {}  # the last offset of each partition's newest fetch
         self._app = faust.App(
             group, broker=[f"aiokafka://{broker}" for broker in access.brokers], **_credentials(access),
             store="memory://", value_serializer="raw", key_serializer="raw", web_enabled=False, datadir=folder,
@@ -122,10 +127,13 @@ class StageApp:
         self._app.transport = self._transport()
         source = self._app.topic(topic, key_type=bytes, value_type=bytes, partitions=partitions)
 
+        newest = self._newest
+
         async def deliver(stream: Any) -> None:
             async for event in stream.noack().events():
                 message = event.message
-                owner.take(message.partition, message.offset, message.value)
+                more = message.offset < newest.get(message.tp, 0)
+                owner.take(message.partition, message.offset, message.value, more)
 
         self._app.agent(source, name=f"{group}.deliver", concurrency=1)(deliver)
         self._app.on_rebalance_complete.connect(self._assigned)  # type: ignore[arg-type] # right before the seek
@@ -137,7 +145,7 @@ class StageApp:
         class Consumer(_Consumer):
             owner = app_owner
 
-        Consumer.held = held
+        Consumer.held, Consumer.newest = held, self._newest
 
         class Transport(driver.Transport):
             pass

@@ -104,11 +104,11 @@ class StageOwner:
         task = self.tasks.get(partition)
         return task.next_push if task is not None and task.life in (Life.OPEN, Life.LIVE) else None
 
-    def take(self, partition: int, offset: int, value: bytes | None) -> None:
-        """A record of the source partition."""
+    def take(self, partition: int, offset: int, value: bytes | None, more: bool) -> None:
+        """A record of the source partition. `more`: others follow at once."""
         task = self.tasks.get(partition)
         if task is not None:
-            task.push(offset, value)
+            task.push(offset, value, more=more)
 
     def marks(self) -> Mapping[int, int]:
         """Up to which offset each source partition that is live is done."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
-from murmurate.agents.stages.stage import Out
+from murmurate.agents.stages.stage import Out, Outbox
 
 OUTPUT_S = 0.2
 """Outputs that are not decisive wait at most this long for a transaction,"""
 MARKS_S = 1.0
 """and marks alone this long."""
+GROUP_BYTES = 1 << 20
+"""Decisions that come together share a transaction of up to this size, or one of them has it for itself."""
 
 
 @dataclass
@@ -20,6 +23,21 @@ class Pending:
     urgent: bool = False
     folded: int = 0
     since: float = 0.0
+    size: int = 0
+    """Bytes of `out`."""
+
+    def add(self, box: Outbox) -> None:
+        """What a stage has to say."""
+        if box.records:
+            self.out += box.records
+            self.size += sum(len(record.value) for record in box.records)
+            self.since = self.since or time.monotonic()
+        self.urgent |= box.urgent
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to write, whatever else there is to fold."""
+        return self.urgent and self.size >= GROUP_BYTES
 
     @property
     def due_s(self) -> float:

@@ -63,8 +63,10 @@ class Task:
 
     # ---- records come ----
 
-    def push(self, offset: int, value: bytes | None) -> None:
-        """A record of the pushed log. What has come before is ignored."""
+    def push(self, offset: int, value: bytes | None, *, more: bool = False) -> None:
+        """A record of the pushed log. What has come before is ignored. `more`: others follow at once, so that it is
+        better to wait for them than to hurry.
+        """
         assert self.wiring.pushed is not None  # noqa: S101 - who pushes has read the wiring
         if offset < self._next_push or self.life not in (Life.OPEN, Life.LIVE):
             return
@@ -74,7 +76,8 @@ class Task:
         if self._bytes > MOST_WAITING and not self._held:
             self._held = True
             self._hold(True)
-        self._news.set()
+        if not more:
+            self._news.set()
 
     def read(self, log: Log) -> int:
         """Up to which offset a log that it reads itself has been read, records or not."""
@@ -225,16 +228,16 @@ class Task:
         return bool(self._injected) or any(queue and stage.ready(log) for log, queue in waiting)
 
     def _fold_some(self, pending: Pending) -> None:
-        """What there is, up to a decision or a turn's worth."""
+        """What there is, up to a turn's worth or a large decision."""
         stage, left, most = self.stage, TURN, RUN if isinstance(self.stage, TakesRuns) else 1
         assert stage is not None  # noqa: S101 - `run` has made it
-        while self._injected and not pending.urgent:
+        while self._injected and not pending.full:
             log, value = self._injected.popleft()
             stage.fold(Record(log, 0, value))
-            self._drain(stage, pending)
+            pending.add(stage.drain())
         for log in reversed(self.wiring.inputs):  # control logs first
             queue = self._waiting[log]
-            while queue and left > 0 and not pending.urgent and stage.ready(log):
+            while queue and left > 0 and not pending.full and stage.ready(log):
                 run = [queue.popleft() for _ in range(min(len(queue), most))]
                 size = sum(len(value) for _, value in run)
                 if log == self.wiring.pushed:
@@ -259,14 +262,7 @@ class Task:
         self._fresh += size
         pending.since = pending.since or time.monotonic()
         pending.folded += len(new)
-        self._drain(stage, pending)
-
-    def _drain(self, stage: Stage, pending: Pending) -> None:
-        box = stage.drain()
-        if box.records:
-            pending.out += box.records
-            pending.since = pending.since or time.monotonic()
-        pending.urgent |= box.urgent
+        pending.add(stage.drain())
 
     async def _flush(self, pending: Pending) -> None:
         """One transaction: 1. outputs, 2. a snapshot if one is due, 3. the state record that points to it."""

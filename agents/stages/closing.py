@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from murmurate.config.plan import Plan, StreamPlan
 
 Mask = NDArray[np.bool_]
+MAX_UNSETTLED = 8
+"""Periods of one stream that wait for their decision: perturb keeps no more, and publish asks about no more."""
 
 
 def opened(every_ms: int, lateness_ms: int, clock: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.stages.closing import Closing
+from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing
 from murmurate.agents.stages.reading import mechanism_of
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
@@ -22,8 +22,6 @@ from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refus
 from murmurate.randomizers.state import Arrays
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.messages import Round
-
-MAX_UNSETTLED = 4  # periods of one stream that wait for their decision before raw has to wait too
 
 
 @lru_cache(maxsize=64)  # every partition of this process is asked the same

@@ -14,13 +14,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import orjson
 
+from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release
@@ -34,6 +35,8 @@ from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
 ROUNDS = Log("rounds", 0)
+AHEAD = MAX_UNSETTLED - 1
+"""Periods beyond the open one that are asked beforehand, where a method knows its question."""
 FEED = "feed"
 """The log with the recording's own time, where `murmurate feed` is the clock of periods."""
 
@@ -44,6 +47,30 @@ def worth_asking(min_batch: int) -> int:
 
 
 @dataclass(eq=False)
+class Asked:
+    """A round, and its tallies so far by sub-batch."""
+
+    round: Round
+    got: dict[int, Tally] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all sub-batches are counted."""
+        return len(self.got) == self.round.targets
+
+    def kept(self) -> dict[str, Any]:
+        """As a part of a state."""
+        return {"round": encode(self.round).decode(), "got": [encode(tally).decode() for tally in self.got.values()]}
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Asked:
+        """From that part."""
+        asked = decode(kept["round"].encode())
+        assert isinstance(asked, Round)  # noqa: S101 - what `kept` wrote
+        return cls(asked, {tally.q: tally for tally in _tallies(kept["got"])})
+
+
+@dataclass(eq=False)
 class Course:
     """Where one stream stands."""
 
@@ -51,16 +78,21 @@ class Course:
     method: Method
     first_t: int
     t: int
-    asked: Round | None = None
+    open: Asked | None = None
     """The open round."""
-    got: dict[int, Tally] = field(default_factory=dict)
-    """Its tallies so far, by sub-batch."""
+    ahead: dict[int, Asked] = field(default_factory=dict)
+    """The first rounds of the next periods, where they were known and asked before their turn."""
     slots: int = 0
     """Slots asked in all rounds of this period,"""
     tallies: list[Tally] = field(default_factory=list)
     """and what came back in those that are complete."""
     since: int | None = None
-    """When the open round's patience began, by the ticks; None before the first tick after it was asked."""
+    """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
+
+    def asked(self, digest: str) -> Asked | None:
+        """The round of this digest that waits for its tallies, if there is one."""
+        waiting = (self.open, *self.ahead.values())
+        return next((one for one in waiting if one and one.round.digest.hex() == digest), None)
 
 
 class Publish:
@@ -108,15 +140,16 @@ class Publish:
     @property
     def open_rounds(self) -> Mapping[str, int]:
         """Of each stream that has begun here how many rounds wait for their tallies."""
-        return {name: int(course.asked is not None) for name, course in self._courses.items()}
+        return {name: int(course.open is not None) + len(course.ahead) for name, course in self._courses.items()}
 
     def _tally(self, tally: Tally) -> None:
         course = self._courses.get(tally.stream)
-        if course is None or course.asked is None or course.asked.digest.hex() != tally.round:
+        asked = course.asked(tally.round) if course else None
+        if course is None or asked is None:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a tally of a round that is not open (period {tally.t})"
             )
-        if tally.q in course.got:
+        if tally.q in asked.got:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
             )
@@ -125,17 +158,16 @@ class Publish:
                 f"publish: stream {tally.stream!r}: a tally of {len(tally.counts)} counts (period {tally.t}); "
                 f"allowed: {course.plan.d}"
             )
-        course.got[tally.q] = tally
-        if len(course.got) < course.asked.targets:
-            return
-        tallies = [course.got[q] for q in sorted(course.got)]
-        course.tallies += tallies
-        support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
-        course.asked, course.got = None, {}
-        self._step(course, course.method.tally(Answer(support, sum(one.counted for one in tallies))))
+        asked.got[tally.q] = tally
+        while course.open is not None and course.open.complete:  # those asked ahead may be complete before their turn
+            tallies = [course.open.got[q] for q in sorted(course.open.got)]
+            course.tallies += tallies
+            support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
+            course.open = None
+            self._step(course, course.method.tally(Answer(support, sum(one.counted for one in tallies))))
 
     def _step(self, course: Course, step: Question | Decision) -> None:
-        """Ask the next question; or release, settle the period and open the next one."""
+        """Ask the next question; or release, settle the period and open the next one. And what is known of others."""
         if isinstance(step, Decision):
             record = release(self._plan, course.plan, step, course.slots, course.tallies)
             self._out.append(Out(Log("releases", self._partition), encode(record)))
@@ -144,37 +176,43 @@ class Publish:
             step = course.method.open(course.t)
         if isinstance(step, Decision):
             raise StageError(f"publish: stream {course.plan.name!r}: method decides period {course.t} unasked")
-        slots = Slots.every(course.plan.slots) if step.asked is None else Slots.chosen(step.asked)
-        course.asked = Round(
+        course.open = course.ahead.pop(course.t, None) or self._ask(course, course.t, step)
+        course.since = None
+        course.slots += course.open.round.slots.count()
+        for t in range(course.t + 1, course.t + 1 + AHEAD):
+            if t not in course.ahead and (known := course.method.later(t)) is not None:
+                course.ahead[t] = self._ask(course, t, known)
+
+    def _ask(self, course: Course, t: int, question: Question) -> Asked:
+        asked = Round(
             stream=course.plan.name,
-            t=course.t,
-            slots=slots,
-            mechanism=step.mechanism.spec(),
-            purpose=step.purpose,
+            t=t,
+            slots=Slots.every(course.plan.slots) if question.asked is None else Slots.chosen(question.asked),
+            mechanism=question.mechanism.spec(),
+            purpose=question.purpose,
             contributors=self._plan.partitions,
             targets=self._plan.targets,
             patience_ms=self._plan.patience_ms,
             config=course.plan.config,
             revision=course.plan.revision,
         )
-        course.since = None
-        course.slots += slots.count()
-        self._out.append(Out(ROUNDS, encode(course.asked)))
+        self._out.append(Out(ROUNDS, encode(asked)))
         self._urgent = True
+        return Asked(asked)
 
     def _tick(self, time_ms: int) -> None:
         """Give up rounds whose patience is over; it begins anew, for those that nobody could answer yet."""
         for course in self._courses.values():
-            if course.asked is None:
+            if course.open is None:
                 continue
             if course.since is None:
                 end = (course.t + 1) * course.plan.every_ms + self._plan.lateness_ms
                 if self._fed and (self._reached is None or self._reached < end):
                     continue  # the recording has not come so far
                 course.since = time_ms if self._fed else max(time_ms, end)
-            if time_ms >= course.since + course.asked.patience_ms:
+            if time_ms >= course.since + course.open.round.patience_ms:
                 course.since = time_ms
-                self._out.append(Out(ROUNDS, encode(GiveUp(round=course.asked.digest.hex()))))
+                self._out.append(Out(ROUNDS, encode(GiveUp(round=course.open.round.digest.hex()))))
                 self._urgent = True
 
     def _setting(self, stream: StreamPlan, first_t: int) -> Setting:
@@ -204,8 +242,8 @@ class Publish:
                 "t": course.t,
                 "slots": course.slots,
                 "since": course.since,
-                "asked": encode(course.asked).decode() if course.asked else None,
-                "got": [encode(tally).decode() for tally in course.got.values()],
+                "open": course.open.kept() if course.open else None,
+                "ahead": [asked.kept() for asked in course.ahead.values()],
                 "tallies": [encode(tally).decode() for tally in course.tallies],
                 "method": base64.b64encode(course.method.state()).decode(),
                 "config": course.plan.config,
@@ -234,14 +272,14 @@ class Publish:
             course = Course(plan, method(plan.method, self._setting(plan, kept["first_t"])), kept["first_t"], kept["t"])
             course.method.load(base64.b64decode(kept["method"]))
             course.slots, course.since = kept["slots"], kept["since"]
-            asked = decode(kept["asked"].encode()) if kept["asked"] else None
-            course.asked = asked if isinstance(asked, Round) else None
-            for key, into in (("got", course.got), ("tallies", course.tallies)):
-                for text in kept[key]:
-                    tally = decode(text.encode())
-                    assert isinstance(tally, Tally)  # noqa: S101 - what `small` wrote
-                    if isinstance(into, dict):
-                        into[tally.q] = tally
-                    else:
-                        into.append(tally)
+            course.open = Asked.of(kept["open"]) if kept["open"] else None
+            course.ahead = {asked.round.t: asked for asked in map(Asked.of, kept["ahead"])}
+            course.tallies = list(_tallies(kept["tallies"]))
             self._courses[name] = course
+
+
+def _tallies(texts: Sequence[str]) -> Iterator[Tally]:
+    for text in texts:
+        tally = decode(text.encode())
+        assert isinstance(tally, Tally)  # noqa: S101 - what `small` wrote
+        yield tally

@@ -18,6 +18,7 @@ from typing import ClassVar
 import numpy as np
 import orjson
 
+from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.ordering import permutation_of_rows
 from murmurate.agents.stages.reading import mechanism_of, read
@@ -30,7 +31,7 @@ from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
 SLACK = 64
-"""Rounds that may be met late, or missed, beyond one for each stream."""
+"""Rounds that may be met late, or missed, beyond those that may be open."""
 
 
 @dataclass(eq=False)
@@ -70,7 +71,7 @@ class Shuffle:
         self._missing: dict[str, list[int]] = {}  # of the newest, who was closed out and may still come
         self._met = 0  # rounds
         self._streams = {stream.name for stream in plan.streams}
-        self._lag = len(plan.streams) + SLACK
+        self._lag = len(plan.streams) * MAX_UNSETTLED + SLACK
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
@@ -158,8 +159,9 @@ class Shuffle:
     def _forget_strangers(self) -> None:
         """Drop what came for rounds that were closed long ago: nobody will ask for it again.
 
-        Publish asks one round of a stream at a time and the next after this target's sub-batch.  So where a record
-        comes before its round is known here, that round is one of the next `len(streams)` in the log, or gone.
+        Publish asks at most MAX_UNSETTLED rounds of a stream at a time, and the next after this target's sub-batch of
+        the first.  So where a record comes before its round is known here, that round is one of the next so many of
+        all streams in the log, or gone.
         """
         self._met += 1
         for digest, one in list(self._open.items()):

@@ -89,6 +89,10 @@ class Method(Protocol):
         """Take the answer to the question that is open."""
         ...
 
+    def later(self, t: int) -> Question | None:
+        """What `open` will ask of a period that has not been opened, where that is known by now."""
+        ...
+
     def state(self) -> bytes:
         """All that must survive a crash."""
         ...

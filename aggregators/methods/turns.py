@@ -69,6 +69,10 @@ class Turns(ABC):
         self.crowd.learn(self._slots(amount), answer.counted)
         return self._answered(purpose, amount, answer)
 
+    def later(self, t: int) -> Question | None:
+        """What `open` will ask of a period that has not been opened, where that is known by now."""
+        return None
+
     def state(self) -> bytes:
         """All that must survive a crash."""
         facts: dict[str, Any] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.asking import Everybody, oracle, sample_of
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
@@ -87,10 +88,16 @@ class LPU(Uniform):
         super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
         self._group = groups(slots=setting.slots, w=setting.w, seed=setting.seed)
 
+    def later(self, t: int) -> Question:
+        """The turn of a group is known beforehand."""
+        return Question(self._mechanism, self._turn(t), "publication")
+
     def _begin(self) -> Question:
-        asked = np.asarray(self._group == (self.step - 1) % self.setting.w)
-        self.waiting = "publication", int(asked.sum())
-        return Question(self._mechanism, asked, "publication")
+        self.waiting = "publication", int(self._turn(self.t).sum())
+        return self.later(self.t)
+
+    def _turn(self, t: int) -> NDArray[np.bool_]:
+        return np.asarray(self._group == (t - self.setting.first_t) % self.setting.w)
 
     def _slots(self, amount: int) -> int:
         return amount

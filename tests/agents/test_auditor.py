@@ -274,24 +274,11 @@ def eager(period: int) -> Callable[..., Any]:
     return wrong
 
 
-class Greedy:
-    """A schedule that asks each slot again after `gap` periods."""
-
-    def __init__(self, gap: int) -> None:
-        self.gap = gap
-
-    def __call__(self, lpu: Any) -> Any:
-        from murmurate.aggregators.methods.method import Question
-
-        asked = np.asarray(lpu._group % self.gap == (lpu.step - 1) % self.gap)
-        lpu.waiting = "publication", int(asked.sum())
-        return Question(lpu._mechanism, asked, "publication")
-
-
 def greedy(gap: int) -> dict[Any, Any]:
+    """A schedule that asks each slot again after `gap` periods."""
     from murmurate.aggregators.methods.uniform import LPU
 
-    return {(LPU, "_begin"): lambda self: Greedy(gap)(self)}
+    return {(LPU, "_turn"): lambda self, t: np.asarray(self._group % gap == (t - self.setting.first_t) % gap)}
 
 
 def test_a_server_that_asks_too_often_gets_no_answer_and_the_audit_holds() -> None:

@@ -22,7 +22,6 @@ from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.aggregators.methods.method import Question
 from murmurate.aggregators.methods.uniform import LPU
 from murmurate.config.plan import Plan
 from murmurate.randomizers import DeviceArray, Grant
@@ -144,17 +143,12 @@ def test_a_window_shows_no_more_than_the_claim_and_nearly_all_of_it(
     assert near < shown <= 1.0
 
 
-def asks_again_after(gap: int) -> Callable[[LPU], Question]:
-    def begin(self: LPU) -> Question:
-        asked = np.asarray(self._group % gap == (self.step - 1) % gap)
-        self.waiting = "publication", int(asked.sum())
-        return Question(self._mechanism, asked, "publication")
-
-    return begin
+def asks_again_after(gap: int) -> Callable[[LPU, int], np.ndarray]:
+    return lambda self, t: np.asarray(self._group % gap == (t - self.setting.first_t) % gap)
 
 
 def test_a_server_that_asks_too_often_learns_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LPU, "_begin", asks_again_after(W - 1))
+    monkeypatch.setattr(LPU, "_turn", asks_again_after(W - 1))
     assert observed(plan("lpu"), FEW, monkeypatch).shown() <= 1.0
 
 
@@ -168,7 +162,7 @@ def test_a_ledger_that_recycles_a_slot_at_w_minus_1_is_seen(monkeypatch: pytest.
         finally:
             self.w += 1
 
-    monkeypatch.setattr(LPU, "_begin", asks_again_after(W - 1))
+    monkeypatch.setattr(LPU, "_turn", asks_again_after(W - 1))
     monkeypatch.setattr(Ledger, "verdicts", early)
     assert observed(plan("lpu"), FEW, monkeypatch).shown() > 1.5  # a third of the users answers twice: 2 epsilon
 

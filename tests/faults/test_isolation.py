@@ -36,7 +36,7 @@ class Seen:
         came = self.records[partition]
         return came[-1][0] + 1 if came else self.first.get(partition, 0)
 
-    def take(self, partition: int, offset: int, value: bytes | None) -> None:
+    def take(self, partition: int, offset: int, value: bytes | None, more: bool) -> None:
         self.records[partition].append((offset, value))
         self.news.set()
         self.took(partition, offset)

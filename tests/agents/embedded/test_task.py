@@ -8,6 +8,7 @@ import pytest
 
 from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import Task
+from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
@@ -63,5 +64,5 @@ def test_a_recovery_never_holds_more_periods_than_the_live_run_may(monkeypatch: 
     one.recover()
     assert one.marks == {log: one._logs.end(log) for log in (RAW, ROUNDS)}
     assert b"".join(one.stage.snapshot()) == before
-    assert 0 < most <= 5
+    assert 0 < most <= MAX_UNSETTLED + 1
     assert Log("reports", 0) in one._logs.topics()

@@ -34,15 +34,14 @@ def replayed(of: Plan, text: str = f"synthetic:lns,n={USERS},periods={PERIODS}")
 def greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that asks for more than was promised: everybody, every period, with the whole epsilon."""
 
-    def everybody(method: LPU) -> Question:
-        method.waiting = "publication", method.setting.slots
-        return Question(method._mechanism, None, "publication")
+    def everybody(method: LPU, t: int) -> NDArray[np.bool_]:
+        return np.ones(method.setting.slots, np.bool_)
 
     def everything(method: LBU) -> Question:
         method.waiting = "publication", method.setting.epsilon_micro
         return Question(method._asking.mechanism(method.setting.epsilon_micro), None, "publication")
 
-    monkeypatch.setattr(LPU, "_begin", everybody)
+    monkeypatch.setattr(LPU, "_turn", everybody)
     monkeypatch.setattr(LBU, "_begin", everything)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import StateRecord, Task
+from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.perturb import Perturb
@@ -157,7 +158,7 @@ def test_the_same_round_twice_is_answered_once() -> None:
         {"targets": 1 << 16},
         {"config": "fedcba9876543210"},
         {"revision": 2},
-        {"t": FIRST + 9},
+        {"t": FIRST + MAX_UNSETTLED + SCREEN.w + 1},
         {"t": (1 << 53) - 1},
     ],
 )
@@ -206,7 +207,7 @@ def test_any_other_descriptor_of_the_same_question_is_a_charge_of_its_own() -> N
 def test_a_question_about_a_near_future_is_charged_at_once_and_never_answered_before_its_period() -> None:
     hand = opened()
     hand.give(RAW, *population())
-    assert hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 8)) == []
+    assert hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + MAX_UNSETTLED + SCREEN.w)) == []
     assert hand.give(RAW, progress(AFTER)) == []
     hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 2))
     assert dones(hand.give(RAW, progress(AFTER + 2 * SECOND)))[0].total == 0  # older than the newest charge
@@ -217,8 +218,9 @@ def test_how_far_ahead_a_round_may_ask_follows_from_rounds_alone() -> None:
     for clock in (AFTER, AFTER + 60 * SECOND):
         hand = opened()
         hand.give(RAW, *population(), progress(clock))
-        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 9))
-        hand.give(ROUNDS, settled(SCREEN, FIRST), question(PLAN, SCREEN, FIRST + 9, patience_ms=5))
+        far = FIRST + MAX_UNSETTLED + SCREEN.w + 1
+        hand.give(ROUNDS, question(PLAN, SCREEN, far))
+        hand.give(ROUNDS, settled(SCREEN, FIRST), question(PLAN, SCREEN, far, patience_ms=5))
         assert isinstance(hand.stage, Perturb)
         said.append(dict(hand.stage.refusals))
     assert said == [{("screen", "future"): 60}] * 2
@@ -265,19 +267,20 @@ def test_a_partitions_first_block_may_hold_only_users_of_others(split: str) -> N
 
 def test_an_event_is_late_by_the_newest_time_that_raw_has_shown_however_long_the_close_is_put_off() -> None:
     said = []
+    decided = [*(settled(SCREEN, t) for t in range(FIRST, FIRST + 12)), question(PLAN, SCREEN, FIRST + 13)]
     for slow in (False, True):
         hand = opened()
         hand.give(RAW, *population(40))
         if not slow:
-            hand.give(ROUNDS, *[settled(SCREEN, t) for t in range(FIRST, FIRST + 6)], question(PLAN, SCREEN, FIRST + 7))
-        hand.give(RAW, progress((FIRST + 7) * SECOND + 500))  # `slow`: only four periods are closed
-        late = (FIRST + 6) * SECOND
+            hand.give(ROUNDS, *decided)
+        hand.give(RAW, progress((FIRST + 13) * SECOND + 500))  # `slow`: only eight periods are closed
+        late = (FIRST + 12) * SECOND
         hand.give(RAW, *rows(PLAN, SCREEN, pseudonyms(5, seed=9), [late] * 5, [2] * 5))
         assert isinstance(hand.stage, Perturb)
         assert hand.stage.edge_counts["screen", "late"] == 5
         if slow:
-            hand.give(ROUNDS, *[settled(SCREEN, t) for t in range(FIRST, FIRST + 6)], question(PLAN, SCREEN, FIRST + 7))
-        out = hand.give(RAW, progress((FIRST + 9) * SECOND))
+            hand.give(ROUNDS, *decided)
+        out = hand.give(RAW, progress((FIRST + 15) * SECOND))
         said.append([one.value for one in out])
     assert said[0] == said[1]
     assert dones(out)[0].total == 40
@@ -308,10 +311,10 @@ def test_events_that_give_way_to_another_of_the_same_user_and_period_are_counted
 
 def test_raw_waits_while_too_many_periods_are_unsettled_and_rounds_never_do() -> None:
     hand = opened()
-    hand.give(RAW, progress((FIRST + 8) * SECOND))
+    hand.give(RAW, progress((FIRST + MAX_UNSETTLED + 4) * SECOND))
     assert not hand.stage.ready(RAW)
     assert hand.stage.ready(ROUNDS)
-    hand.give(ROUNDS, *[settled(SCREEN, t) for t in range(FIRST, FIRST + 7)])
+    hand.give(ROUNDS, *[settled(SCREEN, t) for t in range(FIRST, FIRST + MAX_UNSETTLED + 3)])
     assert hand.stage.ready(RAW)
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from murmurate.agents.stages.errors import StageError, StateError
-from murmurate.agents.stages.publish import Publish, worth_asking
+from murmurate.agents.stages.publish import AHEAD, Publish, worth_asking
 from murmurate.agents.stages.stage import Log
 from murmurate.topics.messages import GiveUp, Progress, Rejected, Round, Settled, Tally
 from murmurate.topics.release import Release
@@ -24,8 +24,7 @@ END = (FIRST + 1) * SECOND + 500
 
 def publish() -> tuple[Hand, Round]:
     hand = Hand(Publish(PLAN))
-    (asked,) = read(hand.give(ROUNDS, start(SCREEN)))
-    return hand, asked
+    return hand, read(hand.give(ROUNDS, start(SCREEN)))[0]
 
 
 def tally(of: Round, q: int, counted: int = 20) -> Tally:
@@ -52,7 +51,29 @@ def test_the_last_tally_brings_release_settling_and_the_next_round_in_one_flush(
     assert hand.give(TALLIES, tally(asked, 1)) == []
     found = read(hand.give(TALLIES, tally(asked, 0)))
     assert [type(one) for one in found] == [Release, Settled, Round]
-    assert (found[0].t, found[0].reports.received, found[1].t, found[2].t) == (FIRST, 40, FIRST, FIRST + 1)
+    assert (found[0].t, found[0].reports.received, found[1].t, found[2].t) == (FIRST, 40, FIRST, FIRST + 1 + AHEAD)
+
+
+def test_where_the_turns_are_known_a_few_periods_are_asked_at_once_and_released_in_their_order() -> None:
+    hand = Hand(Publish(PLAN))
+    asked = read(hand.give(ROUNDS, start(SCREEN)))
+    assert [one.t for one in asked] == list(range(FIRST, FIRST + 1 + AHEAD))
+    for early in asked[:0:-1]:
+        assert hand.give(TALLIES, tally(early, 0), tally(early, 1)) == []
+    other = Hand(Publish(PLAN))
+    other.stage.restore(hand.stage.small(), ())
+    for one in (hand, other):
+        found = read(one.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1)))
+        assert [release.t for release in found if isinstance(release, Release)] == [one.t for one in asked]
+        assert [settled.t for settled in found if isinstance(settled, Settled)] == [one.t for one in asked]
+        more = [one for one in found if isinstance(one, Round)]
+        assert [one.t for one in more] == list(range(FIRST + 1 + AHEAD, FIRST + 2 + 2 * AHEAD))
+        assert hand.stage.open_rounds == {"screen": 1 + AHEAD}  # type: ignore[attr-defined]
+
+
+def test_where_the_next_question_depends_on_this_answer_one_period_is_asked_at_a_time() -> None:
+    plan = deployment(stream("screen", "lpa"), min_batch=8)
+    assert len(read(Hand(Publish(plan)).give(ROUNDS, start(plan.streams[0])))) == 1
 
 
 def test_a_tally_with_another_number_of_counts_stops_the_process_and_says_so() -> None:
@@ -92,9 +113,10 @@ def test_a_tally_of_a_stream_of_another_partition_is_not_ours() -> None:
 
 
 def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
-    hand, asked = publish()
-    out = read(hand.give(TALLIES, tally(asked, 0), tally(asked, 1)))
-    again = read(hand.give(TALLIES, *[tally(out[2], q, 0) for q in (0, 1)]))[0]
+    hand = Hand(Publish(PLAN))
+    ahead = read(hand.give(ROUNDS, start(SCREEN)))
+    out = read(hand.give(TALLIES, tally(ahead[0], 0), tally(ahead[0], 1)))
+    again = read(hand.give(TALLIES, *[tally(ahead[1], q, 0) for q in (0, 1)]))[0]
     assert (again.decision, again.measured_t, again.t) == ("approximated", FIRST, FIRST + 1)
     assert again.unbiased == out[0].unbiased
 
@@ -116,9 +138,10 @@ def test_patience_begins_at_the_first_tick_after_a_round_was_asked_if_that_comes
 
 
 def test_each_round_has_a_patience_of_its_own() -> None:
-    hand, asked = publish()
+    hand = Hand(Publish(PLAN))
+    asked, second, *_ = read(hand.give(ROUNDS, start(SCREEN)))
     hand.give(CLOCK, tick(END + 2000))
-    (_, _, second) = read(hand.give(TALLIES, tally(asked, 0), tally(asked, 1)))
+    hand.give(TALLIES, tally(asked, 0), tally(asked, 1))
     assert hand.give(CLOCK, tick(END + SECOND + 2999)) == []
     assert hand.give(CLOCK, tick(END + SECOND + 2999 + 2999)) == []
     assert read(hand.give(CLOCK, tick(END + SECOND + 5999))) == [GiveUp(round=second.digest.hex())]
@@ -135,7 +158,7 @@ def test_patience_goes_on_across_a_crash() -> None:
 
 def test_where_a_recording_is_fed_patience_begins_when_the_recording_has_come_so_far_and_across_a_crash() -> None:
     hand = Hand(Publish(PLAN, fed=True))
-    (asked,) = read(hand.give(ROUNDS, start(SCREEN)))
+    asked = read(hand.give(ROUNDS, start(SCREEN)))[0]
     feed, today = Log("feed", 0), 10**12  # publish's timer shows today, the recording is of another day
     assert hand.give(CLOCK, tick(today), tick(today + 10**6)) == []
     assert hand.give(feed, tick(END - 1)) == []

@@ -50,6 +50,28 @@ def test_every_method_is_driven_here() -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
+@settings(max_examples=30, deadline=None)
+@given(deployment=deployments())
+def test_what_a_method_says_beforehand_that_it_will_ask_it_asks_whatever_comes_between(
+    spec: dict[str, Any], deployment: tuple[Setting, Any]
+) -> None:
+    setting, answer = deployment
+    one = method(spec, setting)
+    known = {t: one.later(t) for t in periods(setting)}
+    before = one.state()
+    assert [one.later(t) is None for t in periods(setting)] == [question is None for question in known.values()]
+    assert one.state() == before
+    assert all((question is not None) == (spec["name"] == "lpu") for question in known.values())
+    asked = {
+        step.t: step.question
+        for step in reversed(list(drive(one, periods(setting), answer)))
+        if isinstance(step, Asked)
+    }
+    for t, question in known.items():
+        assert question is None or told(question) == told(asked[t])
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
 @settings(max_examples=60, deadline=None)
 @given(deployment=deployments())
 def test_no_device_ever_refuses_an_honest_method(spec: dict[str, Any], deployment: tuple[Setting, Any]) -> None:
