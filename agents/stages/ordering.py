@@ -13,6 +13,9 @@ from murmurate.randomizers.randomness import contexts
 
 CHUNK = 1 << 16
 """Rows whose words are drawn at once."""
+ROW, ROWS = 96, 512
+"""Numbers that are sorted as one row, about, and rows that are sorted at once: they stay in the cache."""
+_LAST = np.iinfo(np.uint64).max
 
 
 def permutation(key: Key, users: NDArray[np.uint8], *, round: bytes) -> NDArray[np.int64]:
@@ -36,7 +39,7 @@ def by_words(count: int, words: Callable[[NDArray[np.int64]], NDArray[np.uint64]
     for start in range(0, count, CHUNK):
         rows = np.arange(start, min(start + CHUNK, count))
         keys[rows[0] : rows[-1] + 1] = words(rows)[:, 0] >> width << width | rows.view(np.uint64)
-    keys.sort()
+    keys = in_order(keys)
     order = (keys & ((np.uint64(1) << width) - np.uint64(1))).view(np.int64)
     keys >>= width
     same = keys[1:] == keys[:-1]
@@ -48,6 +51,33 @@ def by_words(count: int, words: Callable[[NDArray[np.int64]], NDArray[np.uint64]
         all_bits = words(rows)
         order[tied] = rows[np.lexsort((all_bits[:, 1], all_bits[:, 0]))]
     return order
+
+
+def in_order(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """np.sort of numbers that are evenly spread, in half its time: many are sorted in short rows, one for each value of
+    their upper bits, for which the processor's vectors are made. They may be overwritten.
+    """
+    bits = (len(keys) // ROW).bit_length() - 1
+    if bits < 4:
+        keys.sort()
+        return keys
+    bits = min(bits, 16)
+    upper = (keys >> np.uint64(64 - bits)).astype(np.uint16)
+    keys = keys.take(np.argsort(upper, kind="stable"))
+    counts = np.bincount(upper, minlength=1 << bits)
+    if counts.max() > 4 * ROW + 4 * len(keys) // (1 << bits):  # not spread at all: rows would take too much room
+        keys.sort()
+        return keys
+    ends, places = np.cumsum(counts), np.arange(counts.max())
+    for first in range(0, 1 << bits, ROWS):
+        mine = counts[first : first + ROWS]
+        stop = ends[first : first + ROWS][-1]
+        there = places < mine[:, None]
+        rows = np.full(there.shape, _LAST, np.uint64)
+        rows[there] = keys[stop - mine.sum() : stop]
+        rows.sort(axis=1)
+        keys[stop - mine.sum() : stop] = rows[there]
+    return keys
 
 
 def by_target(targets: NDArray[Any], of: int) -> list[NDArray[np.int64]]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmurate.agents.stages.ordering import CHUNK, by_target, by_words, permutation, permutation_of_rows
+from murmurate.agents.stages.ordering import CHUNK, by_target, by_words, in_order, permutation, permutation_of_rows
 from murmurate.randomizers import Key
 from murmurate.randomizers.randomness import contexts
 from tests.agents.world import key
@@ -68,6 +68,13 @@ def test_a_permutation_of_more_rows_than_are_drawn_at_once_is_the_order_of_all_w
 def test_words_are_ordered_by_all_their_bits(words: list[tuple[int, int]]) -> None:
     array = np.array(words, np.uint64).reshape(-1, 2)
     assert by_words(len(array), array.__getitem__).tolist() == sorted(range(len(words)), key=lambda i: words[i])
+
+
+@given(n=st.integers(0, 20_000), spread=st.sampled_from([64, 60, 40, 8, 1]), seed=st.integers(0, 1 << 30))
+def test_numbers_are_sorted_however_they_are_spread(n: int, spread: int, seed: int) -> None:
+    numbers = np.random.default_rng(seed).integers(0, 1 << spread, n, np.uint64, endpoint=False)
+    numbers[: n // 100] = np.iinfo(np.uint64).max
+    assert (in_order(numbers.copy()) == np.sort(numbers)).all()
 
 
 @given(targets=st.lists(st.integers(0, 6), max_size=200), of=st.integers(7, 9))
