@@ -26,7 +26,7 @@ from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, ope
 from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
 from murmurate.agents.kafka.topology import Topology, held
-from murmurate.agents.kafka.worker import Worker
+from murmurate.agents.kafka.worker import Worker, collect_garbage_rarely
 from murmurate.agents.observe.logs import configure
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web.serving import serve_waiting, serve_worker
@@ -60,6 +60,7 @@ def command(config: Path, zones: Sequence[Zone], instance: str | None) -> None:
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
     name = instance or f"{socket.gethostname()}-{os.getpid()}"
+    collect_garbage_rarely()
     sys.exit(uvloop.run(_run(this, zones, secrets, name)))
 
 

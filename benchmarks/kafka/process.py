@@ -28,7 +28,7 @@ from murmurate.agents.kafka.client.reader import FETCH_BYTES, POLL_MS
 from murmurate.agents.kafka.client.writer import BATCH_BYTES
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import Topology, held
-from murmurate.agents.kafka.worker import Worker
+from murmurate.agents.kafka.worker import Worker, collect_garbage_rarely
 from murmurate.agents.stages.stage import Out
 from murmurate.config.access import access
 from murmurate.config.loader import build
@@ -74,6 +74,7 @@ def say(found: dict[str, Any]) -> None:
 
 async def stages(order: dict[str, Any]) -> None:
     """The stages of some zones, until SIGTERM."""
+    collect_garbage_rarely()
     deployment = build(order["settings"])
     plan, zones = planned(deployment), order["zones"]
     names = {name for zone in zones for name in ZONE_SECRETS[zone]}
