@@ -20,7 +20,7 @@ from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from murmurate.agents.kafka.client.said import let_go, said
+from murmurate.agents.kafka.client.said import leaves, let_go, said
 from murmurate.config.access import Access
 
 SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
@@ -67,6 +67,11 @@ class _Thread(driver.AIOKafkaConsumerThread):
         consumer._isolation_level = "read_committed"
         consumer._fetch_max_wait_ms = FETCH_MS
         return consumer
+
+    async def on_thread_stop(self) -> None:
+        """Leave the group."""
+        leaves(self._consumer)
+        await super().on_thread_stop()
 
     async def _fetch_records(
         self, consumer: Any, active_partitions: Any, timeout: float | None = None, max_records: int | None = None

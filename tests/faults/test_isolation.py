@@ -24,10 +24,11 @@ class Seen:
     def __init__(self, first: Mapping[int, int], took: Callable[[int, int], None] = lambda partition, offset: None):
         self.first, self.took = dict(first), took
         self.records: dict[int, list[tuple[int, bytes | None]]] = {p: [] for p in range(PARTITIONS)}
-        self.news = asyncio.Event()
+        self.news, self.settled = asyncio.Event(), asyncio.Event()
 
     async def assigned(self, partitions: frozenset[int]) -> None:
         assert partitions == set(range(PARTITIONS))
+        self.settled.set()
 
     async def revoked(self) -> None:
         pass
@@ -228,4 +229,37 @@ def test_a_stage_reads_from_where_it_wants_whatever_its_group_has_committed(
             for partition, came in seen.records.items():
                 assert came == [(i, b"%d" % i) for i in range(first[partition], 50)]
 
+    run(told())
+
+
+def test_whoever_stops_leaves_its_group_at_once(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
+    world = World(broker, deployment_name, tmp_path)
+
+    class Nobody:
+        async def assigned(self, places: frozenset[Place]) -> None:
+            came.set()
+
+        async def revoked(self) -> None:
+            pass
+
+    async def told() -> None:
+        await world.make()
+        async with world.client.admin() as admin:
+            seen = Seen({})
+            app = world.app(seen)
+            await app.start()
+            async with asyncio.timeout(LONGEST_S):
+                await seen.settled.wait()
+            assert len((await admin.owners(world.group))[1]) == 1
+            await app.stop()
+            assert (await admin.owners(world.group))[1] == {}
+            member = world.client.member(f"{world.group}-door", [world.topic], "one", Nobody())
+            await member.open()
+            async with asyncio.timeout(LONGEST_S):
+                await came.wait()
+            assert len((await admin.owners(f"{world.group}-door"))[1]) == 1
+            await member.close()
+            assert (await admin.owners(f"{world.group}-door"))[1] == {}
+
+    came = asyncio.Event()
     run(told())

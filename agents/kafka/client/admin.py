@@ -112,17 +112,6 @@ class Admin:
             found = await self._admin.list_consumer_group_offsets(group)
         return {Place(at.topic, at.partition): kept.offset for at, kept in found.items()}
 
-    async def members(self, group: str) -> list[tuple[str, str, str]]:
-        """(state of the group, instance or member, client) of each member."""
-        with said(f"group {group}"):
-            answers = await self._admin.describe_consumer_groups([group])
-        return [
-            (str(found[2]), str(member[0]), str(member[2]))
-            for answer in answers
-            for found in answer.groups
-            for member in (found[5] or [(None, "", "")])
-        ]
-
     async def owners(self, group: str) -> tuple[str, dict[str, frozenset[Place]]]:
         """A group's state, and what each member owns; members that have nothing yet too."""
         with said(f"group {group}"):

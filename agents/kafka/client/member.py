@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from murmurate.agents.kafka.client.records import Place
-from murmurate.agents.kafka.client.said import let_go, said
+from murmurate.agents.kafka.client.said import leaves, let_go, said
 
 
 class Shared(Protocol):
@@ -44,6 +44,7 @@ class Member(ConsumerRebalanceListener):
 
     async def close(self) -> None:
         """Leave."""
+        leaves(self._consumer)
         await let_go(self._consumer.stop())
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -55,6 +55,15 @@ def said(what: str) -> Iterator[None]:
         raise BrokerError(f"{what}: {_reason(error)}") from error
 
 
+def leaves(consumer: Any) -> None:
+    """Have a static member leave its group when it stops: aiokafka sends no word for one by itself, and its partitions
+    would be nobody's until the session is over.
+    """
+    coordinator = getattr(consumer, "_coordinator", None)
+    if coordinator is not None:
+        coordinator._group_instance_id = None
+
+
 async def let_go(closing: Coroutine[Any, Any, None], seconds: float = 5.0) -> None:
     """Close a connection, or leave it after so long. What aiokafka cancels inside is no cancellation of ours, and one
     of ours is never swallowed, which `wait_for` may do.
