@@ -1,19 +1,22 @@
-"""Unary encoding: a bit for every value of the domain, each perturbed by itself (OUE).
+"""Unary encoding: a bit for every value of the domain, each perturbed by itself (OUE, SUE).
 
 Contract: two values differ in two bits, so P[y|x] / P[y|x'] <= p(1-q) / (q(1-p)) <= e^epsilon, in exact arithmetic
-(`law`). q is rounded up to a whole number out of 2^32 (of 2^64 where that would be below 2^16, above 11.09 nats); p
-is exactly one half. Source: Wang 2021, section 3.3.3 and equation (3.6).  Not here: choosing between oracles
-(aggregators/chooser.py).
+(`law`). Levels are whole numbers out of 2^32, or of 2^64 where q's would be below 2^16: OUE above 11.09 nats. q is
+rounded up, so the ratio can only fall.  Source: Wang 2021, section 3.3.3 and equation (3.6).  Not here: thresholded
+histograms (the.py) and RAPPOR (rappor.py), which are unary encodings with levels of their own; choosing between
+oracles (aggregators/chooser.py).
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
 from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
@@ -22,22 +25,34 @@ from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 _FINE = 1 << 16  # a level below this would be rounded by more than 2^-16 of itself
 
 
-class OUE(PureOracle):
-    """Optimized unary encoding: the own bit is 1 with probability 1/2, every other with q = 1 / (e^eps + 1).
+class Levels(NamedTuple):
+    """Of 2^bits equally likely words, how many set the own bit and how many any other one."""
+
+    high: int
+    low: int
+    bits: int
+
+
+class Unary(PureOracle):
+    """A bit a value, each by itself: the own bit is 1 with probability p, every other with q.
 
     A report is d bits, cell v in bit v mod 8 of byte v // 8. Variance does not grow with d, the report does.
     """
 
-    name = "oue"
     max_domain = 1 << 20
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         super().__init__(d=d, epsilon=epsilon)
-        q = 1 / (exp_floor(self.epsilon_micro) + 1)
-        self._bits = 32 if low_level(q, 32) >= _FINE else 64
-        self._low = low_level(q, self._bits)
-        self.p = Fraction(1, 2)
-        self.q = Fraction(self._low, 1 << self._bits)
+        high, low, bits = self._levels()
+        top = 1 << bits
+        while Fraction(high * (top - low), low * (top - high)) > exp_floor(self.epsilon_micro):
+            high -= 1  # a hair, where a level is the rounding of a root of e^epsilon
+        self._high, self._low, self._bits = high, low, bits
+        self.p, self.q = Fraction(high, top), Fraction(low, top)
+
+    @abstractmethod
+    def _levels(self) -> Levels:
+        """The levels of p and q. The constructor lowers p until the promise holds."""
 
     @property
     def wire_size(self) -> int:
@@ -46,19 +61,20 @@ class OUE(PureOracle):
 
     @property
     def realised(self) -> Fraction:
-        """(1 - q) / q, since p is one half."""
-        return (1 - self.q) / self.q
+        """p(1-q) / (q(1-p)): the own bit set and another one's clear."""
+        one, other = self.telling
+        return one / other
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """One word u a cell: its bit is 1 while u < low, in the own cell while u < half."""
+        """One word u a cell: its bit is 1 while u < low, in the own cell while u < high."""
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         word = np.uint32 if self._bits == 32 else np.uint64
-        low, half = word(self._low), word(1 << (self._bits - 1))
+        low, high = word(self._low), word(self._high)
         for rows, words in draw.open(self.digest, canonical(values)).words(self.d, word):
             ones = words < low
             own = np.arange(len(words)), values[rows]
-            ones[own] = words[own] < half
+            ones[own] = words[own] < high
             reports[rows] = np.packbits(ones, axis=1, bitorder="little")
         return reports
 
@@ -67,7 +83,7 @@ class OUE(PureOracle):
         value = self.checked_one(value, draw)
         row = 0
         for cell, word in enumerate(draw.open(self.digest, canonical_one(value))(self.d, self._bits)):
-            row |= (word < (1 << (self._bits - 1) if cell == value else self._low)) << cell
+            row |= (word < (self._high if cell == value else self._low)) << cell
         return row.to_bytes(self.wire_size, "little")
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
@@ -98,11 +114,53 @@ class OUE(PureOracle):
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Reports with the bit of `one` set and that of `other` clear."""
-        rows = self._reports(reports)
-        one, other = self.checked(one), self.checked(other)
-        return np.asarray((rows[:, one // 8] >> (one % 8) & 1 == 1) & (rows[:, other // 8] >> (other % 8) & 1 == 0))
+        return one_without_other(self._reports(reports), self.checked(one), self.checked(other))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
         """p(1-q) and q(1-p)."""
         return self.p * (1 - self.q), self.q * (1 - self.p)
+
+
+class OUE(Unary):
+    """Optimized unary encoding: the own bit is 1 with probability 1/2, every other with q = 1 / (e^eps + 1).
+
+    The smallest variance of a rare value that any unary encoding has.
+    """
+
+    name = "oue"
+
+    def _levels(self) -> Levels:
+        q = 1 / (exp_floor(self.epsilon_micro) + 1)
+        bits = 32 if low_level(q, 32) >= _FINE else 64
+        return Levels(1 << (bits - 1), low_level(q, bits), bits)
+
+
+class SUE(Unary):
+    """Symmetric unary encoding: every bit is turned over with the same probability q = 1 / (e^(eps/2) + 1).
+
+    The first step of Basic RAPPOR. A variance that no frequency changes, above OUE's for rare values.
+    """
+
+    name = "sue"
+
+    def _levels(self) -> Levels:
+        return symmetric(self.epsilon_micro, 2)
+
+
+def symmetric(epsilon_micro: int, bits: int) -> Levels:
+    """Levels with p + q = 1 for an encoding whose values differ in so many bits: q = 1 / (e^(eps/bits) + 1)."""
+    low = low_level(1 / (exp_floor(epsilon_micro, bits) + 1), 32)  # from 2 bits on never below e^-10 of 2^32
+    return Levels((1 << 32) - low, low, 32)
+
+
+def one_without_other(rows: NDArray[np.uint8], one: int, other: int) -> NDArray[np.bool_]:
+    """Which rows of bits have this cell set and that one clear."""
+    return np.asarray((rows[:, one // 8] >> (one % 8) & 1 == 1) & (rows[:, other // 8] >> (other % 8) & 1 == 0))
+
+
+def whole(name: str, what: str, found: object, low: int, high: int) -> int:
+    """A mechanism's own parameter, if it is a whole number in this range."""
+    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
+        raise ParameterError(f"{name}: {what}: found {shown(found)}; allowed: a whole number from {low} to {high}")
+    return found

@@ -1,0 +1,106 @@
+"""Unary encodings: OUE and SUE, and the thresholded histogram THE, which is one."""
+
+from __future__ import annotations
+
+import math
+from decimal import localcontext
+from typing import Any
+
+import pytest
+
+from murmurate.randomizers import ParameterError
+from murmurate.randomizers.frequency.the import _DIGITS, STEPS, THE, _variance, optimal_theta
+from murmurate.randomizers.frequency.unary import OUE, SUE, Unary
+from murmurate.randomizers.thresholds import exp_floor
+from tests.audit.registry import EPSILONS
+from tests.randomizers.frequency.checks import (
+    FEW,
+    GOLDEN,
+    check_bad_input_is_refused,
+    check_both_halves_write_the_same_bytes,
+    check_reports_follow_the_law,
+    check_the_promise,
+    check_unbiased_and_as_variable_as_said,
+    close,
+)
+
+KINDS: list[type[Unary]] = [OUE, SUE, THE]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.mark.parametrize("row", GOLDEN["fo"], ids=lambda row: str(row["eps"]))
+def test_probabilities_and_variances_of_a_rare_value_are_the_golden_ones(row: dict[str, Any]) -> None:
+    oue, sue, best = (kind(d=16, epsilon=row["eps"]) for kind in KINDS)
+    one = THE(d=16, epsilon=row["eps"], theta=STEPS)
+    close(oue.q, row["OUE_q"])
+    close(sue.p, row["SUE_p"])
+    close(one.q, row["THE1_q"])
+    for made, golden in ((oue, "OUE_var"), (sue, "SUE_var"), (best, "THE_opt_var"), (one, "THE1_var")):
+        close(float(made.variance(1, 0)), row[golden])
+    assert isinstance(best, THE)
+    assert best.theta / STEPS == pytest.approx(row["THE_theta_opt"], abs=2 / STEPS)
+
+
+@every_kind
+@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("epsilon", FEW, ids=str)
+def test_no_report_tells_more_than_epsilon(kind: type[Unary], d: int, epsilon: Any) -> None:
+    check_the_promise(kind(d=d, epsilon=epsilon))
+
+
+@every_kind
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+def test_levels_of_every_claim_keep_it_and_waste_no_more_than_the_mechanism_must(
+    kind: type[Unary], epsilon: Any
+) -> None:
+    made = kind(d=2, epsilon=epsilon)
+    assert made.realised <= exp_floor(made.epsilon_micro)
+    ideal = math.exp(made.epsilon)
+    if isinstance(made, THE):
+        x, y = (math.exp(-made.epsilon / 2 * part) for part in (made.theta / STEPS, 1 - made.theta / STEPS))
+        ideal *= x * (2 - x) * y * (2 - y) * (1 - 1e-9)
+    assert float(made.realised) >= ideal * (1 - 2**-14)
+
+
+@every_kind
+@pytest.mark.parametrize(("d", "epsilon"), [(2, 1.0), (13, 0.5), (300, 12.0)])
+def test_both_halves_write_the_same_bytes(kind: type[Unary], d: int, epsilon: float) -> None:
+    check_both_halves_write_the_same_bytes(kind(d=d, epsilon=epsilon))
+
+
+@every_kind
+@pytest.mark.parametrize("value", [0, 3])
+def test_reports_follow_the_law(kind: type[Unary], value: int) -> None:
+    check_reports_follow_the_law(kind(d=4, epsilon=1), value)
+
+
+@every_kind
+def test_estimates_are_unbiased_and_as_variable_as_they_say(kind: type[Unary]) -> None:
+    check_unbiased_and_as_variable_as_said(kind(d=5, epsilon=1.5))
+
+
+@every_kind
+def test_bad_input_is_refused(kind: type[Unary]) -> None:
+    check_bad_input_is_refused(kind(d=5, epsilon=1))
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1, 2, 5, 11, 20])
+def test_theta_has_the_least_variance_of_all_on_a_coarse_grid_and_next_to_it(epsilon: float) -> None:
+    micro = round(epsilon * 1_000_000)
+    best = optimal_theta(micro)
+    with localcontext(_DIGITS):
+        others = {*range(STEPS // 4, STEPS, 512), STEPS, best - 1, best + 1}
+        assert all(_variance(micro, best) <= _variance(micro, theta) for theta in others)
+
+
+def test_the_spec_names_theta_and_another_theta_is_another_mechanism() -> None:
+    best = THE(d=4, epsilon=1)
+    assert best.spec() == {"name": "the", "d": 4, "epsilon_micro": 1_000_000, "theta": best.theta}
+    assert THE(d=4, epsilon=1, theta=best.theta) == best
+    assert THE(d=4, epsilon=1, theta=best.theta + 1) != best
+
+
+@pytest.mark.parametrize("theta", [-1, STEPS + 1, 0.5, True, "1"])
+def test_a_theta_outside_the_unit_is_refused(theta: Any) -> None:
+    with pytest.raises(ParameterError, match=r"the: theta: found .*; allowed: a whole number from 0 to 65536"):
+        THE(d=4, epsilon=1, theta=theta)
