@@ -51,6 +51,10 @@ class Chaos:
         """Do it then."""
         self._later.append((time.monotonic() + seconds, deed))
 
+    def rest(self, seconds: float) -> None:
+        """Nothing else for so long."""
+        self._next += seconds
+
     def worker(self) -> Process:
         """Any worker that runs."""
         return self.draw.choice([worker for worker in self._deployed.workers if worker.running])

@@ -120,6 +120,7 @@ def test_zombies_outages_and_broker_kills(deployed: Deployed, long: str, seed: i
     def outage() -> None:
         broker.kill()
         chaos.later(30.0, broker.restart)
+        chaos.rest(30.0)  # nobody can do anything to a broker that is away
 
     deeds: list[Deed] = [lambda: chaos.freeze(14.0), bounce, lambda: ahead(deployed), bounce, outage]
     chaos.draw.shuffle(deeds)
