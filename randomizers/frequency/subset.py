@@ -32,7 +32,8 @@ class SubsetSelection(PureOracle):
     """k of d values; without `k`, the whole number nearest to d / (e^eps + 1), at least 1.
 
     p = k e^eps / (k e^eps + d - k). A report is d bits, k of them set, cell v in bit v mod 8 of byte v // 8. GRR is
-    the case k = 1; with the best k the variance is below OUE's, most of all where d is a few e^eps. p and q leave ties out.
+    the case k = 1; with the best k the variance is below OUE's, most of all where d is a few e^eps. `p` and `q` leave
+    ties out.
     """
 
     name = "subset"
