@@ -1,0 +1,13 @@
+"""Numbers: the mean of a bounded quantity (SR, PM, HM), with silence (ValueAndPresence), its distribution (SW), and
+exact discrete noise.
+"""
+
+from murmurate.randomizers.numeric.discrete_laplace import DiscreteLaplace
+from murmurate.randomizers.numeric.hybrid import HM
+from murmurate.randomizers.numeric.mean import MeanMechanism
+from murmurate.randomizers.numeric.piecewise import PM
+from murmurate.randomizers.numeric.presence import ValueAndPresence
+from murmurate.randomizers.numeric.rounding import SR
+from murmurate.randomizers.numeric.square_wave import SW, Wave
+
+__all__ = ["HM", "PM", "SR", "SW", "DiscreteLaplace", "MeanMechanism", "ValueAndPresence", "Wave"]

@@ -1,0 +1,141 @@
+"""The hybrid mechanism (HM): SR with probability e^(-epsilon/2), else PM; up to .61 nats SR alone.
+
+Contract: the coin is tossed with the keyed words and is in the report; it does not depend on the value, so the ratio
+is the larger of the two mechanisms'.  Unbiased; the variance hardly depends on the value, (K^2 + (h + 3) / (3 (h -
+1))) / h with h = e^(epsilon/2).  Source: streams.md section 2.4, erratum E3 (L's equation 10 squares h - 1; T's 14 is
+right).  Not here: skewed values, for which SR alone may be better.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.mechanism import Counts, Reports
+from murmurate.randomizers.numeric.mean import GRID, MeanMechanism, bits_sum
+from murmurate.randomizers.numeric.piecewise import PM
+from murmurate.randomizers.numeric.rounding import SR
+from murmurate.randomizers.numeric.window import TOP
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_ints, unpack_ints
+from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
+from murmurate.randomizers.thresholds import Epsilon, exp_floor
+
+SWITCH_MICRO = 610_000
+"""Up to here SR alone (the variances cross at .60935)."""
+
+
+class HM(MeanMechanism):
+    """PM's number, a bit that says SR instead, and SR's bit. `support` is int64[bits]: how many have each bit set."""
+
+    name = "hm"
+
+    def __init__(self, *, d: int = GRID, epsilon: Epsilon) -> None:
+        super().__init__(d=d, epsilon=epsilon)
+        self._sr = SR(d=d, epsilon=epsilon)
+        self._pm = PM(d=d, epsilon=epsilon) if self.epsilon_micro > SWITCH_MICRO else None
+        self._flag = self._pm.outcomes if self._pm else 0  # the bit that says SR
+        self._coin = int(TOP / exp_floor(self.epsilon_micro, 2)) if self._pm else TOP  # words that choose SR
+        self.coin = Fraction(self._coin, TOP)
+        self.floor, self.slope = self._mixed("floor"), self._mixed("slope")
+
+    def _mixed(self, what: str) -> Fraction:
+        other = getattr(self._pm, what) if self._pm else Fraction(0)
+        mixed: Fraction = self.coin * getattr(self._sr, what) + (1 - self.coin) * other
+        return mixed
+
+    @property
+    def outcomes(self) -> int:
+        """Bits of a report."""
+        return self._flag + 2
+
+    @property
+    def wire_size(self) -> int:
+        """Bytes that hold them."""
+        return bit_bytes(self.outcomes)
+
+    @property
+    def reports_possible(self) -> int:
+        """PM's and SR's together."""
+        return 2 + (self._pm.reports_possible if self._pm else 0)
+
+    @property
+    def realised(self) -> Fraction:
+        """The larger one of the two."""
+        return max(self._sr.realised, self._pm.realised) if self._pm else self._sr.realised
+
+    def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
+        """Two words a user: the coin, then the mechanism's own."""
+        values = self._values(values, draw)
+        reports = np.empty((len(values), self.wire_size), np.uint8)
+        for rows, words in draw.open(self.digest, canonical(values)).words(2, np.uint64):
+            coin, word = words[:, 0], np.ascontiguousarray(words[:, 1])
+            numbers = (self._sr.ones(word, values[rows]) * np.uint64(2) + np.uint64(1)) << np.uint64(self._flag)
+            if self._pm:
+                cells = self._pm.window.place(word, values[rows].astype(np.uint64))
+                numbers = np.where(coin < np.uint64(self._coin), numbers, cells)
+            reports[rows] = pack_ints(numbers, self.wire_size)
+        return reports
+
+    def perturb_one(self, value: int, draw: DrawOne) -> bytes:
+        """The same in plain Python."""
+        value = self.checked_one(value, draw)
+        coin, word = draw.open(self.digest, canonical_one(value))(2, 64)
+        if self._pm and coin >= self._coin:
+            number = self._pm.window.place_one(word, value)
+        else:
+            number = (2 * self._sr.one(word, value) + 1) << self._flag
+        return number.to_bytes(self.wire_size, "little")
+
+    def malformed(self, reports: Reports) -> NDArray[np.bool_]:
+        """Reports past PM's last cell that are not one of SR's two."""
+        numbers = unpack_ints(self._reports(reports))
+        cells = self._pm.window.cells if self._pm else 0
+        sr = (numbers == 1 << self._flag) | (numbers == 3 << self._flag)
+        return np.asarray((numbers >= cells) & ~sr)
+
+    def support(self, reports: Reports) -> Counts:
+        """How many reports have each bit set, the lowest first: int64[bits]."""
+        return count_bits(self._well_formed(reports), self.outcomes)
+
+    def worth(self, report: bytes) -> Fraction:
+        """What SR or PM says it is."""
+        number = int.from_bytes(report, "little")
+        if self._pm and not number >> self._flag:
+            return self._pm.worth(report)
+        return self._sr.worth(bytes([number >> (self._flag + 1)]))
+
+    def _total(self, support: Counts, n: int) -> Fraction:
+        rounded, plus = int(support[-2]), int(support[-1])
+        total = (2 * plus - rounded) * self._sr.scale
+        return total + self._pm.sum_worth(bits_sum(support[:-2]), n - rounded) if self._pm else total
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        """The laws of both, weighed by the coin."""
+        value = self.checked(value)
+        self._check_listable()
+        one = self._sr.chance(value)
+        law = {1 << self._flag: self.coin * (1 - one), 3 << self._flag: self.coin * one}
+        if self._pm:
+            law |= {y: (1 - self.coin) * self._pm.window.chance(y, value) for y in range(self._pm.window.cells)}
+        return {number.to_bytes(self.wire_size, "little"): chance for number, chance in law.items()}
+
+    def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
+        """What is evidence to the mechanism that was used."""
+        numbers = unpack_ints(self._reports(reports))
+        flag = np.asarray(numbers >> self._flag)
+        told = np.asarray(flag == (3 if self.checked(one) > self.checked(other) else 1))
+        if self._pm:
+            window = self._pm.window
+            told |= (flag == 0) & window.within(numbers, one) & ~window.within(numbers, other)
+        return told
+
+    @property
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """The mixture of both."""
+        one, other = self._sr.telling
+        if not self._pm:
+            return one, other
+        near, far = self._pm.telling
+        return self.coin * one + (1 - self.coin) * near, self.coin * other + (1 - self.coin) * far
