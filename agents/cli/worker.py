@@ -37,7 +37,7 @@ from murmurate.errors import MurmurateError
 from murmurate.topics.names import ZONES, Zone
 
 FAILED, BROKER = 1, 3
-FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 8.0
 STOP_S = 18.0
 log = logging.getLogger("murmurate.worker")
 

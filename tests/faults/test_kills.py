@@ -42,7 +42,7 @@ def ends(deployed: Deployed, source: str, chaos: Chaos, *, workers: int = 2, spe
     for _ in range(workers):
         deployed.worker().until('"ready"', 60.0)
     feed = deployed.feed(source, "--speed", speed)
-    found = deployed.releases(len(wanted), 90.0, chaos)
+    found = deployed.releases(len(wanted), 180.0, chaos)
     assert found == wanted, deployed.blame(found, wanted)
     chaos.finish()
     said = f"{chaos.kills} kills, {chaos.deaths} ended by themselves"
