@@ -72,7 +72,7 @@ def reports() -> Iterator[dict[str, str | int]]:
         d = (2, 3, 5, 100, 1024, 70_000, 1 << 24)[i % 7]
         epsilon_micro = EPSILONS[i % len(EPSILONS)]
         value = int.from_bytes(choose(label + " value", 8), "little") % d
-        spec = {"d": d, "epsilon_micro": epsilon_micro, "name": name, "pool": pool}
+        spec: dict[str, str | int] = {"d": d, "epsilon_micro": epsilon_micro, "name": name, "pool": pool}
         text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
         digest = hashlib.sha256(b"murmurate/mechanism/1\n" + text.encode()).digest()
         secret, user, round = (

@@ -137,8 +137,11 @@ def test_any_flipped_bit_flips_each_bit_of_the_cell_half_the_time(what: str, reg
     before = hash_pairs(seeds, values, 1 << out)
     limit = math.sqrt(n * (RARE + math.log(2 * out * bits)) / 2)  # Hoeffding
     for bit in range(bits):
-        flipped = (seeds ^ np.uint64(1 << bit), values) if what == "seed" else (seeds, values ^ (1 << bit))
-        changed = before ^ hash_pairs(*flipped, 1 << out)
+        if what == "seed":
+            after = hash_pairs(seeds ^ np.uint64(1 << bit), values, 1 << out)
+        else:
+            after = hash_pairs(seeds, values ^ (1 << bit), 1 << out)
+        changed = before ^ after
         for place in range(out):
             ones = np.count_nonzero(changed >> np.uint64(place) & np.uint64(1))
             assert abs(ones - n / 2) < limit

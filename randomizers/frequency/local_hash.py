@@ -1,0 +1,256 @@
+"""Local hashing: a public hash function a report, and GRR on the cell that the value falls into (BLH, OLH).
+
+Contract: the seed is drawn without regard to the value, and P[y|x, seed] <= e^epsilon P[y|x', seed] for every seed, in
+exact arithmetic (`law`, `law_given`).  The chance of another cell is rounded up to a whole number out of 2^64 and the
+own cell takes what remains.  A report is as short as a seed and a cell whatever d is, reading it costs a hash a value.
+Source: Wang 2021, sections 3.3.4 and 3.3.5, g and p as in 3.5.1.  Not here: the hash functions (hashing.py), choosing
+between oracles (aggregators/chooser.py).
+
+Seeds.  `pool` = 0 draws 64 fresh bits a report, and a server hashes all n d pairs.  A pool of S seeds (0 to S - 1, each
+with its share of 2^32, so equally likely up to 2^-32) lets a server count (seed, cell) pairs and hash S d pairs.  The
+price: holders of u with the same seed fall into the cell of v together, which adds the sum over u of about f_u^2 /
+(S (g-1)) to the variance of frequencies.  Below 5 % of it while S > 20 n sum f_u^2 / (V (g-1)), V = n `variance`: the
+default pool of 2^14 keeps that at epsilon 1 up to n sum f_u^2 = 9000, say 100 000 reports with sum f_u^2 = 0.09.  The
+pool is the same in every round: the addition is an error that averaging over rounds does not remove.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
+from murmurate.randomizers.frequency.hashing import Words, count_matches, hash_one, hash_pairs, sum_table
+from murmurate.randomizers.mechanism import MAX_LAW, Counts, Floats, PureOracle, Reports
+from murmurate.randomizers.packing import int_bytes
+from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
+from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
+
+DEFAULT_POOL = 1 << 14
+MAX_POOL = 1 << 16
+
+_BITS = 64
+_TABLE = 1 << 22  # counts of (seed, cell) at a time: 32 MB
+
+
+class LocalHash(PureOracle):
+    """A seed and one of g cells: that of the value with probability p = e^eps / (e^eps + g - 1).
+
+    A report is the seed (8 bytes, with a pool as many as it needs), then the cell, both little-endian. It supports
+    every value that its seed puts into its cell.
+    """
+
+    max_domain = 1 << 24
+    g: int
+    """Cells of the hash functions."""
+    pool: int
+    """Different seeds, 0 to pool - 1; 0: a fresh seed of 64 bits for every report."""
+
+    def __init__(self, *, d: int, epsilon: Epsilon, pool: int = DEFAULT_POOL) -> None:
+        if isinstance(pool, bool) or not isinstance(pool, int) or not 0 <= pool <= MAX_POOL:
+            raise ParameterError(
+                f"{self.name}: pool: found {shown(pool)}; "
+                f"allowed: a whole number from 1 to {MAX_POOL}, or 0 for fresh seeds"
+            )
+        self.pool = pool
+        super().__init__(d=d, epsilon=epsilon)
+        ratio = exp_floor(self.epsilon_micro)
+        self.g = self._cells(ratio)
+        self._low = low_level(1 / (ratio + self.g - 1), _BITS)
+        self._seed_bytes = int_bytes(pool) if pool else 8
+        self.p = 1 - (self.g - 1) * Fraction(self._low, 1 << _BITS)
+        self.q = Fraction(1, self.g)
+
+    @staticmethod
+    @abstractmethod
+    def _cells(ratio: Fraction) -> int:
+        """How many cells go with this e^epsilon."""
+
+    def spec(self) -> dict[str, str | int]:
+        """With the pool: another pool is another mechanism."""
+        return {**super().spec(), "pool": self.pool}
+
+    @property
+    def wire_size(self) -> int:
+        """Bytes of the seed and of the cell."""
+        return self._seed_bytes + int_bytes(self.g)
+
+    @property
+    def realised(self) -> Fraction:
+        """The own cell against another one, for a seed that separates two values."""
+        return self.p / Fraction(self._low, 1 << _BITS)
+
+    def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
+        """Two words a user: one gives the seed, u of the other cell number u div low among the others, else the own."""
+        values = self._values(values, draw)
+        reports = np.empty((len(values), self.wire_size), np.uint8)
+        low, others = np.uint64(self._low), np.uint64(self.g - 1)
+        for rows, words in draw.open(self.digest, canonical(values)).words(2, np.uint64):
+            seeds = words[:, 0].copy()
+            if self.pool:
+                seeds >>= 32
+                seeds *= self.pool
+                seeds >>= 32
+            own = hash_pairs(seeds, values[rows], self.g)
+            index = words[:, 1].copy()
+            index //= low
+            other = index + (index >= own)
+            self._write(reports[rows], seeds, np.where(index < others, other, own))
+        return reports
+
+    def perturb_one(self, value: int, draw: DrawOne) -> bytes:
+        """The same in plain Python."""
+        value = self.checked_one(value, draw)
+        seed, index = draw.open(self.digest, canonical_one(value))(2, _BITS)
+        if self.pool:
+            seed = (seed >> 32) * self.pool >> 32
+        cell, index = hash_one(seed, value, self.g), index // self._low
+        if index < self.g - 1:
+            cell = index + (index >= cell)
+        return self._report(seed, cell)
+
+    def malformed(self, reports: Reports) -> NDArray[np.bool_]:
+        """Reports of a seed outside the pool or of a cell past the last."""
+        seeds, cells = self._read(self._reports(reports))
+        bad = cells >= self.g
+        return np.asarray(bad | (seeds >= self.pool) if self.pool else bad)
+
+    def support(self, reports: Reports) -> Counts:
+        """How many reports have each value in their cell. With a pool this takes at most pool * d hashes."""
+        return self.support_of(reports, np.arange(self.d, dtype=np.uint64))
+
+    def support_of(self, reports: Reports, values: NDArray[np.integer[Any]]) -> Counts:
+        """The same for these values only: int64[values]. A question about few values of a large domain is cheap."""
+        seeds, cells = self._read(self._well_formed(reports))
+        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
+            raise ValueRefusedError(f"{self.name}: values: found {shown(values)}; allowed: an array of whole numbers")
+        if len(values) and not (values.min() >= 0 and values.max() < self.d):
+            raise ValueRefusedError(f"{self.name}: values: found one outside the domain; allowed: 0 to {self.d - 1}")
+        # As a table all pairs of pool and values are hashed and pool * g counts looked through, else n * values pairs.
+        if self.g > _TABLE or len(seeds) * len(values) <= self.pool * (len(values) + self.g) or not self.pool:
+            return count_matches(seeds, cells, values, self.g)
+        sums = np.zeros(len(values), np.int64)
+        for part, table in self._tables(seeds, cells):
+            sums += sum_table(table, part, values, self.g)
+        return sums
+
+    def pool_variance(self, n: int, frequencies: Floats) -> Floats:
+        """What the pool adds to `variance` for each value, from all frequencies (float64[d]), over the choice of its
+        hash functions: sum over the other values u of f_u (f_u - 1/n) / (pool (g-1)), which is exact for random
+        functions. In one round after the other it is one error, not many.
+        """
+        f = np.asarray(frequencies)
+        if not isinstance(n, int) or n < 1 or f.shape != (self.d,) or not np.all((f >= 0) & (f <= 1)):
+            raise ParameterError(
+                f"{self.name}: pool_variance: found n = {shown(n)} and frequencies of shape {list(f.shape)}; "
+                f"allowed: n >= 1 and {self.d} frequencies from 0 to 1"
+            )
+        if not self.pool:
+            return np.zeros(self.d)
+        pairs = np.maximum(f * (f - 1 / n), 0)
+        return np.asarray((pairs.sum() - pairs) / (self.pool * (self.g - 1)), np.float64)
+
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
+        """The formula of a pure protocol, q = 1/g: exact over the users' coins and independent random hash functions.
+
+        That is pool = 0. A pool adds `pool_variance` over the choice of its functions. Given the functions it has, the
+        estimate varies no more than this says, and is off by an error whose mean square is about that addition.
+        """
+        return super().variance(n, frequency)
+
+    @property
+    def reports_possible(self) -> int:
+        """Each seed with each cell."""
+        return (self.pool or 1 << 64) * self.g
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        """Each seed with its share of 2^32 words, and under it p for the cell of the value."""
+        value = self.checked(value)
+        if self.reports_possible > MAX_LAW:
+            seeds = f"a pool of {self.pool} seeds" if self.pool else "fresh seeds (pool = 0)"
+            raise ParameterError(
+                f"{self.name}: law: found {seeds} with g = {self.g} cells; allowed: at most {MAX_LAW} reports to list. "
+                "`law_given` has the law under one seed"
+            )
+        law = {}
+        for seed in range(self.pool):
+            first, last = (-(-(k << 32) // self.pool) for k in (seed, seed + 1))
+            for cell, chance in enumerate(self.law_given(seed, value)):
+                law[self._report(seed, cell)] = chance * Fraction(last - first, 1 << 32)
+        return law
+
+    def law_given(self, seed: int, value: int) -> list[Fraction]:
+        """The chance of each cell under one seed. The seed itself says nothing about the value."""
+        if self.g > MAX_LAW:
+            raise ParameterError(f"{self.name}: law_given: found g = {self.g} cells; allowed: at most {MAX_LAW}")
+        chances = [Fraction(self._low, 1 << _BITS)] * self.g
+        chances[hash_one(seed, self.checked(value), self.g)] = self.p
+        return chances
+
+    def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
+        """Reports whose cell holds `one` and not `other`."""
+        seeds, cells = self._read(self._reports(reports))
+        for_one, for_other = (hash_pairs(seeds, np.array([self.checked(v)]), self.g) == cells for v in (one, other))
+        return np.asarray(for_one & ~for_other)
+
+    @property
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """The own cell and a certain other one, each for the seeds that separate two values: 1 - 1/g of all."""
+        return self.p * (1 - self.q), Fraction(self._low, 1 << _BITS) * (1 - self.q)
+
+    def _tables(self, seeds: Words, cells: Words) -> Iterator[tuple[Words, NDArray[np.int64]]]:
+        """Yield (seeds, counts of their cells: int64[seeds * g]), at most _TABLE counts at a time."""
+        index = (seeds * np.uint64(self.g) + cells).view(np.int64)
+        lane = min(self.pool, _TABLE // self.g)
+        if lane < self.pool:
+            index.sort()
+        for first in range(0, self.pool, lane):
+            part = np.arange(first, min(self.pool, first + lane), dtype=np.uint64)
+            start, stop = first * self.g, (first + len(part)) * self.g
+            mine = index[slice(*np.searchsorted(index, (start, stop)))] if lane < self.pool else index
+            yield part, np.bincount(mine - start, minlength=stop - start)
+
+    def _write(self, rows: Reports, seeds: Words, cells: Words) -> None:
+        """Byte by byte into uint8[n, wire_size]: columns are faster than rows of three bytes."""
+        for start, numbers, width in ((0, seeds, self._seed_bytes), (self._seed_bytes, cells, int_bytes(self.g))):
+            digits = np.ascontiguousarray(numbers, "<u8").view(np.uint8).reshape(-1, 8)
+            for k in range(width):
+                rows[:, start + k] = digits[:, k]
+
+    def _read(self, rows: Reports) -> tuple[Words, Words]:
+        """The seeds and the cells: two of uint64[n]."""
+        digits = np.zeros((2, len(rows), 8), np.uint8)
+        for k in range(self.wire_size):
+            of_cell = k >= self._seed_bytes
+            digits[int(of_cell), :, k - self._seed_bytes * of_cell] = rows[:, k]
+        seeds, cells = digits.view("<u8").reshape(2, -1)
+        return seeds, cells
+
+    def _report(self, seed: int, cell: int) -> bytes:
+        return seed.to_bytes(self._seed_bytes, "little") + cell.to_bytes(int_bytes(self.g), "little")
+
+
+class BLH(LocalHash):
+    """Binary local hashing: two cells, so that a report is a seed and a bit. For the smallest epsilons."""
+
+    name = "blh"
+
+    @staticmethod
+    def _cells(ratio: Fraction) -> int:
+        return 2
+
+
+class OLH(LocalHash):
+    """Optimized local hashing: g is the whole number nearest to e^eps + 1, and at least 2.
+
+    Variance as OUE's, whatever d is; a report of three bytes (with fresh seeds nine) up to epsilon 5.5.
+    """
+
+    name = "olh"
+
+    @staticmethod
+    def _cells(ratio: Fraction) -> int:
+        return max(2, int(ratio + 1 + Fraction(1, 2)))
