@@ -48,11 +48,15 @@ class Unary(PureOracle):
         while Fraction(high * (top - low), low * (top - high)) > exp_floor(self.epsilon_micro):
             high -= 1  # a hair, where a level is the rounding of a root of e^epsilon
         self._high, self._low, self._bits = high, low, bits
-        self.p, self.q = Fraction(high, top), Fraction(low, top)
+        self.p, self.q = self._sent(Fraction(high, top)), self._sent(Fraction(low, top))
 
     @abstractmethod
     def _levels(self) -> Levels:
         """The levels of p and q. The constructor lowers p until the promise holds."""
+
+    def _sent(self, drawn: Fraction) -> Fraction:
+        """The chance that a bit is sent as 1 from that of drawing 1: not the same where a step follows."""
+        return drawn
 
     @property
     def wire_size(self) -> int:
