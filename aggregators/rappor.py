@@ -1,0 +1,103 @@
+"""Decoding RAPPOR's cohorts: which of many values are there, and how frequent are they.
+
+Contract: the same counts give the same answer; what is selected depends on counts and parameters alone, so it is
+post-processing and costs no privacy.  Debiased bits of all cohorts are regressed on the values' hashes: a
+non-negative LASSO selects values, ordinary least squares among the selected takes the LASSO's shrinkage out again.
+Not unbiased: a value that is not selected is given 0, and its bits go to those that share them.  Source: Erlingsson,
+Pihur and Korolova 2014, section 4; Wang 2021, section 3.1.2.  Not here: the unbiased estimate for domains that the
+bits tell apart (RAPPOR.estimate).
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError, shown
+from murmurate.randomizers.frequency.rappor import RAPPOR
+from murmurate.randomizers.mechanism import Counts, Floats
+
+_STILL = 1e-12  # a turn that moves no frequency further than this is the last one
+_TURNS = 10_000
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What a regression found, over all d values."""
+
+    frequencies: Floats
+    """Least squares among the selected, 0 elsewhere. Raw: one may be negative, and they need not sum to 1."""
+    selected: NDArray[np.bool_]
+    standard_errors: Floats
+    """Of the bits' noise alone, given the selection; NaN where nothing was selected or the bits cannot tell apart."""
+
+
+def decode(mechanism: RAPPOR, support: Counts, n: int, *, alpha: float = 0.05) -> Decoded:
+    """Frequencies of the values that stand out of the noise.
+
+    The LASSO's penalty is what the noise of a value's bits exceeds with chance alpha / d: among values that nobody
+    holds, and that share no bits with held ones, one in 1 / alpha decodings selects any.
+    """
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 < alpha < 1:
+        raise ParameterError(f"rappor: alpha: found {shown(alpha)}; allowed: a number between 0 and 1")
+    sums = mechanism.debiased(support, n).reshape(-1)
+    noise = math.sqrt(float(mechanism.p * mechanism.q / (mechanism.p - mechanism.q) ** 2) * mechanism.cohorts / n)
+    cells, kept = _cells(mechanism)
+    sizes = kept.sum(axis=1)
+    penalties = NormalDist().inv_cdf(1 - alpha / mechanism.d) * noise * np.sqrt(sizes)
+    selected = lasso(sums, cells, kept, penalties) > 0
+    frequencies, errors = np.zeros(mechanism.d), np.full(mechanism.d, math.nan)
+    if selected.any():
+        columns = np.zeros((len(sums), int(selected.sum())))
+        for column, value in enumerate(np.flatnonzero(selected)):
+            columns[cells[value][kept[value]], column] = 1
+        found, _, rank, _ = np.linalg.lstsq(columns, sums, rcond=None)
+        frequencies[selected] = found
+        if rank == columns.shape[1]:
+            errors[selected] = noise * np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
+    return Decoded(frequencies, selected, errors)
+
+
+def lasso(sums: Floats, cells: NDArray[np.int64], kept: NDArray[np.bool_], penalties: Floats) -> Floats:
+    """The x >= 0 that minimises |sums - D x|^2 / 2 + penalties x, by coordinate descent: float64[d].
+
+    Column v of D is 1 in `cells[v]` where `kept[v]`, else 0. Only values that ask to enter are moved; when they stand
+    still all others are asked again, at once, until none enters.
+    """
+    x, rest = np.zeros(len(cells)), sums.copy()
+    sizes = kept.sum(axis=1)
+    moving = np.zeros(len(cells), np.bool_)
+    for _ in range(_TURNS):
+        asking = ~moving & ((rest[cells] * kept).sum(axis=1) > penalties + _STILL)
+        if not asking.any():
+            return x
+        moving |= asking
+        _descend(x, rest, [(int(v), cells[v][kept[v]], float(penalties[v])) for v in np.flatnonzero(moving)], sizes)
+    return x
+
+
+def _descend(
+    x: Floats, rest: Floats, columns: list[tuple[int, NDArray[np.int64], float]], sizes: NDArray[np.int64]
+) -> None:
+    """Move one frequency after the other to its best place, until none moves. Changes x and rest = sums - D x."""
+    for _ in range(_TURNS):
+        farthest = 0.0
+        for value, mine, penalty in columns:
+            move = max(-x[value], (rest[mine].sum() - penalty) / sizes[value])
+            if move:
+                x[value] += move
+                rest[mine] -= move
+                farthest = max(farthest, abs(move))
+        if farthest <= _STILL:
+            return
+
+
+def _cells(mechanism: RAPPOR) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each value's hashes point among all bits, and which of them point there first: [d, cohorts * hashes]."""
+    places = np.sort(mechanism.places.astype(np.int64), axis=2)
+    kept = np.ones(places.shape, np.bool_)
+    kept[:, :, 1:] = places[:, :, 1:] != places[:, :, :-1]
+    places += np.arange(mechanism.cohorts)[:, None, None] * mechanism.bits
+    return tuple(part.transpose(1, 0, 2).reshape(mechanism.d, -1) for part in (places, kept))  # type: ignore[return-value]
