@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.frequency.hashing import MAX_CELLS, count_matches, hash_one, hash_pairs, sum_table
 from tests.randomizers.hashing import slow_hash
+from tests.randomizers.hashing.draws import chi_square_limit
 
 KNOWN: list[list[int]] = json.loads(slow_hash.FAMILY.read_text(encoding="ascii"))
 CELLS = [2, 3, 4, 8, 56, 404]
@@ -26,12 +27,6 @@ RANDOM = np.random.default_rng(20).integers(0, 2**64, 20_000, np.uint64)
 COUNTING = np.arange(20_000, dtype=np.uint64)
 SPARSE = COUNTING << np.uint64(49)
 SEEDS = pytest.mark.parametrize("seeds", [COUNTING, SPARSE, RANDOM], ids=["counting", "sparse", "random"])
-
-
-def chi_square_limit(freedom: int, tests: int = 1) -> float:
-    """What a chi-square exceeds with probability below 1e-6 in `tests` tries (Laurent and Massart 2000)."""
-    x = RARE + math.log(tests)
-    return freedom + 2 * math.sqrt(freedom * x) + 2 * x
 
 
 def cells(seeds: np.ndarray, values: np.ndarray, g: int) -> np.ndarray:
