@@ -27,9 +27,6 @@ class SR(MeanMechanism):
     """A byte that is 0 or 1. `support` is int64[1]: how many are 1."""
 
     name = "sr"
-    outcomes = 1
-    wire_size = 1
-    reports_possible = 2
 
     def __init__(self, *, d: int = GRID, epsilon: Epsilon) -> None:
         super().__init__(d=d, epsilon=epsilon)
@@ -43,6 +40,21 @@ class SR(MeanMechanism):
             )
         self.scale = Fraction(TOP, TOP - 2 * self._low)
         self.floor, self.slope = self.scale**2, Fraction(-1)
+
+    @property
+    def outcomes(self) -> int:
+        """One count."""
+        return 1
+
+    @property
+    def wire_size(self) -> int:
+        """One byte."""
+        return 1
+
+    @property
+    def reports_possible(self) -> int:
+        """Two."""
+        return 2
 
     @property
     def realised(self) -> Fraction:
