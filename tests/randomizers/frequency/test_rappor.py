@@ -62,7 +62,7 @@ def test_the_golden_counts_give_the_golden_estimates() -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("d", [2, 3, 4, 5])
 @pytest.mark.parametrize("epsilon", FEW, ids=str)
 def test_no_basic_report_tells_more_than_epsilon(steps: int, d: int, epsilon: Any) -> None:
     check_the_promise(BasicRAPPOR(d=d, epsilon=epsilon, steps=steps))

@@ -25,14 +25,10 @@ from tests.randomizers.frequency.checks import (
 )
 
 
-@pytest.mark.parametrize(("d", "grid", "reach"), [(2, 2, 3), (2, 4, 1), (3, 2, 2), (4, 2, 1), (5, 2, 0)])
+@pytest.mark.parametrize(("d", "grid", "reach"), [(2, 2, 3), (2, 4, 1), (3, 2, 1), (4, 2, 0), (5, 2, 0)])
 @pytest.mark.parametrize("epsilon", FEW, ids=str)
 def test_no_report_tells_more_than_epsilon(d: int, grid: int, reach: int, epsilon: Any) -> None:
-    made = SHE(d=d, epsilon=epsilon, grid=grid, reach=reach)
-    if made.reports_possible <= 1000:
-        check_the_promise(made)
-    else:
-        assert made.realised <= exp_floor(made.epsilon_micro)
+    check_the_promise(SHE(d=d, epsilon=epsilon, grid=grid, reach=reach))
 
 
 @pytest.mark.parametrize(("grid", "reach"), [(2, 0), (2, 5), (16, 20), (256, 127), (65_534, 0)])

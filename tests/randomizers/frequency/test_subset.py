@@ -27,7 +27,7 @@ from tests.randomizers.frequency.checks import (
 )
 
 
-@pytest.mark.parametrize(("d", "k"), [(2, None), (3, None), (5, None), (5, 2), (5, 4), (6, 3)])
+@pytest.mark.parametrize(("d", "k"), [(2, None), (3, None), (4, None), (5, None), (5, 2), (5, 4), (6, 3)])
 @pytest.mark.parametrize("epsilon", FEW, ids=str)
 def test_no_report_tells_more_than_epsilon(d: int, k: int | None, epsilon: Any) -> None:
     check_the_promise(SubsetSelection(d=d, epsilon=epsilon, k=k))

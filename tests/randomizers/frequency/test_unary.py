@@ -42,7 +42,7 @@ def test_probabilities_and_variances_of_a_rare_value_are_the_golden_ones(row: di
 
 
 @every_kind
-@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("d", [2, 3, 4, 5])
 @pytest.mark.parametrize("epsilon", FEW, ids=str)
 def test_no_report_tells_more_than_epsilon(kind: type[Unary], d: int, epsilon: Any) -> None:
     check_the_promise(kind(d=d, epsilon=epsilon))
