@@ -3,7 +3,7 @@
 Contract: a subset has one probability if it holds the value and another if not, the same for all such subsets, so
 P[y|x] / P[y|x'] <= p (d-k) / ((1-p) k) <= e^epsilon, in exact arithmetic (`law`); 1 - p is rounded up to a whole
 number out of 2^64.  The rest of the subset is the lowest of one 64-bit word a value. No finite number of words can be
-shared out evenly among subsets, so where words tie at the edge (below d^2 / 2^65: once in 10^10 reports at d = 1024)
+shared out evenly among subsets, so where words tie at the edge (below d^2 / 2^65: once in 10^13 reports at d = 1024)
 the report is the first k values, whatever the truth: that says nothing, and leaves all other reports exactly uniform.
 Source: Ye and Barg 2018; Wang et al. 2016.
 """
