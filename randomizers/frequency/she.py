@@ -37,7 +37,7 @@ class SHE(Mechanism):
     A report is d cells of one or two bytes, little-endian; an empty cell stands at reach * grid and the own one a
     unit higher, before noise. `support` sums the cells; an estimate divides by the exact distance of the two means,
     so that the ends of the grid bias nothing. Variance is close to 8 / eps^2 whatever the frequency, and less where
-    the noise outgrows the grid; never below OUE's for rare values.
+    the noise outgrows the grid: about OUE's at epsilon 0.001, twice that at 0.1 to 1, far more above 4.
     """
 
     name = "she"
