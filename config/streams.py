@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Flag, Kind, Text, Texts, Whole, seen, written
 from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
-from murmurate.randomizers.registry import MECHANISMS
+from murmurate.randomizers.registry import ORACLES
 from murmurate.randomizers.terms import MAX_SLOTS, Division
 from murmurate.topics.release import MAX_NAMES
 
@@ -128,7 +128,7 @@ class Stream(Table):
     """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
     method: Annotated[Method, BeforeValidator(_by_name, json_schema_input_type=str | Method)] = Method(name="lpa")
     """A method's name, or a table with a name and options."""
-    mechanism: Annotated[str, OneOf(AUTO, *sorted(MECHANISMS))] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, *sorted(ORACLES))] = AUTO
     """"auto": the one with the smallest exact variance."""
     several: Literal["last", "first"] = "last"
     """Which of several events of one user in a period counts, by (time, value), never by arrival."""

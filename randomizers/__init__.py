@@ -10,7 +10,9 @@
     oue.estimate(support, n=len(reports))       unbiased frequencies
     oue.variance(n=len(reports), frequency=.1)  exact
 
-Mechanisms   GRR (few values), OUE (many values); `mechanism(spec)` builds any of them by name
+Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, SUE, THE, BLH (ORACLES: a stream may use
+             them), SHE, BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW; `mechanism(spec)` builds any
+             of them by name, docs/MECHANISMS.md says which is good for what
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
              once, within the promise; Pepper turns names into pseudonyms
@@ -26,26 +28,52 @@ from murmurate.randomizers.errors import (
     SnapshotError,
     ValueRefusedError,
 )
-from murmurate.randomizers.frequency import GRR, OUE
+from murmurate.randomizers.frequency import (
+    BLH,
+    GRR,
+    OLH,
+    OUE,
+    RAPPOR,
+    SHE,
+    SUE,
+    THE,
+    BasicRAPPOR,
+    HadamardResponse,
+    SubsetSelection,
+)
 from murmurate.randomizers.guard import Ask, Refusal, Secrets
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.mechanism import Mechanism
+from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
-from murmurate.randomizers.registry import MECHANISMS, mechanism
+from murmurate.randomizers.registry import MECHANISMS, ORACLES, mechanism, oracle
 from murmurate.randomizers.terms import StreamTerms, Terms
 
 __all__ = [
+    "BLH",
     "GRR",
+    "HM",
     "MECHANISMS",
+    "OLH",
+    "ORACLES",
     "OUE",
+    "PM",
+    "RAPPOR",
+    "SHE",
+    "SR",
+    "SUE",
+    "SW",
+    "THE",
     "Answers",
     "Ask",
+    "BasicRAPPOR",
     "Device",
     "DeviceArray",
     "Draw",
     "DrawOne",
     "FrozenFactsError",
     "Grant",
+    "HadamardResponse",
     "Key",
     "Mechanism",
     "ParameterError",
@@ -56,7 +84,10 @@ __all__ = [
     "Secrets",
     "SnapshotError",
     "StreamTerms",
+    "SubsetSelection",
     "Terms",
+    "ValueAndPresence",
     "ValueRefusedError",
     "mechanism",
+    "oracle",
 ]

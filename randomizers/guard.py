@@ -72,6 +72,9 @@ class Guard:
             return Refusal("stream", f"asked about another stream than {stream.name!r}")
         if ask.slots != stream.slots or (ask.asked is not None and ask.asked.shape != (stream.slots,)):
             return Refusal("slot", f"stream {stream.name!r}: asked {ask.slots} slots; allowed: {stream.slots}")
+        if ask.mechanism.memoised:
+            found = f"asked by {ask.mechanism.name}, whose reports outlive a round; allowed: fresh ones"
+            return Refusal("mechanism", f"stream {stream.name!r}: {found}")
         if ask.mechanism.d != stream.domain:
             found = f"asked over a domain of {ask.mechanism.d}; allowed: {stream.domain}"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")

@@ -43,6 +43,8 @@ class Mechanism(ABC):
     """The word for it in a configuration, a round and a metric."""
     max_domain: ClassVar[int]
     """The largest `d` it takes."""
+    memoised: ClassVar[bool] = False
+    """Whether a report holds randomness that outlives its round: no stream may ask by such a one (DESIGN rule 11)."""
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         if isinstance(d, bool) or not isinstance(d, int) or not 2 <= d <= self.max_domain:

@@ -1,20 +1,41 @@
 """From a name and a spec to a mechanism: the one list of what there is, over which the audit runs.
 
-Contract: a mechanism that is not in `MECHANISMS` cannot be named in a round; one that is in it is audited.
+Contract: a mechanism that is in `MECHANISMS` is audited; one that is not in `ORACLES` cannot be named in a round.
 """
 
 from collections.abc import Mapping
 from fractions import Fraction
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 from murmurate.randomizers.errors import ParameterError
-from murmurate.randomizers.frequency import GRR, OUE
-from murmurate.randomizers.mechanism import Mechanism
+from murmurate.randomizers.frequency import (
+    BLH,
+    GRR,
+    OLH,
+    OUE,
+    RAPPOR,
+    SHE,
+    SUE,
+    THE,
+    BasicRAPPOR,
+    HadamardResponse,
+    SubsetSelection,
+)
+from murmurate.randomizers.mechanism import Mechanism, PureOracle
+from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
-MECHANISMS: dict[str, type[Mechanism]] = {kind.name: kind for kind in (GRR, OUE)}
-_PARAMETERS = {name: tuple(signature(kind).parameters) for name, kind in MECHANISMS.items()}
+ORACLES: dict[str, type[PureOracle]] = {
+    kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SUE, SubsetSelection, THE)
+}
+"""Those that a round may name: each serves a stream of frequencies."""
+MECHANISMS: dict[str, type[Mechanism]] = {
+    **ORACLES,
+    **{kind.name: kind for kind in (SHE, BasicRAPPOR, RAPPOR, SR, PM, HM, SW, ValueAndPresence)},
+}
+"""All there are."""
+_PARAMETERS = {name: signature(kind).parameters for name, kind in MECHANISMS.items()}
 
 
 def mechanism(spec: Mapping[str, Any]) -> Mechanism:
@@ -36,10 +57,22 @@ def mechanism(spec: Mapping[str, Any]) -> Mechanism:
         if isinstance(micro, bool) or not isinstance(micro, int):
             raise ParameterError(f"{name}: epsilon_micro: found {micro!r}; allowed: a whole number of micro-nats")
         parameters["epsilon"] = Fraction(micro, MICRO)
-    unknown, missing = sorted(set(map(str, parameters)) - set(known)), sorted(set(known) - set(parameters))
+    needed = {name for name, parameter in known.items() if parameter.default is Parameter.empty}
+    unknown, missing = sorted(set(map(str, parameters)) - set(known)), sorted(needed - set(parameters))
     if unknown or missing:
         raise ParameterError(
             f"{name}: found {', '.join(unknown) or 'no ' + ', '.join(missing)}; "
             f"allowed: {', '.join(known)} (or epsilon_micro for epsilon)"
         )
     return kind(**parameters)
+
+
+def oracle(spec: Mapping[str, Any]) -> PureOracle:
+    """The frequency oracle that a round names."""
+    named = spec.get("name") if isinstance(spec, Mapping) else None
+    if isinstance(named, str) and named in MECHANISMS and named not in ORACLES:
+        allowed = ", ".join(sorted(ORACLES))
+        raise ParameterError(f"mechanism: found {named!r}, which serves no stream; allowed: {allowed}")
+    found = mechanism(spec)
+    assert isinstance(found, PureOracle)  # noqa: S101 - what ORACLES holds
+    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from murmurate.agents.stages.stage import Log, Out, Record
-from murmurate.randomizers import Mechanism, mechanism
+from murmurate.randomizers import Mechanism, oracle
 from murmurate.topics.block import Block
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.errors import WireError
@@ -34,4 +34,4 @@ def read(record: Record, zone: str, out: list[Out]) -> Block | Message | None:
 @lru_cache(maxsize=64)  # the stages of this process read the same rounds
 def mechanism_of(asked: Round) -> Mechanism:
     """The mechanism that a round asks by. ParameterError if there is none like it."""
-    return mechanism(asked.mechanism)
+    return oracle(asked.mechanism)

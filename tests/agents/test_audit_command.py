@@ -42,7 +42,7 @@ def test_json_says_the_same() -> None:
 @pytest.mark.parametrize(
     ("words", "allowed"),
     [
-        (("grrr", "--d", "2", "--epsilon", "1"), "allowed: grr, oue"),
+        (("grrr", "--d", "2", "--epsilon", "1"), "allowed: blh, grr, hm"),
         (("grr", "--d", "1", "--epsilon", "1"), "allowed: a whole number from 2"),
         (("oue", "--d", "4", "--epsilon", "0"), "to 20"),
         (("oue", "--d", "4", "--epsilon", "nan"), "to 20"),

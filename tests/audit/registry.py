@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from murmurate.randomizers import MECHANISMS, Mechanism
+from murmurate.randomizers.mechanism import MAX_LAW
 
 # 20 claims, from one micro-nat to the largest
 EPSILONS = [
@@ -30,13 +31,26 @@ EPSILONS = [
     Fraction(20),
 ]
 SMALL = [2, 3, 4, 5, 6]
-MORE = {"grr": [7, 16, 128]}
+MORE = {"grr": [7, 16, 128], "pm": [32], "hm": [32], "sr": [32], "sw": [32], "value_presence": [32]}
+LISTED: dict[str, dict[str, int]] = {
+    "blh": {"pool": 2}, "olh": {"pool": 2}, "she": {"grid": 2, "reach": 0}, "rappor_cohorts": {"bits": 5, "cohorts": 2},
+}  # fmt: skip
+"""Parameters at which all reports can be listed; the law given a seed, a cell or a cohort is the same at any."""
+LEAST = {"value_presence": 3}
+THRIFTY = {"the", "she", "sr", "hm", "value_presence", "rappor_cohorts"}
+"""Those that cannot use up the whole claim, by their nature or at these parameters."""
+
+
+def built(name: str, d: int, epsilon: Fraction | float) -> Mechanism:
+    return MECHANISMS[name](d=d, epsilon=epsilon, **LISTED.get(name, {}))
 
 
 def instances() -> list[Mechanism]:
-    return [
-        kind(d=d, epsilon=epsilon)
-        for name, kind in sorted(MECHANISMS.items())
+    made = [
+        built(name, d, epsilon)
+        for name in sorted(MECHANISMS)
         for d in (*SMALL, *MORE.get(name, []))
         for epsilon in EPSILONS
+        if d >= LEAST.get(name, 2)
     ]
+    return [one for one in made if one.reports_possible <= MAX_LAW]

@@ -7,6 +7,7 @@ import pytest
 
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import build, load
+from murmurate.randomizers import ORACLES
 from tests.config.deployments import SHOP, lines, shop, small
 
 CANARY = "hunter2-c4n4ry"
@@ -92,7 +93,8 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"screen__method": "lpx"}, "streams.screen.method.name: found 'lpx'; allowed: lbu, lpu, lpa"),
         ({"screen__method": {"name": "lbu", "variance": "paper"}},
          "streams.screen.method.variance: found 'paper'; allowed: only with lpa"),
-        ({"screen__mechanism": "rappor"}, "streams.screen.mechanism: found 'rappor'; allowed: auto, grr, oue"),
+        ({"screen__mechanism": "rappor"},
+         f"streams.screen.mechanism: found 'rappor'; allowed: auto, {', '.join(sorted(ORACLES))}"),
         ({"screen__several": "all"}, "streams.screen.several: found 'all'; allowed: last, first"),
         ({"screen__missing": "skip"},
          f"streams.screen.missing: found 'skip'; allowed: {MISSING}"),

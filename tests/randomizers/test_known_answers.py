@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.randomizers import MECHANISMS, Key, mechanism
+from murmurate.randomizers import Key, mechanism
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "known_answers"
 SCRIPT = Path(__file__).with_name("known_answers.py")
-NAMES = sorted(MECHANISMS)
+NAMES = ["grr", "oue"]  # a second implementation of each of the others stands beside its own tests
 
 
 def vectors(name: str) -> list[dict[str, Any]]:
