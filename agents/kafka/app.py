@@ -20,6 +20,7 @@ from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from murmurate.agents.kafka.client import METADATA_MS
 from murmurate.agents.kafka.client.said import leaves, let_go, said
 from murmurate.config.access import Access
 
@@ -128,6 +129,7 @@ class StageApp:
             broker_rebalance_timeout=REBALANCE_S, broker_request_timeout=REQUEST_S,
             broker_max_poll_records=MOST_RECORDS, consumer_max_fetch_size=FETCH_BYTES,
             consumer_auto_offset_reset="earliest", consumer_group_instance_id=instance, autodiscover=False,
+            consumer_metadata_max_age_ms=METADATA_MS,
         )  # fmt: skip
         self._app.transport = self._transport()
         source = self._app.topic(topic, key_type=bytes, value_type=bytes, partitions=partitions)

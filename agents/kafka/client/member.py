@@ -11,6 +11,12 @@ from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.said import leaves, let_go, said
 
 
+METADATA_MS = 5_000
+"""How soon a group that was shared out while a broker did not yet know its topics is shared out again: such a broker
+says that there are none, and then nobody owns anything. Five minutes by default.
+"""
+
+
 class Shared(Protocol):
     """Who is told what the group has decided."""
 
@@ -33,7 +39,7 @@ class Member(ConsumerRebalanceListener):
         self._consumer: Any = AIOKafkaConsumer(
             **common, group_id=group, group_instance_id=instance, enable_auto_commit=False, auto_offset_reset="latest",
             session_timeout_ms=6_000, heartbeat_interval_ms=1_000, rebalance_timeout_ms=10_000,
-            max_poll_interval_ms=2**31 - 1,
+            max_poll_interval_ms=2**31 - 1, metadata_max_age_ms=METADATA_MS,
         )  # fmt: skip
 
     async def open(self) -> None:
