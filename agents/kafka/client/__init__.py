@@ -13,6 +13,6 @@ from murmurate.agents.kafka.client.records import Got, Place, Run, Waiting, Writ
 from murmurate.agents.kafka.client.writer import Sender, Writer
 
 __all__ = [
-    "METADATA_MS", "Admin", "Client", "Described", "Got", "Member", "Place", "Reader", "Run", "Sender", "Shared", "Waiting", "Write",
-    "Writer",
+    "METADATA_MS", "Admin", "Client", "Described", "Got", "Member", "Place", "Reader", "Run", "Sender", "Shared",
+    "Waiting", "Write", "Writer",
 ]  # fmt: skip

@@ -10,7 +10,6 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.said import leaves, let_go, said
 
-
 METADATA_MS = 5_000
 """How soon a group that was shared out while a broker did not yet know its topics is shared out again: such a broker
 says that there are none, and then nobody owns anything. Five minutes by default.
