@@ -27,11 +27,29 @@ def test_the_papers_rule_is_the_papers(epsilon: float, d: int, name: str) -> Non
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("d", [2, 3, 5, 8, 9, 10, 11, 24, 25, 100, 166, 1000])
-def test_the_exact_rule_has_the_smaller_mean_variance(epsilon: float, d: int) -> None:
-    e = math.exp(epsilon)
-    grr = (d - 2 + e) / (e - 1) ** 2 + (d - 2) / (d * (e - 1))  # closed forms of the mean over all cells
-    oue = 4 * e / (e - 1) ** 2 + 1 / d
-    assert choose(d=d, epsilon=epsilon).name == ("grr" if grr <= oue else "oue")
+def test_the_accurate_choice_is_within_a_hundredth_of_the_smallest_mean_variance(epsilon: float, d: int) -> None:
+    e, k = math.exp(epsilon), max(1, round(d / (math.exp(epsilon) + 1)))
+    p = k * e / (k * e + d - k)
+    q = (k - p) / (d - 1)
+    smallest = min(  # closed forms of the mean over all cells
+        (d - 2 + e) / (e - 1) ** 2 + (d - 2) / (d * (e - 1)),
+        4 * e / (e - 1) ** 2 + 1 / d,
+        q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) / d,
+    )
+    chosen = choose(d=d, epsilon=epsilon)
+    assert float(chosen.variance(1, 1 / d)) <= 1.0101 * smallest
+    assert chosen.name in ("grr", "oue", "subset")
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("d", [2, 10, 100, 1000, 20_000])
+def test_who_prefers_bytes_gets_no_longer_reports_and_at_most_half_as_much_variance_again(
+    epsilon: float, d: int
+) -> None:
+    accurate, short = (choose(d=d, epsilon=epsilon, prefer=prefer) for prefer in ("accuracy", "bytes"))
+    assert short.wire_size <= accurate.wire_size
+    assert short.wire_size <= 3
+    assert float(short.variance(1, 1 / d)) <= 1.5 * float(accurate.variance(1, 1 / d))
 
 
 def test_the_mean_over_cells_is_the_variance_at_one_over_d() -> None:
@@ -43,3 +61,5 @@ def test_the_mean_over_cells_is_the_variance_at_one_over_d() -> None:
 def test_an_unknown_rule_lists_the_known_ones() -> None:
     with pytest.raises(ParameterError, match="exact, paper"):
         choose(d=4, epsilon=1.0, rule="ada")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="accuracy, bytes"):
+        choose(d=4, epsilon=1.0, prefer="speed")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from murmurate.aggregators.methods.absorption import LPA, Absorption
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
 from murmurate.aggregators.methods.uniform import LBU, LPU
-from murmurate.randomizers import GRR, OUE, ParameterError, SnapshotError
+from murmurate.randomizers import GRR, ParameterError, SnapshotError, SubsetSelection
 from tests.aggregators.methods.driving import SEED
 
 GOLDEN: dict[str, Any] = json.loads(
@@ -171,15 +171,15 @@ def test_lbu_asks_everybody_for_a_whole_part_of_epsilon_each_period() -> None:
     for t in range(1, 30):
         question = ask(lbu.open(t))
         assert question.asked is None
-        assert question.mechanism == OUE(d=9, epsilon=0.05)
+        assert question.mechanism == SubsetSelection(d=9, epsilon=0.05)
         lbu.tally(Answer(np.zeros(9, np.int64), 0))
 
 
 def test_the_chooser_decides_at_the_epsilon_that_is_used() -> None:
-    six = replace(SETTING, d=6)
-    assert ask(LPU(six).open(1)).mechanism == GRR(d=6, epsilon=1)
-    assert ask(LBU(six).open(1)).mechanism == OUE(d=6, epsilon=0.25)
-    assert ask(LBU(replace(six, mechanism="grr")).open(1)).mechanism == GRR(d=6, epsilon=0.25)
+    five = replace(SETTING, d=5)
+    assert ask(LPU(five).open(1)).mechanism == GRR(d=5, epsilon=1)
+    assert ask(LBU(five).open(1)).mechanism == SubsetSelection(d=5, epsilon=0.25)
+    assert ask(LBU(replace(five, mechanism="grr")).open(1)).mechanism == GRR(d=5, epsilon=0.25)
 
 
 def test_a_missing_answer_of_a_uniform_method_lets_its_error_grow_with_age() -> None:
