@@ -14,7 +14,7 @@ from murmurate.topics.codec import MESSAGES
 from murmurate.topics.names import STAGES, TOPICS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("docs/DATA_MODEL.md", "docs/THREATS.md", "docs/WIRE.md", "README.md")
+PAGES = ("docs/DATA_MODEL.md", "docs/MECHANISMS.md", "docs/THREATS.md", "docs/WIRE.md", "README.md")
 OURS = ("docs/DATA_MODEL.md", "docs/THREATS.md")
 FOLDERS = ("agents", "aggregators", "config", "murmurate", "randomizers", "topics", "tools", "benchmarks", "tests")
 KAFKAS = {"max.message.bytes", "message.timestamp.type"}
