@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers import GRR, OUE, Draw, Mechanism
+from murmurate.randomizers import GRR, MECHANISMS, OUE, Draw, Mechanism
 from murmurate.randomizers.mechanism import Reports
 from murmurate.randomizers.randomness import canonical
 from murmurate.randomizers.thresholds import Epsilon
+from tests.audit.registry import LISTED
 
 
 class FlooredGRR(GRR):
@@ -107,6 +108,20 @@ class LeakyGRR(GRR):
         return reports
 
 
+def eager(name: str, *, d: int, epsilon: float, excess: float) -> Mechanism:
+    """Any mechanism, at a claim that it exceeds."""
+    kind, more = MECHANISMS[name], LISTED.get(name, {})
+
+    def perturb(self: Mechanism, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
+        return kind(d=self.d, epsilon=self.epsilon * (1 + excess), **more).perturb(values, draw)
+
+    made: type[Mechanism] = type(f"Eager{kind.__name__}", (kind,), {"perturb": perturb})
+    return made(d=d, epsilon=epsilon, **more)
+
+
+EXCESS = {"the": 0.5, "she": 0.5, "rappor_cohorts": 1.0}
+"""How far above the claim: further for those that do not use it up."""
+
 EXACT: list[Mechanism] = [
     FlooredGRR(d=7, epsilon=1),
     FlooredGRR(d=128, epsilon=1),
@@ -123,5 +138,6 @@ MEASURED: list[Mechanism] = [
     ReusingOUE(d=128, epsilon=1),
     ImpossibleOUE(d=3, epsilon=1),
     LeakyGRR(d=6, epsilon=1),
+    *(eager(name, d=5, epsilon=1, excess=EXCESS.get(name, 0.1)) for name in sorted(MECHANISMS)),
 ]
 LENGTH: list[Mechanism] = [ShorteningGRR(d=1000, epsilon=1), SilentGRR(d=4, epsilon=1)]

@@ -135,10 +135,14 @@ def test_every_small_sequence_of_charges_keeps_every_window() -> None:
     def explore(ledger: Ledger, spent: list[list[tuple[int, int]]], depth: int) -> None:
         nonlocal seen
         for t, charge in options:
-            branch = Ledger(2, w=3, limit_micro=EPSILON, division="budget")
-            branch.load(ledger.arrays())
-            told = branch.charge(t, charge, seen.to_bytes(32, "little"), np.array([True, t % 2 == 0]))
+            digest, asked = seen.to_bytes(32, "little"), np.array([True, t % 2 == 0])
             seen += 1
+            if depth > 1:
+                branch = Ledger(2, w=3, limit_micro=EPSILON, division="budget")
+                branch.load(ledger.arrays())
+                told = branch.charge(t, charge, digest, asked)
+            else:  # nobody goes on from here: what `charge` would book is what `verdicts` says
+                branch, told = ledger, ledger.verdicts(t, charge, digest, asked)
             after = [list(charges) for charges in spent]
             for slot in range(2):
                 if told[slot] == Verdict.CHARGED:
