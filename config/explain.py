@@ -107,7 +107,7 @@ def resolve(made: Plan, name: str) -> Mechanism:
     stream = made.stream(name)
     epsilon = Fraction(answer_micro(made, name), MICRO)
     if stream.mechanism == AUTO:
-        return choose(d=stream.d, epsilon=epsilon)
+        return choose(d=stream.d, epsilon=epsilon, prefer=stream.prefer)
     return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
 
 

@@ -41,6 +41,8 @@ class StreamPlan:
     config: str
     """Digest of all that gives its releases their meaning: 16 hexadecimal digits."""
     revision: int = 1
+    prefer: Literal["accuracy", "bytes"] = "accuracy"
+    """By what "auto" chooses."""
 
     @property
     def says_none(self) -> bool:

@@ -99,6 +99,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         topic=topic,
         fields=fields,
         config=_digest(_meaning(deployment, name, stream, slots, topic, fields)),
+        prefer=stream.prefer,
     )
 
 
@@ -126,6 +127,7 @@ def _meaning(
         "slots": slots,
         "method": stream.method.described(),
         "mechanism": stream.mechanism,
+        **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
     }
 
 

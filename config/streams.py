@@ -130,6 +130,8 @@ class Stream(Table):
     """A method's name, or a table with a name and options."""
     mechanism: Annotated[str, OneOf(AUTO, *sorted(ORACLES))] = AUTO
     """"auto": the one with the smallest exact variance."""
+    prefer: Literal["accuracy", "bytes"] = "accuracy"
+    """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""
     several: Literal["last", "first"] = "last"
     """Which of several events of one user in a period counts, by (time, value), never by arrival."""
     missing: Annotated[Missing, MissingKind()] = written("none")

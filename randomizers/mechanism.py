@@ -100,6 +100,10 @@ class Mechanism(ABC):
     def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The exact variance of an estimate from n reports of which this share holds the value."""
 
+    def added_variance(self, n: int, frequencies: Floats) -> Floats:
+        """What a public choice, the same in every round, adds to the variance of each estimate: nothing, as a rule."""
+        return np.zeros(np.shape(frequencies))
+
     @abstractmethod
     def law(self, value: int) -> Mapping[bytes, Fraction]:
         """Every report this value can give, with its exact probability (small domains only)."""

@@ -225,6 +225,7 @@ class Publish:
             first_t=first_t,
             seed=seed.digest(),
             mechanism=stream.mechanism,
+            prefer=stream.prefer,
             min_batch=worth_asking(self._plan.min_batch),
         )
 

@@ -120,5 +120,5 @@ def oracle(setting: Setting, epsilon_micro: int) -> Mechanism:
             f"epsilon: found {setting.epsilon_micro} micro-nats for w = {setting.w} periods; allowed: at least one each"
         )
     if setting.mechanism == "auto":
-        return choose(d=setting.d, epsilon=Fraction(epsilon_micro, MICRO))
+        return choose(d=setting.d, epsilon=Fraction(epsilon_micro, MICRO), prefer=setting.prefer)
     return mechanism({"name": setting.mechanism, "d": setting.d, "epsilon_micro": epsilon_micro})

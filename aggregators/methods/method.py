@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.aggregators.chooser import Prefer
 from murmurate.randomizers import Mechanism
 
 Purpose = Literal["dissimilarity", "publication"]
@@ -37,6 +38,8 @@ class Setting:
     """32 public bytes from which slots are drawn: who is asked is no secret, and must be the same after a crash."""
     mechanism: str = "auto"
     """A mechanism's name, or "auto" for the chooser's."""
+    prefer: Prefer = "accuracy"
+    """What the chooser looks at."""
     min_batch: int = 2
     """Fewer reports than this are not released: a round expected to stay below is not worth asking."""
 

@@ -60,7 +60,8 @@ def nothing(mechanism: Mechanism) -> Standing:
 def measured(t: int, mechanism: Mechanism, answer: Answer, users: float | None) -> Standing:
     """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none."""
     raw = mechanism.estimate(answer.support, answer.counted)
-    variance = mechanism.variance(answer.counted, np.clip(raw, 0, 1))
+    near = np.clip(raw, 0, 1)
+    variance = mechanism.variance(answer.counted, near) + mechanism.added_variance(answer.counted, near)
     if users is not None:
         variance = variance + sampling_variance(raw, answer.counted, users)
     return Standing(t, raw, variance, mechanism)

@@ -153,6 +153,10 @@ class LocalHash(PureOracle):
         pairs = np.maximum(f * (f - 1 / n), 0)
         return np.asarray((pairs.sum() - pairs) / (self.pool * (self.g - 1)), np.float64)
 
+    def added_variance(self, n: int, frequencies: Floats) -> Floats:
+        """That of the pool."""
+        return self.pool_variance(n, frequencies)
+
     def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The formula of a pure protocol, q = 1/g: exact over the users' coins and independent random hash functions.
 

@@ -53,6 +53,7 @@ def changed(**changes: Any) -> dict[str, str]:
         ({"screen__other": True}, "streams.screen.other", "revision"),
         ({"screen__several": "first"}, "streams.screen.several", "revision"),
         ({"screen__mechanism": "grr"}, "streams.screen.mechanism", "revision"),
+        ({"screen__prefer": "bytes"}, "streams.screen.prefer", "revision"),
         ({"screen__source": {"topic": "t"}}, "streams.screen.source", "revision"),
     ],
 )

@@ -67,6 +67,8 @@ def test_the_mechanism_is_chosen_at_the_epsilon_that_is_spent() -> None:
     low = resolve(planned(screen__values=ten, screen__method="lbu"), "screen")
     assert (low.name, low.epsilon_micro) == ("subset", 32_786)
     assert resolve(planned(screen__values=ten, screen__mechanism="oue"), "screen").name == "oue"
+    hundred = [str(i) for i in range(100)]
+    assert resolve(planned(screen__values=hundred, screen__prefer="bytes"), "screen").wire_size < 4
 
 
 @pytest.mark.parametrize("part", [Fraction(1), Fraction(1, 2), Fraction(1, 12), Fraction(7, 2440), Fraction(1, 65536)])

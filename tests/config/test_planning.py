@@ -99,6 +99,7 @@ def test_the_order_of_the_streams_in_the_file_does_not_matter() -> None:
         {"screen__method": "lpu"},
         {"screen__method": {"name": "lpa", "variance": "paper"}},
         {"screen__mechanism": "grr"},
+        {"screen__prefer": "bytes"},
         {"screen__several": "first"},
         {"screen__missing": {"carry": "always"}},
         {"screen__missing": {"carry": "1m"}},

@@ -12,8 +12,9 @@ import pytest
 from murmurate.aggregators.methods.absorption import LPA, Absorption
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.uniform import LBU, LPU
-from murmurate.randomizers import GRR, ParameterError, SnapshotError, SubsetSelection
+from murmurate.randomizers import GRR, OLH, HadamardResponse, ParameterError, SnapshotError, SubsetSelection
 from tests.aggregators.methods.driving import SEED
 
 GOLDEN: dict[str, Any] = json.loads(
@@ -180,6 +181,19 @@ def test_the_chooser_decides_at_the_epsilon_that_is_used() -> None:
     assert ask(LPU(five).open(1)).mechanism == GRR(d=5, epsilon=1)
     assert ask(LBU(five).open(1)).mechanism == SubsetSelection(d=5, epsilon=0.25)
     assert ask(LBU(replace(five, mechanism="grr")).open(1)).mechanism == GRR(d=5, epsilon=0.25)
+    assert ask(LPU(replace(SETTING, d=1000, prefer="bytes")).open(1)).mechanism == HadamardResponse(d=1000, epsilon=1)
+
+
+def test_the_error_of_a_pooled_oracle_holds_what_the_pool_adds() -> None:
+    errors = []
+    for pool in (0, 2):
+        oracle = OLH(d=2, epsilon=1.0, pool=pool)
+        errors.append(measured(1, oracle, Answer(np.array([600, 400]), 1000), None).variance)
+    added = OLH(d=2, epsilon=1.0, pool=2).pool_variance(
+        1000, np.clip(oracle.estimate(np.array([600, 400]), 1000), 0, 1)
+    )
+    assert (added > 0).any()
+    assert errors[1] - errors[0] == pytest.approx(added)
 
 
 def test_a_missing_answer_of_a_uniform_method_lets_its_error_grow_with_age() -> None:
