@@ -5,18 +5,17 @@ draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from murmurate.randomizers import GRR, MECHANISMS, OUE, Draw, Mechanism, ParameterError
+from murmurate.randomizers import GRR, MECHANISMS, OUE, Mechanism, ParameterError
 from murmurate.randomizers.audit import audit_exact
-from murmurate.randomizers.randomness import Lanes
 from tests.audit.faults import EXACT
 from tests.audit.registry import EPSILONS, SMALL, THRIFTY, instances
+from tests.randomizers.chosen import Chosen
 
 
 @pytest.mark.parametrize("mechanism", instances(), ids=repr)
@@ -38,34 +37,6 @@ def test_the_realised_ratio_is_the_one_of_the_law_and_close_to_the_claim(mechani
 @pytest.mark.parametrize("mechanism", EXACT, ids=repr)
 def test_a_mechanism_that_breaks_its_promise_is_caught(mechanism: Mechanism) -> None:
     assert audit_exact(mechanism).violations
-
-
-class Chosen(Draw):
-    """A draw whose words are given: one row of words a user."""
-
-    __slots__ = ("given",)
-
-    def __init__(self, words: np.ndarray) -> None:
-        self.given = words
-
-    def __len__(self) -> int:
-        return len(self.given)
-
-    def open(self, mechanism: bytes, values: Any) -> Lanes:
-        return ChosenLanes(self.given)
-
-
-class ChosenLanes(Lanes):
-    """All of them in one lane."""
-
-    __slots__ = ("given",)
-
-    def __init__(self, words: np.ndarray) -> None:
-        self.given = words
-
-    def words(self, k: int, dtype: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        assert self.given.shape[1] == k
-        yield slice(0, len(self.given)), self.given.astype(dtype)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS[::3], ids=str)

@@ -13,7 +13,7 @@ from murmurate.randomizers import OUE, ParameterError, ReportError
 from murmurate.randomizers.frequency.she import SHE, levels
 from murmurate.randomizers.thresholds import exp_floor, micro_nats
 from tests.audit.registry import EPSILONS
-from tests.audit.test_exact import Chosen
+from tests.randomizers.chosen import Chosen
 from tests.randomizers.frequency.checks import (
     FEW,
     check_bad_input_is_refused,

@@ -15,7 +15,7 @@ from murmurate.randomizers import GRR, OUE, ParameterError, ReportError
 from murmurate.randomizers.frequency.subset import SubsetSelection, apart
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.registry import EPSILONS
-from tests.audit.test_exact import Chosen
+from tests.randomizers.chosen import Chosen
 from tests.randomizers.frequency.checks import (
     FEW,
     check_bad_input_is_refused,

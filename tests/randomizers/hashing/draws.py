@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from murmurate.randomizers import Draw, Key
-from murmurate.randomizers.randomness import Lanes, contexts
+from murmurate.randomizers.randomness import contexts
+from tests.randomizers.chosen import Chosen
 
 KEY = Key(hashlib.sha256(b"local hash").digest(), deployment="shop")
 ROUND = hashlib.sha256(b"round").digest()
@@ -27,29 +26,7 @@ def chi_square_limit(freedom: int, tests: int = 1) -> float:
     return freedom + 2 * math.sqrt(freedom * x) + 2 * x
 
 
-class Chosen(Draw):
-    """A draw whose two words a user are given."""
-
-    __slots__ = ("given",)
-
-    def __init__(self, given: np.ndarray) -> None:
-        self.given = given
-
-    def __len__(self) -> int:
-        return len(self.given)
-
-    def open(self, mechanism: bytes, values: Any) -> Lanes:
-        return ChosenLanes(self.given)
-
-
-class ChosenLanes(Lanes):
-    """All of them in one lane."""
-
-    __slots__ = ("given",)
-
-    def __init__(self, given: np.ndarray) -> None:
-        self.given = given
-
-    def words(self, k: int, dtype: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        assert (k, dtype) == (2, np.uint64)
-        yield slice(0, len(self.given)), self.given
+def chosen(given: np.ndarray) -> Chosen:
+    """A draw whose two words of 64 bits a user are given."""
+    assert given.shape[1] == 2
+    return Chosen(given, np.uint64)

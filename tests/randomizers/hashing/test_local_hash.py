@@ -24,7 +24,7 @@ from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.registry import EPSILONS
 from tests.randomizers.hashing import slow_hash
-from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, Chosen, chi_square_limit, draw
+from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, chi_square_limit, chosen, draw
 
 KNOWN: list[dict[str, Any]] = json.loads(slow_hash.REPORTS.read_text(encoding="ascii"))
 KINDS = pytest.mark.parametrize("kind", [BLH, OLH])
@@ -129,7 +129,7 @@ def test_each_cell_gets_exactly_as_many_words_as_the_law_says(
             found = [Fraction(0)] * made.g
             for a, b in pairwise(edges):
                 ends = np.array([(s, y) for s in (first[0], first[1] - 1) for y in (a, b - 1)], np.uint64)
-                reports = made.perturb(np.full(4, value), Chosen(ends))
+                reports = made.perturb(np.full(4, value), chosen(ends))
                 assert len({report.tobytes() for report in reports}) == 1
                 seed = int.from_bytes(reports[0, : 8 if not pool else 1].tobytes(), "little")
                 cell = int.from_bytes(reports[0, 8 if not pool else 1 :].tobytes(), "little")

@@ -17,7 +17,7 @@ from murmurate.randomizers import ParameterError, ReportError, ValueRefusedError
 from murmurate.randomizers.frequency import local_hash
 from murmurate.randomizers.frequency.hashing import hash_one, hash_pairs
 from murmurate.randomizers.frequency.local_hash import BLH, DEFAULT_POOL, OLH, LocalHash
-from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, Chosen, draw
+from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, chosen, draw
 
 KINDS = pytest.mark.parametrize("kind", [BLH, OLH])
 
@@ -111,7 +111,7 @@ def test_a_pool_adds_the_variance_it_says(epsilon: float, pool: int) -> None:
     given = np.random.default_rng(4).integers(0, TWO_64, (runs * n, 2), np.uint64)
     given[:, 0] %= np.uint64(pool)
     given[:, 0] += np.repeat(np.arange(runs, dtype=np.uint64) * np.uint64(pool), n)
-    seeds, cells = made._read(made.perturb(values, Chosen(given)))
+    seeds, cells = made._read(made.perturb(values, chosen(given)))
     estimates = np.empty((runs, d))
     for value in range(d):
         hits = (hash_pairs(seeds, np.array([value]), made.g) == cells).reshape(runs, n).sum(axis=1)
