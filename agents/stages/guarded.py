@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing
-from murmurate.agents.stages.reading import mechanism_of
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms

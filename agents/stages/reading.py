@@ -6,15 +6,12 @@ named once: in the zone of its topic, by the one stage that reads it there; stag
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from murmurate.agents.stages.stage import Log, Out, Record
-from murmurate.randomizers import Mechanism, oracle
 from murmurate.topics.block import Block
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Dead, Round
+from murmurate.topics.messages import Dead
 from murmurate.topics.names import names_dead
 
 
@@ -29,9 +26,3 @@ def read(record: Record, zone: str, out: list[Out]) -> Block | Message | None:
         dead = Dead(reason=reason, topic=record.log.topic, partition=record.log.partition, offset=record.offset)
         out.append(Out(Log(f"dead.{zone}", 0), encode(dead)))
         return None
-
-
-@lru_cache(maxsize=64)  # the stages of this process read the same rounds
-def mechanism_of(asked: Round) -> Mechanism:
-    """The mechanism that a round asks by. ParameterError if there is none like it."""
-    return oracle(asked.mechanism)

@@ -18,10 +18,11 @@ from typing import ClassVar
 import numpy as np
 import orjson
 
+from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.ordering import permutation_of_rows
-from murmurate.agents.stages.reading import mechanism_of, read
+from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key

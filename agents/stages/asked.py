@@ -1,0 +1,14 @@
+"""What a round's descriptor means, worked out once for all stages of a process: they read the same rounds."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from murmurate.randomizers import Mechanism, oracle
+from murmurate.topics.messages import Round
+
+
+@lru_cache(maxsize=64)
+def mechanism_of(asked: Round) -> Mechanism:
+    """The mechanism that a round asks by. ParameterError if there is none like it."""
+    return oracle(asked.mechanism)
