@@ -46,7 +46,7 @@ from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.mechanism import Mechanism
 from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
-from murmurate.randomizers.registry import MECHANISMS, ORACLES, mechanism, oracle
+from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, mechanism, streamed
 from murmurate.randomizers.terms import StreamTerms, Terms
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "RAPPOR",
     "SHE",
     "SR",
+    "STREAMED",
     "SUE",
     "SW",
     "THE",
@@ -89,5 +90,5 @@ __all__ = [
     "ValueAndPresence",
     "ValueRefusedError",
     "mechanism",
-    "oracle",
+    "streamed",
 ]

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import orjson
@@ -28,6 +28,7 @@ Reports = NDArray[np.uint8]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Spec = Mapping[str, str | int | float]
+Measure = Literal["frequency", "mean", "distribution"]
 
 MAX_LAW = 1 << 12  # reports that `law` will list
 
@@ -43,6 +44,10 @@ class Mechanism(ABC):
     """The word for it in a configuration, a round and a metric."""
     max_domain: ClassVar[int]
     """The largest `d` it takes."""
+    measure: ClassVar[Measure] = "frequency"
+    """What a stream measures that asks by it."""
+    says_none: ClassVar[bool | None] = None
+    """Whether its last value is *none*; None where any value of the domain may be."""
     memoised: ClassVar[bool] = False
     """Whether a report holds randomness that outlives its round: no stream may ask by such a one (DESIGN rule 11)."""
 
@@ -103,6 +108,44 @@ class Mechanism(ABC):
     def added_variance(self, n: int, frequencies: Floats) -> Floats:
         """What a public choice, the same in every round, adds to the variance of each estimate: nothing, as a rule."""
         return np.zeros(np.shape(frequencies))
+
+    # ---- for streams: what a method follows ----
+
+    @property
+    def outcomes(self) -> int:
+        """How long the support is."""
+        return self.d
+
+    @property
+    def statistics(self) -> int:
+        """How many numbers a method follows: the first ones of a profile."""
+        return self.d
+
+    def profile(self, support: Counts, n: int) -> Floats:
+        """All that reports say of the population, unbiased and raw; it does not depend on epsilon: float64[k]."""
+        return self.estimate(support, n)
+
+    def plausible(self, profile: Floats) -> Floats:
+        """The nearest profile that a population can have, entry by entry."""
+        return np.clip(profile, 0, 1)
+
+    def noise(self, profile: Floats) -> Floats:
+        """The variance that the mechanism gives each statistic of one report, in a population of this profile. Raw
+        profiles are taken as they are: float64[statistics].
+        """
+        raise NotImplementedError(f"{self.name} serves no stream")
+
+    def sampling(self, profile: Floats) -> Floats:
+        """The variance of each statistic among users: what it adds to draw one of very many: float64[statistics]."""
+        return profile * (1 - profile)
+
+    def mean_noise(self, profile: Floats) -> float:
+        """The mean of `noise` over the statistics of a plausible population."""
+        return float(self.noise(self.plausible(profile)).mean())
+
+    def mean_sampling(self, profile: Floats) -> float:
+        """The mean of `sampling` over the statistics of a plausible population."""
+        return float(self.sampling(self.plausible(profile)).mean())
 
     @abstractmethod
     def law(self, value: int) -> Mapping[bytes, Fraction]:
@@ -229,9 +272,22 @@ class PureOracle(Mechanism):
             raise ParameterError(
                 f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1 and frequencies from 0 to 1"
             )
+        return np.asarray(self.noise(f) / n, np.float64)
+
+    def noise(self, profile: Floats) -> Floats:
+        """The variance of one report at these frequencies."""
         gap = self.p - self.q
         at_zero, slope = self.q * (1 - self.q) / gap**2, (1 - self.p - self.q) / gap
-        return np.asarray((float(at_zero) + f * float(slope)) / n, np.float64)
+        return np.asarray(float(at_zero) + profile * float(slope), np.float64)
+
+    def mean_noise(self, profile: Floats) -> float:
+        """At frequency 1/d, since frequencies sum to 1: it depends on no estimate (spec streams.md, erratum E2)."""
+        return float(self.noise(np.array(1 / self.d)))
+
+    def mean_sampling(self, profile: Floats) -> float:
+        """The mean over d frequencies that sum to 1: (1 - sum f^2) / d."""
+        f = self.plausible(profile)
+        return max(0.0, 1 - float(f @ f)) / self.d
 
 
 def nats(ratio: Fraction) -> float:

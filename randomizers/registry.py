@@ -1,6 +1,6 @@
 """From a name and a spec to a mechanism: the one list of what there is, over which the audit runs.
 
-Contract: a mechanism that is in `MECHANISMS` is audited; one that is not in `ORACLES` cannot be named in a round.
+Contract: a mechanism that is in `MECHANISMS` is audited; one that is not in `STREAMED` cannot be named in a round.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,17 @@ from murmurate.randomizers.frequency import (
     HadamardResponse,
     SubsetSelection,
 )
-from murmurate.randomizers.mechanism import Mechanism, PureOracle
+from murmurate.randomizers.mechanism import Measure, Mechanism, PureOracle
 from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
 ORACLES: dict[str, type[PureOracle]] = {
     kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SUE, SubsetSelection, THE)
 }
-"""Those that a round may name: each serves a stream of frequencies."""
-MECHANISMS: dict[str, type[Mechanism]] = {
-    **ORACLES,
-    **{kind.name: kind for kind in (SHE, BasicRAPPOR, RAPPOR, SR, PM, HM, SW, ValueAndPresence)},
-}
+"""Those that serve a stream of frequencies."""
+STREAMED: dict[str, type[Mechanism]] = {**ORACLES, **{kind.name: kind for kind in (SR, PM, HM, SW, ValueAndPresence)}}
+"""Those that a round may name."""
+MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (SHE, BasicRAPPOR, RAPPOR)}}
 """All there are."""
 _PARAMETERS = {name: signature(kind).parameters for name, kind in MECHANISMS.items()}
 
@@ -67,12 +66,22 @@ def mechanism(spec: Mapping[str, Any]) -> Mechanism:
     return kind(**parameters)
 
 
-def oracle(spec: Mapping[str, Any]) -> PureOracle:
-    """The frequency oracle that a round names."""
+def streamed(spec: Mapping[str, Any]) -> Mechanism:
+    """The mechanism that a round names."""
     named = spec.get("name") if isinstance(spec, Mapping) else None
-    if isinstance(named, str) and named in MECHANISMS and named not in ORACLES:
-        allowed = ", ".join(sorted(ORACLES))
+    if isinstance(named, str) and named in MECHANISMS and named not in STREAMED:
+        allowed = ", ".join(sorted(STREAMED))
         raise ParameterError(f"mechanism: found {named!r}, which serves no stream; allowed: {allowed}")
-    found = mechanism(spec)
-    assert isinstance(found, PureOracle)  # noqa: S101 - what ORACLES holds
-    return found
+    return mechanism(spec)
+
+
+def serving(measure: Measure, *, says_none: bool) -> tuple[str, ...]:
+    """The mechanisms that serve such a stream; says_none: whether its users may have no value.
+
+    >>> serving("mean", says_none=True)
+    ('value_presence',)
+    """
+    kinds = STREAMED.items()
+    return tuple(
+        sorted(name for name, kind in kinds if kind.measure == measure and kind.says_none in (None, says_none))
+    )

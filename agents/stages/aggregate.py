@@ -96,7 +96,7 @@ class Aggregate:
         if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
             raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
         asked = mechanism_of(seal.descriptor)
-        counts, counted = np.zeros(asked.d, np.int64), 0
+        counts, counted = np.zeros(asked.outcomes, np.int64), 0
         for reports in blocks:
             bad = asked.malformed(reports)
             good = reports[~bad] if bad.any() else reports  # choosing rows costs more than counting them

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from murmurate.randomizers import Mechanism, oracle
+from murmurate.randomizers import Mechanism, streamed
 from murmurate.topics.messages import Round
 
 
 @lru_cache(maxsize=64)
 def mechanism_of(asked: Round) -> Mechanism:
     """The mechanism that a round asks by. ParameterError if there is none like it."""
-    return oracle(asked.mechanism)
+    return streamed(asked.mechanism)

@@ -72,27 +72,27 @@ class Adaptive(Turns):
         dis = dissimilarity(mechanism, answer, self.standing.unbiased, self.rule) if answer.counted else None
         if dis is None:
             return self._release()
-        return self._decide(dis, mechanism.estimate(answer.support, answer.counted))
+        return self._decide(dis, mechanism.profile(answer.support, answer.counted))
 
-    def decide(self, dis: float, frequencies: Floats) -> Question | Decision:
-        """Go on as if the first round, which is open, had shown this dissimilarity and these raw frequencies."""
+    def decide(self, dis: float, profile: Floats) -> Question | Decision:
+        """Go on as if the first round, which is open, had shown this dissimilarity and this raw profile."""
         if not self.waiting or self.waiting[0] != "dissimilarity":
             raise TurnError(f"{self.name}: found a dissimilarity at t = {self.t} while no first round is open")
         self.waiting = None
-        return self._decide(dis, frequencies)
+        return self._decide(dis, profile)
 
-    def price(self, amount: int, frequencies: Floats) -> float:
+    def price(self, amount: int, profile: Floats) -> float:
         """err: the mean squared error expected of a release from this amount; infinite where it is not worth asking."""
         slots = self.asking.slots(amount)
         n, users = self.crowd.behind(slots), self.crowd.users
         if amount < 1 or not n or not users or n < max(1, self.setting.min_batch):
             return inf
-        return publication_error(self.asking.mechanism(amount), n, users, frequencies, self.rule)
+        return publication_error(self.asking.mechanism(amount), n, users, profile, self.rule)
 
-    def _decide(self, dis: float, frequencies: Floats) -> Question | Decision:
+    def _decide(self, dis: float, profile: Floats) -> Question | Decision:
         self.dis = dis
         amount = self.allotment.offer(self.step)
-        if not dis > self.price(amount, frequencies):
+        if not dis > self.price(amount, profile):
             return self._release()
         self.allotment.spend(self.step, amount)
         return self._ask(amount, "publication")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from murmurate.aggregators.chooser import choose
+from murmurate.aggregators.chooser import choose_for
 from murmurate.aggregators.methods.method import Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import Crowd, Pool
 from murmurate.randomizers import Mechanism, ParameterError, mechanism
@@ -120,5 +120,8 @@ def oracle(setting: Setting, epsilon_micro: int) -> Mechanism:
             f"epsilon: found {setting.epsilon_micro} micro-nats for w = {setting.w} periods; allowed: at least one each"
         )
     if setting.mechanism == "auto":
-        return choose(d=setting.d, epsilon=Fraction(epsilon_micro, MICRO), prefer=setting.prefer)
+        epsilon = Fraction(epsilon_micro, MICRO)
+        return choose_for(
+            setting.measure, says_none=setting.says_none, d=setting.d, epsilon=epsilon, prefer=setting.prefer
+        )
     return mechanism({"name": setting.mechanism, "d": setting.d, "epsilon_micro": epsilon_micro})

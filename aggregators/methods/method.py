@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.randomizers import Mechanism
+from murmurate.randomizers.mechanism import Measure
 
 Purpose = Literal["dissimilarity", "publication"]
 Floats = NDArray[np.float64]
@@ -36,6 +37,9 @@ class Setting:
     """The period that counts as t = 1."""
     seed: bytes
     """32 public bytes from which slots are drawn: who is asked is no secret, and must be the same after a crash."""
+    measure: Measure = "frequency"
+    says_none: bool = True
+    """Whether the last value of the domain is *none*."""
     mechanism: str = "auto"
     """A mechanism's name, or "auto" for the chooser's."""
     prefer: Prefer = "accuracy"
@@ -59,7 +63,7 @@ class Answer:
     """All that came back to the open question."""
 
     support: NDArray[np.int64]
-    """int64[d], the sum over all sub-batches."""
+    """int64[outcomes of the mechanism], the sum over all sub-batches."""
     counted: int
     """Reports behind it: 0 where the round stayed below min_batch."""
 
@@ -74,11 +78,13 @@ class Decision:
     measured_t: int | None
     """The period whose reports speak; None while there have been none."""
     unbiased: Floats
-    """Raw frequencies: float64[d]."""
+    """The mechanism's statistics, raw: float64[statistics]."""
     variance: Floats
-    """Of each as an estimate of period t: mechanism, sampling, and drift where measured_t is older: float64[d]."""
+    """Of each as an estimate of period t: mechanism, sampling, and drift where measured_t is older."""
     mechanism: Mechanism
     """What the reports that speak came from, or would have."""
+    answer: Answer | None = None
+    """Those reports, where numbers are measured."""
 
 
 class Method(Protocol):

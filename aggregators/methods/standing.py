@@ -1,9 +1,10 @@
 """What stands for a period: the estimate measured last, with an honest variance for now.
 
-Contract: variances are per cell, as errors of the estimate *of period t*.  Freshly measured: the mechanism's exact
-variance at the clipped estimate, and the sampling of n of n_hat users where slots were drawn.  Older: drift comes on
-top, as far as it was seen.  Nothing measured: zeros, with variance 1, since the error is then the frequency itself,
-at most 1 (1/4 would bound only deviations from one half).  Not here: whether to publish.
+Contract: variances are per statistic, as errors of the estimate *of period t*.  Freshly measured: the mechanism's
+exact variance at the nearest plausible profile, and the sampling of n of n_hat users where slots were drawn.  Older:
+drift comes on top, as far as it was seen.  Nothing measured: zeros, with variance 1, since the error is then the
+statistic itself, at most 1 (1/4 would bound only deviations from one half).  Where numbers are measured the answer
+itself is kept: a release says more of it than the statistics do.  Not here: whether to publish.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from murmurate.aggregators.methods.dissimilarity import sampling_variance
+from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Floats
 from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.state import Arrays
@@ -28,12 +29,14 @@ class Standing:
     variance: Floats
     """Of each at `measured_t`: no drift in it."""
     mechanism: Mechanism
+    answer: Answer | None = None
+    """The reports that speak, where numbers are measured."""
 
     def decision(self, t: int, *, mean_square: float | None = None) -> Decision:
-        """The estimate as release of period t. `mean_square` estimates the mean over the cells of (c_t - r)^2, noise
-        of r and drift together; a cell is given at least that, and its own variance if larger.
+        """The estimate as release of period t. `mean_square` estimates the mean over the statistics of (c_t - r)^2,
+        noise of r and drift together; a statistic is given at least that, and its own variance if larger.
 
-        That is honest for the mean cell. One cell alone may have drifted by more, up to d times as much, which no
+        That is honest for the mean of them. One cell alone may have drifted by more, up to d times as much, which no
         mean can tell; and where a period is approximated *because* this number was small, it is small by selection.
         """
         variance = self.variance
@@ -41,34 +44,40 @@ class Standing:
             # Frequencies sum to 1, so their mean square is at least 1/d^2: what zeros are certainly wrong by.
             least = np.full_like(variance, 1 / len(variance) ** 2) if self.measured_t is None else variance
             variance = np.maximum(least, mean_square)
-        return Decision(t, self.measured_t == t, self.measured_t, self.unbiased, variance, self.mechanism)
+        published = self.measured_t == t
+        return Decision(t, published, self.measured_t, self.unbiased, variance, self.mechanism, self.answer)
 
     def facts(self) -> dict[str, Any]:
         """What of the state is no array."""
-        return {"measured_t": self.measured_t, "mechanism": self.mechanism.spec()}
+        counted = self.answer.counted if self.answer else None
+        return {"measured_t": self.measured_t, "mechanism": self.mechanism.spec(), "counted": counted}
 
     def arrays(self) -> Arrays:
         """The rest of the state."""
-        return {"unbiased": self.unbiased, "variance": self.variance}
+        support = {"support": self.answer.support} if self.answer else {}
+        return {"unbiased": self.unbiased, "variance": self.variance, **support}
 
 
 def nothing(mechanism: Mechanism) -> Standing:
     """What stands before anything is measured; the mechanism is the one that would have been used."""
-    return Standing(None, np.zeros(mechanism.d), np.ones(mechanism.d), mechanism)
+    return Standing(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
 
 
 def measured(t: int, mechanism: Mechanism, answer: Answer, users: float | None) -> Standing:
     """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none."""
-    raw = mechanism.estimate(answer.support, answer.counted)
-    near = np.clip(raw, 0, 1)
-    variance = mechanism.variance(answer.counted, near) + mechanism.added_variance(answer.counted, near)
+    n = answer.counted
+    raw = mechanism.profile(answer.support, n)
+    near = mechanism.plausible(raw)
+    variance = mechanism.noise(near) / n + mechanism.added_variance(n, near)
     if users is not None:
-        variance = variance + sampling_variance(raw, answer.counted, users)
-    return Standing(t, raw, variance, mechanism)
+        variance = variance + mechanism.sampling(near) / n * not_asked(n, users)
+    kept = None if mechanism.measure == "frequency" else answer
+    return Standing(t, raw[: mechanism.statistics], variance, mechanism, kept)
 
 
 def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
     """What `facts` and `arrays` describe."""
-    return Standing(
-        facts["measured_t"], arrays["unbiased"].copy(), arrays["variance"].copy(), mechanism(facts["mechanism"])
-    )
+    counted = facts["counted"]
+    answer = None if counted is None else Answer(arrays["support"].copy(), counted)
+    unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()
+    return Standing(facts["measured_t"], unbiased, variance, mechanism(facts["mechanism"]), answer)

@@ -9,13 +9,13 @@ silence (presence.py).
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
-from murmurate.randomizers.mechanism import Counts, Floats, Mechanism
+from murmurate.randomizers.mechanism import Counts, Floats, Measure, Mechanism
 
 GRID = (1 << 16) + 1
 """Cells where nobody asks for another number: steps of 2^-15."""
@@ -26,6 +26,8 @@ class MeanMechanism(Mechanism):
     """A local randomizer for the mean of values in [-1, 1]."""
 
     max_domain = MAX_GRID
+    measure: ClassVar[Measure] = "mean"
+    says_none = False
     floor: Fraction
     """The variance of one report's worth where the value is 0."""
     slope: Fraction

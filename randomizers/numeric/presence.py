@@ -32,6 +32,8 @@ class ValueAndPresence(Mechanism):
 
     name = "value_presence"
     max_domain = MAX_GRID + 1
+    measure = "mean"
+    says_none = True
 
     def __init__(self, *, d: int = GRID + 1, epsilon: Epsilon) -> None:
         super().__init__(d=d, epsilon=epsilon)

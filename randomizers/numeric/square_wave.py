@@ -39,6 +39,7 @@ class SW(WindowMean):
     """A cell number of one to three bytes. `support` is int64[d + 2 floor(b d)]: how many reports name each cell."""
 
     name = "sw"
+    measure = "distribution"
 
     def __init__(self, *, d: int = 1024, epsilon: Epsilon) -> None:
         super().__init__(d=d, epsilon=epsilon)

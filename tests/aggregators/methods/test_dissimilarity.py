@@ -12,9 +12,8 @@ from murmurate.aggregators.methods.dissimilarity import (
     Rule,
     checked_rule,
     dissimilarity,
-    mean_variance,
+    not_asked,
     publication_error,
-    sampling_variance,
     total_variance,
 )
 from murmurate.aggregators.methods.method import Answer
@@ -30,8 +29,10 @@ def test_dis_has_the_golden_values_by_both_rules() -> None:
     row = GOLDEN["dis"]
     grr, answer, release = GRR(d=row["d"], epsilon=row["eps"]), Answer(np.array(row["C"]), row["n"]), np.array(row["r"])
     np.testing.assert_allclose(grr.estimate(answer.support, row["n"]), row["c1"], rtol=1e-6)
-    np.testing.assert_allclose(mean_variance(grr, row["n"]), row["V"], rtol=1e-6)
-    np.testing.assert_allclose(total_variance(grr, answer.support, row["n"]), row["V_total_empirical"], rtol=1e-6)
+    np.testing.assert_allclose(grr.mean_noise(np.array([0.5, 0.5])) / row["n"], row["V"], rtol=1e-6)
+    np.testing.assert_allclose(
+        total_variance(grr, grr.profile(answer.support, row["n"]), row["n"]), row["V_total_empirical"], rtol=1e-6
+    )
     assert dissimilarity(grr, answer, release, "paper") == pytest.approx(row["dis_text"], rel=1e-6)
     assert dissimilarity(grr, answer, release, "sampling") == pytest.approx(row["dis_corrected"], rel=1e-6)
 
@@ -43,7 +44,7 @@ def test_err_has_the_golden_parts_by_both_rules() -> None:
     np.testing.assert_allclose(publication_error(grr, n, users, c, "paper"), row["V_ldp"], rtol=1e-6)
     both = row["V_ldp"] + row["V_sampling"]
     np.testing.assert_allclose(publication_error(grr, n, users, c, "sampling"), both, rtol=1e-6)
-    np.testing.assert_allclose(sampling_variance(c, n, users).mean(), row["V_sampling"], rtol=1e-6)
+    np.testing.assert_allclose(grr.mean_sampling(c) / n * not_asked(n, users), row["V_sampling"], rtol=1e-6)
 
 
 def test_an_estimate_divides_by_the_reports_received() -> None:
@@ -85,7 +86,9 @@ def test_wild_estimates_never_make_sampling_negative() -> None:
     wild = np.array([1.9, -0.9])
     grr = GRR(d=2, epsilon=1)
     assert publication_error(grr, 10, 100, wild, "sampling") == publication_error(grr, 10, 100, wild, "paper")
-    assert publication_error(grr, 200, 100, np.array([0.5, 0.5]), "sampling") == mean_variance(grr, 200)
+    assert (
+        publication_error(grr, 200, 100, np.array([0.5, 0.5]), "sampling") == grr.mean_noise(np.array([0.5, 0.5])) / 200
+    )
 
 
 def test_an_unknown_rule_lists_the_known_ones() -> None:
