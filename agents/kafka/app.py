@@ -60,6 +60,24 @@ class Owner(Protocol):
         ...
 
 
+def _assignor(partitions: int) -> type:
+    """Shares out all partitions that there are, by the plan and not by what a broker says: one that has just come back
+    may not know its topics yet, nobody would be given anything, and a member that is then restarted under its own name
+    would be handed that nothing again, for ever.
+    """
+
+    class Planned:
+        def partitions_for_topic(self, topic: str) -> set[int]:
+            return set(range(partitions))
+
+    class Assignor(driver.RoundRobinPartitionAssignor):  # type: ignore[name-defined,misc]
+        @classmethod
+        def assign(cls, cluster: Any, members: Any) -> Any:
+            return super().assign(Planned(), members)
+
+    return Assignor
+
+
 class _Thread(driver.AIOKafkaConsumerThread):
     """Faust's consumer, made to read committed records, and to leave out partitions that are held."""
 
@@ -67,6 +85,7 @@ class _Thread(driver.AIOKafkaConsumerThread):
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = "read_committed"
         consumer._fetch_max_wait_ms = FETCH_MS
+        consumer._partition_assignment_strategy = [_assignor(self.app.conf.topic_partitions)]
         return consumer
 
     async def on_thread_stop(self) -> None:

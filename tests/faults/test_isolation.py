@@ -263,3 +263,27 @@ def test_whoever_stops_leaves_its_group_at_once(broker: Broker, deployment_name:
 
     came = asyncio.Event()
     run(told())
+
+
+def test_partitions_are_shared_out_though_the_broker_does_not_know_the_topic_yet(
+    broker: Broker, deployment_name: str, tmp_path: Path
+) -> None:
+    """As one that has just come back may not. Nobody given anything would be for good: a member that is restarted under
+    its own name gets what the group last agreed on.
+    """
+    world = World(broker, deployment_name, tmp_path)
+
+    async def told() -> None:
+        seen = Seen({})  # it demands both partitions
+        app = world.app(seen)
+        await app.start()
+        try:
+            await seen.until(seen.settled.is_set, app)
+            await world.make()
+            async with world.client.sender() as sender:
+                await sender.send([Write(world.place(1), b"first")])
+            await seen.until(lambda: seen.values(1) == [b"first"], app)
+        finally:
+            await app.stop()
+
+    run(told())
