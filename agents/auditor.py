@@ -29,6 +29,8 @@ from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Done, Progress, Round
 from murmurate.topics.names import stream_id
 
+MANY = 1 << 12
+"""Values of a domain that are too many to try them all."""
 Asked = Sequence[tuple[int, Round]]
 """Rounds with their numbers in the log."""
 
@@ -153,7 +155,7 @@ def _compare(
             there.waiting |= {(digest, p, target) for target in range(question.targets)}
         for target in range(question.targets):
             place = digest, p, target
-            others = partial(_others, oracle, secrets.randomness, answers[target], question)
+            others = partial(_others, oracle, secrets.randomness, people, answers[target], question)
             for attempt in there.attempts.get(place, ()):
                 _surplus(attempt - must[target], Counter(), refused[target], others, place, found)
             if due:
@@ -165,11 +167,16 @@ def _compare(
     return judged
 
 
-def _others(oracle: Mechanism, key: Key, answers: Sequence[tuple[bytes, int]], question: Round) -> Counter[bytes]:
-    """What these users would have said with every other value."""
+def _others(
+    oracle: Mechanism, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, int]], question: Round
+) -> Counter[bytes]:
+    """What these users would have said with every other value; of very many values, with those they ever had."""
     found = Counter[bytes]()
     for user, value in answers:
-        found.update(_report(oracle, key, user, other, question) for other in range(oracle.d) if other != value)
+        values: Iterable[int] = range(oracle.d)
+        if oracle.d > MANY:
+            values = {code for events in people[user].events.values() for _, code in events} | {oracle.d - 1}
+        found.update(_report(oracle, key, user, other, question) for other in values if other != value)
     return found
 
 

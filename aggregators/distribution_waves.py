@@ -1,6 +1,7 @@
 """The matrices of Square Wave as what they are, a constant and a band: products in time linear in the cells.
 
 `Buckets`  bucketised first (B-R), as `SW` reports: M[j, i] = p if i <= j <= i + 2 reach, else q
+`BucketsAndNone`  the same with none, the last of inputs and outputs, as `WaveAndPresence` reports
 `Wave`     reported first (R-B), a continuous report on [-b, 1 + b] in `outputs` cells, a value uniform in its cell
 Contract: M[j, i] = P[output cell j | input cell i], columns sum to 1; `forward` is M x and `backward` M' w.  Source:
 streams.md section 5 (derived there; public code is wrong where a cell is not small against b).  Not here: EM.
@@ -9,19 +10,27 @@ streams.md section 5 (derived there; public code is wrong where a cell is not sm
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.aggregators.distribution import Channel
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.numeric.square_wave import SW
-from murmurate.randomizers.numeric.square_wave import Wave as Shape
+from murmurate.randomizers.numeric import Wave as Shape
+from murmurate.randomizers.numeric import WaveHistogram
 from murmurate.randomizers.thresholds import Epsilon
 
 Floats = NDArray[np.float64]
 
 
-class Buckets:
-    """The channel of a bucketised Square Wave. It keeps room for its sums: not for two threads at once."""
+def channel_of(mechanism: WaveHistogram) -> Channel:
+    """The channel of a mechanism's reports: from all its values to all that its support counts."""
+    return BucketsAndNone(mechanism) if mechanism.says_none else Buckets(mechanism)
 
-    def __init__(self, mechanism: SW) -> None:
-        self.inputs, self.outputs = mechanism.d, mechanism.window.cells
+
+class Buckets:
+    """The channel of a bucketised Square Wave from cells to cells. It keeps room for its sums: not for two threads at
+    once.
+    """
+
+    def __init__(self, mechanism: WaveHistogram) -> None:
+        self.inputs, self.outputs = mechanism.points, mechanism.cells
         self._width = mechanism.window.width
         self._q = float(mechanism.q)
         self._step = float(mechanism.p - mechanism.q)
@@ -46,6 +55,32 @@ class Buckets:
         out = sums[self._width :] - sums[: self.inputs]
         out *= self._step
         out += self._q * sums[-1]
+        return out
+
+
+class BucketsAndNone:
+    """The channel with none: cells have q of those who hold nothing, and none's report has one chance of holders."""
+
+    def __init__(self, mechanism: WaveHistogram) -> None:
+        self._cells = Buckets(mechanism)
+        self.inputs, self.outputs = mechanism.d, mechanism.outcomes
+        self._q = float(mechanism.q)
+        self._silent, self._taken = float(mechanism.window.inside), float(mechanism.window.outside)
+
+    def forward(self, x: Floats) -> Floats:
+        """The cells of holders with q for each of none; none from both."""
+        out = np.empty(self.outputs)
+        out[:-1] = self._cells.forward(x[:-1])
+        out[:-1] += self._q * x[-1]
+        out[-1] = self._taken * x[:-1].sum() + self._silent * x[-1]
+        return out
+
+    def backward(self, w: Floats) -> Floats:
+        """The transpose."""
+        out = np.empty(self.inputs)
+        out[:-1] = self._cells.backward(w[:-1])
+        out[:-1] += self._taken * w[-1]
+        out[-1] = self._q * w[:-1].sum() + self._silent * w[-1]
         return out
 
 

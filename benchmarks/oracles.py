@@ -35,6 +35,7 @@ def rows() -> Iterator[Row]:
         yield from oracle(GRR(d=d, epsilon=EPSILON), client_times=15, server_times=50)
         yield from oracle(OUE(d=d, epsilon=EPSILON), client_times=10, server_times=15)
     yield from wide_unary()
+    yield from single()
 
 
 def keyed_words() -> Iterator[Row]:
@@ -76,6 +77,17 @@ def wide_unary() -> Iterator[Row]:
     yield at_least("oue client d=1024", N / took["client"], 1e6)
     fresh = subprocess.run([sys.executable, "-m", "benchmarks.memory"], check=True, capture_output=True)
     yield at_most("  its peak memory growth", json.loads(fresh.stdout), 100, "MB")
+
+
+def single() -> Iterator[Row]:
+    """One user at a time in plain Python, as an app would: GRR, a draw of its own each."""
+    grr, user, few = GRR(d=128, epsilon=EPSILON), USERS[0].tobytes(), 5_000
+
+    def answer() -> None:
+        for value in range(few):
+            grr.perturb_one(value % 128, KEY.draw_one(user, round=ROUND))
+
+    yield at_least("grr perturb_one d=128", few / best_seconds({"one": answer})["one"], 50e3)
 
 
 def pure_ldp(name: str, d: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -15,4 +15,5 @@ for input in pyproject.toml constraints.txt benchmarks/constraints.txt; do
         touch "$ready"
     fi
 done
+export OPENBLAS_NUM_THREADS=1 # dense matrices, too, get one core
 exec build/bench/bin/python -m benchmarks.run

@@ -9,7 +9,8 @@ import orjson
 from benchmarks.measure import Row, at_least, best_seconds
 from murmurate.randomizers.identity import Pepper
 from murmurate.topics.block import decode, encode_raw, encode_reports
-from murmurate.topics.events import Categories, EventReader
+from murmurate.topics.domains import Categories
+from murmurate.topics.events import EventReader
 
 DIGEST = b"\x01" * 32
 REPORTS, EVENTS = 200_000, 100_000

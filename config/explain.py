@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from murmurate.aggregators.chooser import choose
+from murmurate.aggregators.chooser import choose_for
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import answer_micro
 from murmurate.config.quantities import shortest
 from murmurate.config.streams import AUTO, METHODS
 from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.thresholds import MICRO
+from murmurate.topics.domains import Categories
 from murmurate.topics.names import TOPICS, ZONES, topic
 
 COLUMNS: Final = 80
@@ -58,6 +59,11 @@ class StreamFacts:
     """From so many users on, in the whole deployment, the smallest round is hardly ever below min_batch."""
     carry_ms: int | None
     config: str
+    range: tuple[float, float] | None
+    """Of numbers; what lies outside counts as the nearer end."""
+    range_unit: str | None
+    cells: int | None
+    """Codes of a number, of which no user says more than one a period."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ def resolve(made: Plan, name: str) -> Mechanism:
     stream = made.stream(name)
     epsilon = Fraction(answer_micro(made, name), MICRO)
     if stream.mechanism == AUTO:
-        return choose(d=stream.d, epsilon=epsilon, prefer=stream.prefer)
+        return choose_for(stream.measure, says_none=stream.says_none, d=stream.d, epsilon=epsilon, prefer=stream.prefer)
     return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
 
 
@@ -144,6 +150,9 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         users_needed=users_needed(part, made.min_batch),
         carry_ms=stream.carry_ms,
         config=stream.config,
+        range=stream.range,
+        range_unit=stream.unit,
+        cells=stream.domain.none if stream.range else None,
     )
 
 
@@ -169,7 +178,7 @@ def _promise(made: Plan) -> Iterator[str]:
                 "in the papers: each window hides what a user's values were in it. One event that stands for longer "
                 "than a window is answered about in every one of them."
             )
-            if not stream.categories.other:
+            if isinstance(stream.domain, Categories) and not stream.domain.other:
                 yield (
                     f"{stream.name}: a user joins with the first value that is declared. An undeclared one before it "
                     "is refused, so whether somebody takes part yet depends on their values: say other = true, unless "
@@ -192,7 +201,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     whole = f"{share} {stream.share_of}".replace("all of the", "all")
     variance = " by the paper's variance" if stream.method.get("variance") == "paper" else ""
     parts = [
-        f"{stream.measure} of {len(stream.names)} values every {shortest(stream.every_ms)}",
+        f"{_measured(stream)} every {shortest(stream.every_ms)}",
         f"w = {stream.w}",
         whole,
         f"{stream.method['name']}{variance}",
@@ -205,6 +214,15 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
     needed = f"a round asks {asked}, and has min_batch reports from {_round_up(stream.users_needed)} users on"
     yield from _wrapped(needed, indent, indent)
+
+
+def _measured(stream: StreamFacts) -> str:
+    if stream.range is None:
+        return f"{stream.measure} of {len(stream.names)} values"
+    low, high = (f"{end:.12g}" for end in stream.range)
+    unit = f" {stream.range_unit}" if stream.range_unit else ""
+    cells = f" in {stream.cells} stretches" if stream.measure == "distribution" else ""
+    return f"{stream.measure} of numbers from {low} to {high}{unit}{cells}"
 
 
 def _too_few(made: Plan, facts: StreamFacts, users: int) -> Iterator[str]:

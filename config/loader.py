@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConf
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
 from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
+from murmurate.config.streams import MEASURES, Stream
 
 FILE: Final = "murmurate.toml"
 """Where a deployment is described unless another file is named."""
@@ -164,11 +165,17 @@ def _mistakes(error: ValidationError, overrides: _Overrides, where: str) -> list
             lines = [Mistake("", seen(value), _allowed(steps))]
         else:
             lines = [Mistake("", seen(value), detail["msg"])]
+        written = steps if _measure(steps) is None else (*steps[:2], *steps[3:])
         for line in lines:
-            place = (*steps, *(line.key.split(".") if line.key else ()))
+            place = (*written, *(line.key.split(".") if line.key else ()))
             shown = Mistake(line.key, "(hidden)" if hidden and not _harmless(line) else line.found, line.allowed)
-            found.append(shown.below(*steps, where=overrides.where(place, where)))
+            found.append(shown.below(*written, where=overrides.where(place, where)))
     return list(dict.fromkeys(found))
+
+
+def _measure(steps: Steps) -> type[Stream] | None:
+    """The class of a stream's table: pydantic puts the measure behind the stream's name, where the file has none."""
+    return MEASURES.get(steps[2]) if len(steps) > 2 and steps[0] == "streams" else None
 
 
 def _harmless(line: Mistake) -> bool:
@@ -208,6 +215,9 @@ def _model(steps: Steps) -> type[BaseModel] | None:
     """The class that describes a table of the file."""
     model: type[BaseModel] | None = Deployment
     inside_table_of_tables = False
+    measure = _measure(steps)
+    if measure is not None:
+        model, steps = measure, steps[3:]
     for step in steps:
         if inside_table_of_tables:  # the step is a stream's own name
             inside_table_of_tables = False

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
-from murmurate.topics.events import Categories, Fields
+from murmurate.topics.domains import Categories, Domain, Grid
+from murmurate.topics.events import Fields
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,9 @@ class StreamPlan:
     """One stream."""
 
     name: str
-    measure: Literal["frequency"]
-    categories: Categories
+    measure: Measure
+    domain: Domain
+    """What its events may say: texts of a frequency, numbers of a mean or a distribution."""
     every_ms: int
     w: int
     """Periods that one window can touch, carried values included."""
@@ -43,6 +46,8 @@ class StreamPlan:
     revision: int = 1
     prefer: Literal["accuracy", "bytes"] = "accuracy"
     """By what "auto" chooses."""
+    unit: str | None = None
+    """Of numbers, in words: "EUR"."""
 
     @property
     def says_none(self) -> bool:
@@ -51,14 +56,24 @@ class StreamPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The statistics of a release, in the order of the codes."""
-        names = self.categories.values + (("other",) if self.categories.other else ())
+        """The statistics of a release: of a frequency one a code, in their order; of a distribution one a stretch."""
+        if isinstance(self.domain, Categories):
+            names = self.domain.values + (("other",) if self.domain.other else ())
+        elif self.measure == "mean":
+            return ("mean", "present") if self.says_none else ("mean",)
+        else:
+            names = stretches(self.domain)
         return (*names, "none") if self.says_none else names
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Of numbers: those outside count as the nearer end."""
+        return (self.domain.low, self.domain.high) if isinstance(self.domain, Grid) else None
 
     @property
     def d(self) -> int:
         """Size of the mechanism's domain."""
-        return len(self.names)
+        return self.domain.none + self.says_none
 
     def period(self, time_ms: int) -> int:
         """The period that holds an instant."""
@@ -67,6 +82,17 @@ class StreamPlan:
     def terms(self) -> StreamTerms:
         """Its part of the promise."""
         return StreamTerms(self.name, self.share_micro, self.w, self.slots, self.division, self.d, self.every_ms)
+
+
+def stretches(grid: Grid) -> tuple[str, ...]:
+    """The names of a grid's stretches.
+
+    >>> stretches(Grid(0, 1, 4, "stretches"))
+    ('[0, 0.25)', '[0.25, 0.5)', '[0.5, 0.75)', '[0.75, 1]')
+    """
+    edges = [f"{grid.edge(code):.12g}" for code in range(grid.cells + 1)]
+    ends = [")"] * (grid.cells - 1) + ["]"]
+    return tuple(f"[{edges[i]}, {edges[i + 1]}{end}" for i, end in enumerate(ends))
 
 
 @dataclass(frozen=True)

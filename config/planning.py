@@ -15,10 +15,10 @@ import orjson
 
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
-from murmurate.config.streams import METHODS, Frequency
+from murmurate.config.streams import METHODS, AnyStream, Frequency, Numbers
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.events import Categories, Fields
+from murmurate.topics.events import Fields
 
 MOST_TARGETS: Final = 8
 """Reports partitions where the file does not say: batches stay large, and a mixing zone has no more instances."""
@@ -86,7 +86,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
     return StreamPlan(
         name=name,
         measure=stream.measure,
-        categories=Categories(stream.values, stream.other),
+        domain=stream.domain,
         every_ms=stream.every,
         w=w,
         share_micro=stream.share_micro,
@@ -100,11 +100,12 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         fields=fields,
         config=_digest(_meaning(deployment, name, stream, slots, topic, fields)),
         prefer=stream.prefer,
+        unit=stream.unit if isinstance(stream, Numbers) else None,
     )
 
 
 def _meaning(
-    deployment: Deployment, name: str, stream: Frequency, slots: int, topic: str, fields: Fields
+    deployment: Deployment, name: str, stream: AnyStream, slots: int, topic: str, fields: Fields
 ) -> dict[str, Any]:
     """Everything that gives a stream's releases their meaning, in whole numbers and words, defaults written out."""
     privacy, population = deployment.privacy, deployment.population
@@ -113,8 +114,7 @@ def _meaning(
         "schema": "murmurate/stream/1",
         "name": name,
         "measure": stream.measure,
-        "values": stream.values,
-        "other": stream.other,
+        **_domain(stream),
         "every_ms": stream.every,
         "several": stream.several,
         "carry_ms": stream.missing.carry_ms,
@@ -129,6 +129,14 @@ def _meaning(
         "mechanism": stream.mechanism,
         **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
     }
+
+
+def _domain(stream: AnyStream) -> dict[str, Any]:
+    """What its events may say. Numbers as texts that say them exactly."""
+    if isinstance(stream, Frequency):
+        return {"values": stream.values, "other": stream.other}
+    cells = {"cells": stream.domain.none, "unit": stream.unit}
+    return {"range": [repr(end) for end in stream.range], **cells}
 
 
 def _digest(meaning: dict[str, Any]) -> str:

@@ -16,6 +16,8 @@ from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Whole, between, exactly, seen
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.thresholds import MAX_MICRO, MICRO, micro_nats
+from murmurate.topics.domains import Grid
+from murmurate.topics.errors import MappingError
 
 UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 """Milliseconds of each unit of a duration."""
@@ -126,6 +128,32 @@ def shortest(ms: int) -> str:
 
 LONG: Final = Duration("1s", "400d")
 PERIODS: Final = Whole(1, MAX_W)
+
+
+@dataclass(frozen=True)
+class Range(Kind):
+    """Two numbers, the lower one first."""
+
+    @property
+    def allowed(self) -> str:
+        """What they are."""
+        return "two numbers, the lower one first, such as [0, 120]"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """An array of two."""
+        return {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+
+    def read(self, found: Any) -> tuple[float, float]:
+        """The numbers; they must lie apart by what a double can tell."""
+        if not isinstance(found, (list, tuple)) or len(found) != 2:
+            raise ValueError
+        low, high = (float(exactly(end)) for end in found)
+        try:
+            Grid(low, high, 2, "points")
+        except MappingError:
+            raise ValueError from None
+        return low, high
 
 
 @dataclass(frozen=True)

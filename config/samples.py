@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.topics.domains import Grid
 from murmurate.topics.pointers import tokens
 
 USERS: Final = 800
@@ -53,9 +54,14 @@ def events(made: Plan) -> Iterator[bytes]:
         yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
 
 
-def _value(stream: StreamPlan, minute: int, mark: int) -> str:
-    """Each value is half as frequent as the one before; in the peak, two fifths of all say the third (or the last)."""
-    values = stream.categories.values
+def _value(stream: StreamPlan, minute: int, mark: int) -> str | float:
+    """Each value is half as frequent as the one before; in the peak, two fifths of all say the third (or the last).
+    Numbers lie in the lower half of their range, in the peak two fifths of them in the upper one.
+    """
+    if isinstance(stream.domain, Grid):
+        low, high = stream.domain.low, stream.domain.high
+        return round(low + (high - low) * (mark + 100 * (minute in _PEAK and mark % 5 < 2)) / 200, 6)
+    values = stream.domain.values
     if minute in _PEAK and mark % 5 < 2:
         return values[min(2, len(values) - 1)]
     step = 0
@@ -64,7 +70,7 @@ def _value(stream: StreamPlan, minute: int, mark: int) -> str:
     return values[step]
 
 
-def _event(stream: StreamPlan, user: str, time_ms: int, value: str) -> dict[str, Any]:
+def _event(stream: StreamPlan, user: str, time_ms: int, value: str | float) -> dict[str, Any]:
     """The document in which every pointer leads to what it names."""
     fields = stream.fields
     instant = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{time_ms % 1000:03d}Z"

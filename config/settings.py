@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Number, Text, Texts, Whole, written
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
-from murmurate.config.streams import METHODS, AnyStream, Frequency, Table
+from murmurate.config.streams import METHODS, AnyStream, Stream, Table
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO, micro_nats
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
@@ -179,7 +179,7 @@ class Deployment(BaseSettings):
         """What is handed in and nothing else: loader.py adds the file and the environment."""
         return (init_settings,)
 
-    def w(self, stream: Frequency) -> int:
+    def w(self, stream: Stream) -> int:
         """The periods that one window can touch.
 
         A window may begin inside a period, hence + 1; a carried value speaks longer than its event (DESIGN rule 3).

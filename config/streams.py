@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Flag, Kind, Text, Texts, Whole, seen, written
-from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
-from murmurate.randomizers.registry import ORACLES
+from murmurate.config.quantities import Duration, Missing, MissingKind, Range, Share, millionths, shortest
+from murmurate.randomizers.mechanism import Measure
+from murmurate.randomizers.numeric.mean import GRID
+from murmurate.randomizers.registry import serving
 from murmurate.randomizers.terms import MAX_SLOTS, Division
+from murmurate.topics.domains import Categories, Domain, Grid
 from murmurate.topics.release import MAX_NAMES
 
 AUTO: Final = "auto"
@@ -78,6 +81,7 @@ class OneOf(Kind):
 
 POINTER: Final = Text(r"^(/([^~/]|~[01])*)+$", 'a JSON pointer such as "/session/user_id"')
 TOPIC: Final = Text(r"^[A-Za-z0-9._-]{1,249}$", "a topic: 1 to 249 letters, digits, dots, dashes, underscores")
+UNIT: Final = Text(r"^[^\u0000-\u001f\u007f]{1,64}$", "a text of 1 to 64 printable characters")
 VALUE: Final = Text(r"^[^\u0000-\u001f\u007f]{1,256}$", "a text of 1 to 256 printable characters")
 
 
@@ -128,10 +132,6 @@ class Stream(Table):
     """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
     method: Annotated[Method, BeforeValidator(_by_name, json_schema_input_type=str | Method)] = Method(name="lpa")
     """A method's name, or a table with a name and options."""
-    mechanism: Annotated[str, OneOf(AUTO, *sorted(ORACLES))] = AUTO
-    """"auto": the one with the smallest exact variance."""
-    prefer: Literal["accuracy", "bytes"] = "accuracy"
-    """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""
     several: Literal["last", "first"] = "last"
     """Which of several events of one user in a period counts, by (time, value), never by arrival."""
     missing: Annotated[Missing, MissingKind()] = written("none")
@@ -146,6 +146,23 @@ class Stream(Table):
         """Its share in millionths."""
         return millionths(self.share)
 
+    @property
+    def says_none(self) -> bool:
+        """Whether a user may have no value."""
+        return self.missing.carry_ms is not None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        mistakes = tuple(self._mistakes())
+        if mistakes:
+            raise NotAllowedError(*mistakes)
+        return self
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        carry = self.missing.carry_ms
+        if carry and carry % self.every:
+            yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
+
 
 class Frequency(Stream):
     """How many users say each of some declared values: a rolling histogram."""
@@ -156,19 +173,20 @@ class Frequency(Stream):
     """The values, declared and never inferred from data."""
     other: Annotated[bool, Flag()] = False
     """Whether anything else counts as "other"; if not, such an event is refused and its user has no value."""
+    mechanism: Annotated[str, OneOf(AUTO, *serving("frequency", says_none=True))] = AUTO
+    """"auto": the one with the smallest exact variance."""
+    prefer: Literal["accuracy", "bytes"] = "accuracy"
+    """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""
+
+    @property
+    def domain(self) -> Domain:
+        """What its events may say."""
+        return Categories(self.values, self.other)
 
     @property
     def added(self) -> tuple[str, ...]:
         """What a release has besides the declared values."""
-        none = ("none",) if self.missing.carry_ms is not None else ()
-        return (*(("other",) if self.other else ()), *none)
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        mistakes = tuple(self._mistakes())
-        if mistakes:
-            raise NotAllowedError(*mistakes)
-        return self
+        return (*(("other",) if self.other else ()), *(("none",) if self.says_none else ()))
 
     def _mistakes(self) -> Iterator[Mistake]:
         twice = sorted({value for value in self.values if self.values.count(value) > 1})
@@ -182,12 +200,67 @@ class Frequency(Stream):
         if not 2 <= d <= most:
             added = f" and {' and '.join(self.added)}" if self.added else ""
             yield Mistake("values", f"{len(self.values)}{added}, {d} in all", f"2 to {most} in all")
-        carry = self.missing.carry_ms
-        if carry and carry % self.every:
-            yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
+        yield from super()._mistakes()
 
 
-MEASURES: Final[Mapping[str, type[Stream]]] = MappingProxyType({"frequency": Frequency})
+class Numbers(Stream):
+    """What streams of numbers share: a declared range."""
+
+    range: Annotated[tuple[float, float], Range()]
+    """The lowest and the highest number that counts as itself, declared and never inferred; others are clipped."""
+    unit: Annotated[str, UNIT] | None = None
+    """What the numbers are, for readers of releases: "EUR"."""
+    mechanism: str
+    prefer: ClassVar[Literal["accuracy"]] = "accuracy"
+    measured: ClassVar[Measure]
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        serve = serving(self.measured, says_none=self.says_none)
+        if self.mechanism not in (AUTO, *serve):
+            why = "where users may have no value" if self.says_none else 'with missing = { carry = "always" }'
+            yield Mistake("mechanism", seen(self.mechanism), f"{', '.join((AUTO, *serve))}, {why}")
+        if self.method.variance == "paper":
+            yield Mistake("method.variance", seen("paper"), "sampling, for numbers")
+        yield from super()._mistakes()
+
+
+class Mean(Numbers):
+    """The mean of a number over the users who have one, and how many have."""
+
+    measured = "mean"
+    measure: Literal["mean"]
+    """What is measured."""
+    mechanism: Annotated[str, OneOf(AUTO, *serving("mean", says_none=True), *serving("mean", says_none=False))] = AUTO
+    """"auto": value_presence, or hm where everybody always has a value."""
+
+    @property
+    def domain(self) -> Domain:
+        """What its events may say."""
+        return Grid(*self.range, GRID, "points")
+
+
+class Distribution(Numbers):
+    """How a number is distributed over the users: shares of equally long stretches of its range."""
+
+    measured = "distribution"
+    measure: Literal["distribution"]
+    """What is measured."""
+    cells: Annotated[int, Whole(2, MAX_NAMES - 1)] = 64
+    """Into how many stretches the range is cut."""
+    mechanism: Annotated[
+        str, OneOf(AUTO, *serving("distribution", says_none=True), *serving("distribution", says_none=False))
+    ] = AUTO
+    """"auto": sw_presence, or sw where everybody always has a value."""
+
+    @property
+    def domain(self) -> Domain:
+        """What its events may say."""
+        return Grid(*self.range, self.cells, "stretches")
+
+
+MEASURES: Final[Mapping[str, type[Stream]]] = MappingProxyType(
+    {"frequency": Frequency, "mean": Mean, "distribution": Distribution}
+)
 """Every measure by name."""
 
 
@@ -198,5 +271,4 @@ def _known(found: Any) -> Any:
     return found
 
 
-# With a second measure: Annotated[Frequency | Mean, Field(discriminator="measure"), BeforeValidator(_known)]
-AnyStream = Annotated[Frequency, BeforeValidator(_known)]
+AnyStream = Annotated[Frequency | Mean | Distribution, Field(discriminator="measure"), BeforeValidator(_known)]

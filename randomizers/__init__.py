@@ -8,11 +8,11 @@
     reports = oue.perturb(values, draw)         uint8[n, 16]: constant length, the same bytes for the same inputs
     support = oue.support(reports)              int64[128], additive over batches and machines
     oue.estimate(support, n=len(reports))       unbiased frequencies
-    oue.variance(n=len(reports), frequency=.1)  exact
+    oue.variance(len(reports), .1)              exact
 
-Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, SUE, THE, BLH (ORACLES: a stream may use
-             them), SHE, BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW; `mechanism(spec)` builds any
-             of them by name, docs/MECHANISMS.md says which is good for what
+Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, SUE, THE, BLH (SHE (ORACLES: a stream may
+             use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence;
+             `mechanism(spec)` builds any of them by name, docs/MECHANISMS.md says which is good for what
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
              once, within the promise; Pepper turns names into pseudonyms
@@ -44,7 +44,7 @@ from murmurate.randomizers.frequency import (
 from murmurate.randomizers.guard import Ask, Refusal, Secrets
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.mechanism import Mechanism
-from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence
+from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, mechanism, streamed
 from murmurate.randomizers.terms import StreamTerms, Terms
@@ -89,6 +89,7 @@ __all__ = [
     "Terms",
     "ValueAndPresence",
     "ValueRefusedError",
+    "WaveAndPresence",
     "mechanism",
     "streamed",
 ]

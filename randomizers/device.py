@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.cipher import BLOCK
 from murmurate.randomizers.errors import FrozenFactsError, ParameterError, ValueRefusedError
 from murmurate.randomizers.guard import Ask, Guard, Refusal, Secrets
 from murmurate.randomizers.identity import NO_STREAM, partitions, slots, streams
 from murmurate.randomizers.ledger import NEVER, REASONS, Ledger, Mask, Verdict
 from murmurate.randomizers.mechanism import Reports
-from murmurate.randomizers.randomness import BLOCK, Bytes
+from murmurate.randomizers.randomness import Bytes
 from murmurate.randomizers.state import dump, load
 from murmurate.randomizers.terms import Terms
 

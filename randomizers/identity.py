@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.cipher import BLOCK
 from murmurate.randomizers.errors import ParameterError
-from murmurate.randomizers.randomness import BLOCK, DIGEST, Bytes, Key
+from murmurate.randomizers.randomness import DIGEST, Bytes, Key
 from murmurate.randomizers.thresholds import MICRO
 
 _NO_ROUND = bytes(DIGEST)

@@ -102,12 +102,12 @@ class Mechanism(ABC):
         """Unbiased frequencies, raw: float64[d]. They may be negative and need not sum to 1."""
 
     @abstractmethod
-    def variance(self, n: int, frequency: float | Floats) -> Floats:
+    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
         """The exact variance of an estimate from n reports of which this share holds the value."""
 
-    def added_variance(self, n: int, frequencies: Floats) -> Floats:
-        """What a public choice, the same in every round, adds to the variance of each estimate: nothing, as a rule."""
-        return np.zeros(np.shape(frequencies))
+    def added_variance(self, n: int, profile: Floats) -> Floats:
+        """What a public choice, the same in every round, adds to the variance of each statistic: nothing, as a rule."""
+        return np.zeros(self.statistics)
 
     # ---- for streams: what a method follows ----
 
@@ -265,7 +265,7 @@ class PureOracle(Mechanism):
         p, q = float(self.p), float(self.q)
         return np.asarray((support / n - q) / (p - q), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats) -> Floats:
+    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
         """q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)), which is exact in f and n."""
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):
@@ -288,6 +288,13 @@ class PureOracle(Mechanism):
         """The mean over d frequencies that sum to 1: (1 - sum f^2) / d."""
         f = self.plausible(profile)
         return max(0.0, 1 - float(f @ f)) / self.d
+
+
+def whole(name: str, what: str, found: object, low: int, high: int) -> int:
+    """A mechanism's own parameter, if it is a whole number in this range."""
+    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
+        raise ParameterError(f"{name}: {what}: found {shown(found)}; allowed: a whole number from {low} to {high}")
+    return found
 
 
 def nats(ratio: Fraction) -> float:

@@ -11,23 +11,23 @@ It fails closed: without a good key and a working cipher nothing is drawn.  Per 
 with lp(x) = 4 bytes of length, then x; the deployment in UTF-8, version the digit 1, purpose a word: `report`, where
 the value is the canonical 16 bytes of the reported one, or a stage's (PURPOSES), where mechanism is empty and the
 value zero. Lengths, indices, values and words are little-endian.  Every input has a fixed length of three blocks, for
-which CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: what a mechanism does with its words.
+which CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: the cipher (cipher.py), what a mechanism does with its words.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Never
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
+from murmurate.randomizers.cipher import BLOCK, aes, aes_into, check_known_answer
 from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError, shown
 
 ALGORITHM = b"1"
-BLOCK = 16
 DIGEST = 32
 SECRET_BYTES = 32
 LANE_BYTES = 1 << 21  # of words at a time, and
@@ -35,13 +35,11 @@ LANE_ROWS = 1 << 14  # contexts: with its inputs a lane stays in a core's second
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.unsignedinteger[Any]]
-Purpose = Literal["scatter", "permutation", "slot", "split"]
-PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split")
+Purpose = Literal["scatter", "permutation", "slot", "split", "noise"]
+PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split", "noise")
 
-_ZERO = bytes(BLOCK)
-_KNOWN_KEY = bytes(range(16))  # FIPS 197, appendix C.1
-_KNOWN_PLAIN = bytes(0x11 * i for i in range(16))
-_KNOWN_CIPHER = bytes.fromhex("69c4e0d86a7b0430d8cdb78070b4c55a")
+LASTING = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
+"""Stands for the round where randomness is to outlive rounds."""
 
 
 class Kept:
@@ -78,8 +76,7 @@ class Key(Kept):
         self._secret = bytes(secret)
         self._deployment = deployment
         self._last: tuple[tuple[bytes, ...], bytes] = ((), b"")
-        if _ecb(_KNOWN_KEY)(_KNOWN_PLAIN) != _KNOWN_CIPHER:
-            raise RandomnessError("AES-128 gives a wrong known answer: nothing was drawn")
+        check_known_answer()
 
     @property
     def deployment(self) -> str:
@@ -157,6 +154,10 @@ class Draw(Kept):
             raise ValueRefusedError(f"values: found {len(values)} for {len(self)} users; allowed: one for each")
         return Lanes(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"), self._users, values)
 
+    def lasting(self) -> Draw:
+        """The randomness of the same users that belongs to no round: for memoised mechanisms alone (DESIGN rule 11)."""
+        return Draw(self._key, self._users, LASTING)
+
 
 class DrawOne(Kept):
     """The randomness of one user in one round, in plain Python."""
@@ -170,7 +171,7 @@ class DrawOne(Kept):
         """For mechanisms: a function (k, bits) that gives this user's first k words of that width."""
         if len(value) != BLOCK:
             raise ValueRefusedError(f"value: found {len(value)} canonical bytes; allowed: {BLOCK}")
-        encrypt = _ecb(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"))
+        encrypt = aes(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"))
         first = int.from_bytes(encrypt(self._user), "little")
         mac = int.from_bytes(encrypt((first ^ int.from_bytes(value, "little")).to_bytes(BLOCK, "little")), "little")
 
@@ -181,6 +182,10 @@ class DrawOne(Kept):
             return [int.from_bytes(data[j * size : (j + 1) * size], "little") for j in range(k)]
 
         return words
+
+    def lasting(self) -> DrawOne:
+        """The randomness of the same user that belongs to no round."""
+        return DrawOne(self._key, self._user, LASTING)
 
 
 class Lanes(Kept):
@@ -197,7 +202,7 @@ class Lanes(Kept):
         itemsize = np.dtype(dtype).itemsize
         blocks = -(-k * itemsize // BLOCK)
         step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks), len(self._users)))
-        encrypt = _ecb_into(self._key)
+        encrypt = aes_into(self._key)
         mac, scratch = (
             np.empty((step + 1, 2), "<u8") for _ in range(2)
         )  # one block more: the cipher asks for the room
@@ -270,45 +275,3 @@ def _digest(digest: bytes, what: str) -> bytes:
         found = f"{len(digest)} bytes" if isinstance(digest, bytes) else type(digest).__name__
         raise ParameterError(f"{what}: found {found}; allowed: a digest of {DIGEST} bytes")
     return digest
-
-
-def _ecb(key: bytes) -> Callable[[bytes], bytes]:
-    """AES-128 of whole blocks, or a RandomnessError."""
-
-    def encrypt(data: bytes) -> bytes:
-        try:
-            out = cipher.update(data)
-        except Exception as error:
-            raise RandomnessError(f"AES-128 failed ({type(error).__name__}): nothing was drawn") from error
-        if len(out) != len(data):
-            raise RandomnessError(f"AES-128 gave {len(out)} bytes of {len(data)}: nothing was drawn")
-        return out
-
-    cipher = _cipher(key)
-    return encrypt
-
-
-def _ecb_into(key: bytes) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-    """The same from array to array; the second holds at least one block more than the first."""
-
-    def encrypt(data: NDArray[Any], out: NDArray[Any]) -> None:
-        try:
-            written = cipher.update_into(data.reshape(-1).view(np.uint8).data, out.reshape(-1).view(np.uint8).data)
-        except Exception as error:
-            raise RandomnessError(f"AES-128 failed ({type(error).__name__}): nothing was drawn") from error
-        if written != data.nbytes:
-            raise RandomnessError(f"AES-128 gave {written} bytes of {data.nbytes}: nothing was drawn")
-
-    cipher = _cipher(key)
-    probe, answer = np.frombuffer(_KNOWN_PLAIN, np.uint8), np.zeros(2 * BLOCK, np.uint8)
-    encrypt(probe, answer)  # both ways into the cipher must agree before one of them is used
-    if answer[:BLOCK].tobytes() != _ecb(key)(_KNOWN_PLAIN):
-        raise RandomnessError("AES-128 contradicts itself: nothing was drawn")
-    return encrypt
-
-
-def _cipher(key: bytes) -> CipherContext:
-    try:
-        return Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305 - the PRF's block cipher, not an encryption
-    except Exception as error:
-        raise RandomnessError(f"AES-128 cannot be used ({type(error).__name__}): nothing was drawn") from error

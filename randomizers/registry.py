@@ -22,17 +22,20 @@ from murmurate.randomizers.frequency import (
     HadamardResponse,
     SubsetSelection,
 )
-from murmurate.randomizers.mechanism import Measure, Mechanism, PureOracle
-from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence
+from murmurate.randomizers.mechanism import Measure, Mechanism
+from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
-ORACLES: dict[str, type[PureOracle]] = {
-    kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SUE, SubsetSelection, THE)
+ORACLES: dict[str, type[Mechanism]] = {
+    kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SHE, SUE, SubsetSelection, THE)
 }
 """Those that serve a stream of frequencies."""
-STREAMED: dict[str, type[Mechanism]] = {**ORACLES, **{kind.name: kind for kind in (SR, PM, HM, SW, ValueAndPresence)}}
+STREAMED: dict[str, type[Mechanism]] = {
+    **ORACLES,
+    **{kind.name: kind for kind in (SR, PM, HM, ValueAndPresence, SW, WaveAndPresence)},
+}
 """Those that a round may name."""
-MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (SHE, BasicRAPPOR, RAPPOR)}}
+MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
 """All there are."""
 _PARAMETERS = {name: signature(kind).parameters for name, kind in MECHANISMS.items()}
 

@@ -12,8 +12,9 @@
 """
 
 from murmurate.topics.codec import decode, decode_record, encode, kind_of
+from murmurate.topics.domains import Categories, Grid
 from murmurate.topics.errors import WireError
-from murmurate.topics.events import Categories, Columns, EventReader, Fields, Reason
+from murmurate.topics.events import Columns, EventReader, Fields, Reason
 from murmurate.topics.messages import (
     Close,
     Dead,
@@ -33,7 +34,7 @@ from murmurate.topics.schemas import schema
 from murmurate.topics.slots import Slots
 
 __all__ = [
-    "TOPICS", "Categories", "Close", "Columns", "Dead", "Done", "EventReader", "Fields", "GiveUp", "Progress", "Reason",
-    "Rejected", "Release", "Round", "Seal", "Settled", "Slots", "Start", "Tally", "WireError", "decode",
-    "decode_record", "encode", "kind_of", "schema", "topic",
+    "TOPICS", "Categories", "Close", "Columns", "Dead", "Done", "EventReader", "Fields", "GiveUp", "Grid",
+    "Progress", "Reason", "Rejected", "Release", "Round", "Seal", "Settled", "Slots", "Start", "Tally",
+    "WireError", "decode", "decode_record", "encode", "kind_of", "schema", "topic",
 ]  # fmt: skip

@@ -2,8 +2,8 @@
 
 Contract: each record is parsed by itself (joined, one could swallow its neighbour), and gives one row, one refusal,
 or, when only its value is wrong, both: such an event enrols its user and sets nothing, since who is in the population
-may not depend on a value (DESIGN rule 7). Nothing a record says raises an error. Not here: pseudonyms, periods,
-lateness (agents/), numeric streams.
+may not depend on a value (DESIGN rule 7). Nothing a record says raises an error. Not here: what a value may be
+(domains.py), pseudonyms, periods, lateness (agents/).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.topics.block import REFUSED
+from murmurate.topics.domains import Codes, Domain
 from murmurate.topics.errors import MappingError
 from murmurate.topics.message import MAX_TIME_MS
 from murmurate.topics.names import stream_name
@@ -28,8 +29,6 @@ from murmurate.topics.times import Clock
 MAX_EVENT: Final = 64 * 1024
 MAX_USER: Final = 256
 MAX_STREAMS: Final = 1 << 16
-MAX_CATEGORIES: Final = 1 << 24
-"""As many as the largest domain of a mechanism."""
 
 
 class Reason(StrEnum):
@@ -50,36 +49,11 @@ class Reason(StrEnum):
     TIME = "time"
     """Not RFC 3339 with a zone, or before 1970 or after year 9999."""
     VALUE = "value"
-    """A category nobody declared, in a stream without "other"."""
+    """A category nobody declared, in a stream without "other". Numbers outside their range are clipped instead."""
 
 
 class Refused(Exception):  # noqa: N818 - never leaves this file
     """A reason on its way up."""
-
-
-@dataclass(frozen=True)
-class Categories:
-    """The declared values of a stream and their codes: 0 to k - 1 in order, then "other" if enabled, then *none*."""
-
-    values: tuple[str, ...]
-    other: bool = False
-
-    def __post_init__(self) -> None:
-        texts = all(isinstance(value, str) for value in self.values)
-        if not isinstance(self.values, tuple) or not self.values or not texts or len(self.values) > MAX_CATEGORIES:
-            raise MappingError(f"categories: found no tuple of texts; allowed: 1 to {MAX_CATEGORIES} texts")
-        if len(set(self.values)) != len(self.values):
-            raise MappingError("categories: found one twice; allowed: each once")
-
-    @property
-    def none(self) -> int:
-        """The code of a user without a value: the first after all others. No event has it; the stage gives it."""
-        return len(self.values) + self.other
-
-    @property
-    def size(self) -> int:
-        """How many codes there are, *none* included: the domain of a mechanism that can say none."""
-        return self.none + 1
 
 
 @dataclass(frozen=True)
@@ -103,7 +77,7 @@ class Columns:
     time: NDArray[np.int64] = field(repr=False)
     """Milliseconds since 1970."""
     code: NDArray[np.uint32] = field(repr=False)
-    """Category; REFUSED where only the value was wrong."""
+    """Of the value; REFUSED where only the value was wrong."""
     users: list[bytes] = field(repr=False)  # nothing of a row may reach a log
     """UTF-8; a number as its decimal digits."""
     index: NDArray[np.int64]
@@ -120,36 +94,24 @@ class Columns:
         return MappingProxyType(counts)
 
 
-class _Codes(dict[str, int]):
-    """Values to codes. Only a value that is not declared comes to `__missing__`."""
-
-    def __init__(self, categories: Categories) -> None:
-        super().__init__({value: code for code, value in enumerate(categories.values)})
-        self._other = len(categories.values) if categories.other else None
-
-    def __missing__(self, value: object) -> int:
-        if self._other is None or type(value) is not str:
-            raise Refused(Reason.VALUE)
-        return self._other
-
-
 class EventReader:
-    """Reads the events of one source: one stream, or several that a field tells apart.
+    """Reads the events of one source: one stream, or several that a field tells apart. texts: numbers come as texts.
 
+    >>> from murmurate.topics.domains import Categories
     >>> reader = EventReader({"screen": Categories(("home", "help"), other=True)})
     >>> columns = reader.read([b'{"user": "u-1", "time": "2026-11-18T09:00:12.480Z", "value": "help"}'])
     >>> columns.users, columns.time.tolist(), columns.code.tolist()
     ([b'u-1'], [1794992412480], [1])
     """
 
-    def __init__(self, streams: Mapping[str, Categories], fields: Fields = Fields()) -> None:
+    def __init__(self, streams: Mapping[str, Domain], fields: Fields = Fields(), *, texts: bool = False) -> None:
         if not 1 <= len(streams) <= MAX_STREAMS or (fields.stream is None and len(streams) > 1):
             raise MappingError(
                 f"events: found {len(streams)} streams; allowed: 1, or up to {MAX_STREAMS} with a pointer to the stream"
             )
-        coded = [(position, _Codes(categories)) for position, categories in enumerate(streams.values())]
+        coded = [(position, domain.codes(texts=texts)) for position, domain in enumerate(streams.values())]
         names = [None] if fields.stream is None else [stream_name(name) for name in streams]
-        self._streams: dict[Any, tuple[int, _Codes]] = dict(zip(names, coded, strict=True))
+        self._streams: dict[Any, tuple[int, Codes]] = dict(zip(names, coded, strict=True))
         self._user, self._value = getter(fields.user), getter(fields.value)
         self._time = None if fields.time is None else getter(fields.time)
         self._stream = None if fields.stream is None else getter(fields.stream)
@@ -229,9 +191,13 @@ class EventReader:
         user = _user(_found(self._user, event))
         time = self._instant(own if self._time is None else _found(self._time, event))
         try:
-            return stream, user, time, codes[_text(_found(self._value, event))], None
+            value = _found(self._value, event)
         except Refused as refused:
             return stream, user, time, REFUSED, refused.args[0]
+        wrong = codes.wrong(value)
+        if wrong is not None:
+            return stream, user, time, REFUSED, Reason(wrong)
+        return stream, user, time, codes[value], None
 
     def _instant(self, time: Any) -> int:
         if type(time) is str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -192,9 +192,9 @@ class Feeder:
         if names is None:
             assert batch.ids is not None  # noqa: S101 - the contract of a batch
             names = self._source.names(batch.ids)
-        values: Mapping[int, str | None] = dict(enumerate((*stream.categories.values, _undeclared(stream))))
+        domain = stream.domain
         events = [
-            (name, _event(stream, name, time_ms, values.get(code)))  # of a value that is refused, none
+            (name, _event(stream, name, time_ms, domain.value(code) if code < domain.none else None))  # refused: none
             for name, time_ms, code in zip(names, batch.times.tolist(), batch.codes.tolist(), strict=True)
         ]
         for at in range(0, len(events), CHUNK):
@@ -214,15 +214,7 @@ def _hash(name: bytes) -> int:
     return int.from_bytes(hashlib.blake2s(name, digest_size=8).digest())
 
 
-def _undeclared(stream: StreamPlan) -> str:
-    """A value that is "other"."""
-    value = "other"
-    while value in stream.categories.values:
-        value += "-"
-    return value
-
-
-def _event(stream: StreamPlan, name: bytes, time_ms: int, value: str | None) -> bytes:
+def _event(stream: StreamPlan, name: bytes, time_ms: int, value: str | float | None) -> bytes:
     """An event as the stream's pointers expect it. A value that is none of the stream's enrols its user, no more."""
     event: dict[str, object] = {}
     fields = stream.fields

@@ -2,8 +2,9 @@
 
 Contract: users are numbers, and all of them are enrolled before the first period.  Periods of a source without times of
 its own begin at ORIGIN; within one, users speak in the order of their numbers, spread evenly over the period or over
-`future`, whichever is shorter.  `.npy`: integers [periods, users], or [users] for one period; a number is a category's
-position in the plan (`other` included), -1 no event.  `.npz`: see tools/make_recording.py, which writes them.
+`future`, whichever is shorter.  `.npy`: [periods, users], or [users] for one period; of a frequency integers, a
+category's position in the plan (`other` included), -1 no event; of numbers floats, NaN no event.  `.npz`: see
+tools/make_recording.py, which writes them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from murmurate.agents.replay.clock import Ticks, cut_sorted
 from murmurate.agents.replay.source import BATCH_ROWS, Batch, Ints, Source, SourceError
 from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED
+from murmurate.topics.domains import Categories, Grid
 
 ORIGIN: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a source without times begins."""
@@ -90,17 +92,22 @@ class NpySource(PeriodSource):
         except (OSError, ValueError, EOFError) as error:
             found = error.strerror if isinstance(error, OSError) and error.strerror else "no NumPy array of numbers"
             raise SourceError(f"{path.name}: found {found}; allowed: an array saved by numpy.save") from None
+        domain = plan.stream(stream).domain
+        kinds, words = ("fiu", "numbers") if isinstance(domain, Grid) else ("iu", "integers")
         if (
             not isinstance(array, np.ndarray)
-            or array.dtype.kind not in "iu"
+            or array.dtype.kind not in kinds
             or array.ndim not in (1, 2)
             or not array.size
         ):
             found = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else "several arrays"
-            raise SourceError(f"{path.name}: found {found}; allowed: integers [periods, users] or [users], not empty")
+            raise SourceError(f"{path.name}: found {found}; allowed: {words} [periods, users] or [users], not empty")
         self._array = array if array.ndim == 2 else array[np.newaxis]
         super().__init__(plan, stream, self._array.shape[1], self._array.shape[0])
-        codes = self._stream.categories.none
+        if not isinstance(domain, Grid):
+            self._check(path, domain.none)
+
+    def _check(self, path: Path, codes: int) -> None:
         step = max(1, _CHECKED_ROWS // self._users)
         for start in range(0, self._periods, step):
             part = self._array[start : start + step]
@@ -108,12 +115,20 @@ class NpySource(PeriodSource):
                 row = start + int(np.flatnonzero((part.min(axis=1) < NO_EVENT) | (part.max(axis=1) >= codes))[0])
                 raise SourceError(
                     f"{path.name}: row {row}: found a number that is no category; "
-                    f"allowed: 0 to {codes - 1} for stream {stream!r}, {NO_EVENT} for no event"
+                    f"allowed: 0 to {codes - 1} for stream {self._stream.name!r}, {NO_EVENT} for no event"
                 )
 
     def values(self) -> Iterator[NDArray[Any]]:
         """The array's rows."""
-        yield from (np.asarray(row) for row in self._array)
+        domain = self._stream.domain
+        for row in self._array:
+            yield np.asarray(row) if isinstance(domain, Categories) else _cells(domain, np.asarray(row, np.float64))
+
+
+def _cells(grid: Grid, numbers: NDArray[np.float64]) -> Ints:
+    """The cells of numbers, NO_EVENT of NaN."""
+    spoken = ~np.isnan(numbers)
+    return np.where(spoken, grid.encode(np.where(spoken, numbers, grid.low)).astype(np.int64), NO_EVENT)
 
 
 class Recording(Source):
@@ -186,7 +201,10 @@ class Recording(Source):
         place = np.arange(len(order)) - np.repeat(np.cumsum(in_each) - in_each, in_each)
         period, every = when[order].astype(np.int64), int(held["every_ms"])
         times = int(held["start_ms"]) + period * every + place * every // in_each[period]
-        declared, other = self._stream.categories.values, self._stream.categories.other
+        domain = self._stream.domain
+        if not isinstance(domain, Categories):
+            raise SourceError(f"stream {self._stream.name!r}: found a recording of texts; allowed: measure = frequency")
+        declared, other = domain.values, domain.other
         unknown = len(declared) if other else REFUSED
         table = [declared.index(name) if name in declared else unknown for name in held["names"].tolist()]
         codes = np.array([*table, unknown], np.uint32)[np.repeat(screens, said)[order]]

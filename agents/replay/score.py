@@ -1,8 +1,9 @@
 """How good the releases of a replay were: error against the truth, bits, publications, refusals.
 
 Contract, per stream, over the periods that have a release and a truth about at least one user:
-  MRE   mean over periods of |r - c| / max(c, .001); of the second value where there are two (the papers' value 1), else
-        the mean over all values.  r is the release's `unbiased`: what the papers measure, before any projection.
+  MRE   mean over periods of |r - c| / max(|c|, .001); of the second value where there are two (the papers' value 1), of
+        the mean of numbers, else the mean over all values.  r is the release's `unbiased`: what the papers measure,
+        before any projection.
   MSE   mean over periods and values of (r - c)^2.
   bits  per user and period (spec/streams.md 2.1), from what was received.  A report costs b = ceil(log2 d) bits, d
         where it is a bit vector.  Population: (b + 1) a report, the one being the announcement to its sender.  Budget:
@@ -133,6 +134,8 @@ def table(score: Score) -> Table:
 
 def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
     """b: what one report of a mechanism costs, as the papers count."""
+    if mechanism["name"] == "sr":
+        return 1
     return d if mechanism["name"] in _BIT_VECTORS else max(1, (d - 1).bit_length())
 
 
@@ -147,9 +150,11 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
     if not pairs:
         return StreamScore(plan.name, 0, len(releases), published, rate * plan.w, None, None, None)
     said = np.array([[release["unbiased"][name] for name in plan.names] for release, _ in pairs])
-    held = np.array([period.frequencies for _, period in pairs])
-    relative = np.abs(said - held) / np.maximum(held, SMALLEST)
-    mre = relative[:, 1].mean() if plan.d == 2 else relative.mean()
+    held = np.array([period.figures for _, period in pairs])
+    if plan.measure == "mean":
+        said, held = said[:, :1], held[:, :1]  # how many have a value is not what was asked
+    relative = np.abs(said - held) / np.maximum(np.abs(held), SMALLEST)
+    mre = relative[:, 1].mean() if plan.measure == "frequency" and plan.d == 2 else relative.mean()
     return StreamScore(
         plan.name, len(pairs), len(releases), published, rate * plan.w,
         float(mre), float(((said - held) ** 2).mean()), _bits(plan, pairs),

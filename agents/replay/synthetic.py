@@ -18,6 +18,7 @@ from murmurate.agents.replay.arrays import PeriodSource
 from murmurate.agents.replay.source import SourceError
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
+from murmurate.topics.domains import Grid
 
 Model = Literal["lns", "sin", "log"]
 DEFAULTS: Final[Mapping[str, int]] = {"n": 200_000, "periods": 800, "seed": 1}
@@ -42,7 +43,7 @@ def probabilities(model: Model, periods: int, seed: int) -> NDArray[np.float64]:
 
 
 class Synthetic(PeriodSource):
-    """One of them, as a source; value 1 is the plan's second category.
+    """One of them, as a source; value 1 is the plan's second category, or the number 1.
 
     >>> parse("synthetic:sin,n=1000,periods=20")
     ('sin', {'n': 1000, 'periods': 20, 'seed': 1})
@@ -50,18 +51,20 @@ class Synthetic(PeriodSource):
 
     def __init__(self, text: str, plan: Plan, stream: str) -> None:
         self.model, options = parse(text)
-        if (found := plan.stream(stream).categories.none) < 2:
-            raise SourceError(f"{text}: stream {stream!r} has {found} value; allowed: at least two, for 0 and 1")
+        domain = plan.stream(stream).domain
+        if domain.none < 2:
+            raise SourceError(f"{text}: stream {stream!r} has {domain.none} value; allowed: at least two, for 0 and 1")
         super().__init__(plan, stream, options["n"], options["periods"])
         self.seed = options["seed"]
+        self._zero, self._one = (domain.code(0), domain.code(1)) if isinstance(domain, Grid) else (0, 1)
         self.p = probabilities(self.model, self._periods, self.seed)
 
     def values(self) -> Iterator[NDArray[Any]]:
         """uint32[n] a period."""
         generator, n = _generator(self.seed, 1), self._users
         for p in self.p.tolist():
-            codes = np.zeros(n, np.uint32)
-            codes[generator.choice(n, round(p * n), replace=False, shuffle=False)] = 1
+            codes = np.full(n, self._zero, np.uint32)
+            codes[generator.choice(n, round(p * n), replace=False, shuffle=False)] = self._one
             yield codes
 
 

@@ -171,7 +171,7 @@ class TextSource(Source):
         return [line for _, line in filled], [number for number, _ in filled], []
 
     def _make_reader(self) -> EventReader:
-        return EventReader({stream.name: stream.categories for stream in self._plans()}, self._fields)
+        return EventReader({stream.name: stream.domain for stream in self._plans()}, self._fields)
 
     def _check_start(self) -> None:
         with self._path.open("rb") as file:
@@ -216,7 +216,7 @@ class CsvSource(TextSource):
                 flat = replace(_FLAT, stream="/stream")
             elif len(streams) > 1:
                 self._column(names, "stream", self._fields.stream)
-        return EventReader({stream.name: stream.categories for stream in streams}, flat)
+        return EventReader({stream.name: stream.domain for stream in streams}, flat, texts=True)
 
     def _column(self, names: list[str], what: str, pointer: str) -> int:
         wanted = "/".join(tokens(pointer)), ".".join(tokens(pointer))

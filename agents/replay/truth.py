@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.source import Batch, Ints, Source
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.block import REFUSED
+from murmurate.topics.domains import Grid
 
 SPARE_ROWS = 1 << 20  # events of an open period beyond four a user; then each user's event that counts is kept
 _LONG_AGO, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -37,22 +38,14 @@ class TruePeriod:
 
     stream: str
     t: int
-    counts: Ints
-    """int64[d]: how many users hold each value, in the order of the stream's names."""
-
-    @property
-    def users(self) -> int:
-        """How many users are asked about this period."""
-        return int(self.counts.sum())
-
-    @property
-    def frequencies(self) -> NDArray[np.float64]:
-        """float64[d]; zeros where nobody is asked."""
-        return self.counts / max(1, self.users)
+    users: int
+    """How many users are asked about this period."""
+    figures: NDArray[np.float64]
+    """What a release without any noise would say, in the order of the stream's names."""
 
     def record(self, names: tuple[str, ...]) -> dict[str, object]:
         """A line of truth.jsonl."""
-        truth = {name: round(value, 6) for name, value in zip(names, self.frequencies.tolist(), strict=True)}
+        truth = {name: round(value, 6) for name, value in zip(names, self.figures.tolist(), strict=True)}
         return {"stream": self.stream, "t": self.t, "users": self.users, "truth": truth}
 
 
@@ -154,7 +147,8 @@ class _Stream:
                 self.code[users] = keys & ((1 << _CODE_BITS) - 1)
                 self.time[users] = t * self.every + (keys >> _CODE_BITS)
             if t >= self.first_t:
-                yield TruePeriod(self.plan.name, t, self._counts(t, self.seen < t * self.every))
+                counts = self._counts(t, self.seen < t * self.every)
+                yield TruePeriod(self.plan.name, t, int(counts.sum()), figures(self.plan, counts))
 
     def _counts(self, t: int, members: NDArray[np.bool_]) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d
@@ -176,6 +170,20 @@ class _Stream:
         spoke = np.zeros(len(best), np.bool_)
         spoke[users] = True
         return np.flatnonzero(spoke), best[spoke]
+
+
+def figures(plan: StreamPlan, counts: Ints) -> NDArray[np.float64]:
+    """What is true where so many users hold each value, int64[d], under the stream's names. A mean of nobody is the
+    middle of the range, as a release has it.
+    """
+    users = max(1, int(counts.sum()))
+    if plan.measure != "mean" or not isinstance(plan.domain, Grid):
+        return counts / users
+    grid, holders = plan.domain, counts[: plan.domain.cells]
+    present = int(holders.sum())
+    place = float(holders @ np.arange(grid.cells)) / present / (grid.cells - 1) if present else 0.5
+    mean = grid.low + place * (grid.high - grid.low)
+    return np.array([mean, present / users] if plan.says_none else [mean])
 
 
 def true_periods(plan: Plan, source: Source) -> Iterator[TruePeriod]:

@@ -170,7 +170,7 @@ def _readers(streams: Sequence[StreamPlan]) -> list[tuple[list[StreamPlan], Even
     groups: dict[Fields | str, list[StreamPlan]] = {}
     for stream in streams:
         groups.setdefault(stream.name if stream.fields.stream is None else stream.fields, []).append(stream)
-    return [(group, EventReader({s.name: s.categories for s in group}, group[0].fields)) for group in groups.values()]
+    return [(group, EventReader({s.name: s.domain for s in group}, group[0].fields)) for group in groups.values()]
 
 
 def raw_records(plan: Plan, stream: str, users: np.ndarray, times: np.ndarray, codes: np.ndarray) -> Sequence[Out]:

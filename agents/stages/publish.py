@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import orjson
 
+from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
@@ -153,10 +154,10 @@ class Publish:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
             )
-        if len(tally.counts) != course.plan.d:
+        if len(tally.counts) != (outcomes := mechanism_of(asked.round).outcomes):
             raise StageError(
                 f"publish: stream {tally.stream!r}: a tally of {len(tally.counts)} counts (period {tally.t}); "
-                f"allowed: {course.plan.d}"
+                f"allowed: {outcomes}"
             )
         asked.got[tally.q] = tally
         while course.open is not None and course.open.complete:  # those asked ahead may be complete before their turn
@@ -224,6 +225,8 @@ class Publish:
             slots=stream.slots,
             first_t=first_t,
             seed=seed.digest(),
+            measure=stream.measure,
+            says_none=stream.says_none,
             mechanism=stream.mechanism,
             prefer=stream.prefer,
             min_batch=worth_asking(self._plan.min_batch),

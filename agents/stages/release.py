@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods.method import Decision
-from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Mechanism
 from murmurate.topics.messages import Rejected, Tally
@@ -23,6 +23,7 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms"
 
 def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tally]) -> Release:
     """The release of a period. slots: asked in all its rounds; tallies: all that came back."""
+    told = figures(decision, stream.range)
     return Release(
         deployment=plan.name,
         stream=stream.name,
@@ -33,9 +34,11 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         measure=stream.measure,
         decision="published" if decision.published else "approximated",
         measured_t=decision.measured_t,
-        estimate=_named(stream, norm_sub(decision.unbiased) if decision.measured_t is not None else decision.unbiased),
-        stderr=_named(stream, np.sqrt(decision.variance)),
-        unbiased=_named(stream, decision.unbiased),
+        unit=stream.unit,
+        range=stream.range,
+        estimate=_named(stream, told.estimate),
+        stderr=_named(stream, told.stderr),
+        unbiased=_named(stream, told.unbiased),
         reports=_reports(slots, tallies),
         privacy=Privacy(
             unit="user",

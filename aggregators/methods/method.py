@@ -84,7 +84,9 @@ class Decision:
     mechanism: Mechanism
     """What the reports that speak came from, or would have."""
     answer: Answer | None = None
-    """Those reports, where numbers are measured."""
+    """Those reports, where numbers are measured,"""
+    users: float | None = None
+    """and of how many users they are a sample; None if of none."""
 
 
 class Method(Protocol):

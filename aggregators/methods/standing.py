@@ -30,7 +30,9 @@ class Standing:
     """Of each at `measured_t`: no drift in it."""
     mechanism: Mechanism
     answer: Answer | None = None
-    """The reports that speak, where numbers are measured."""
+    """The reports that speak, where numbers are measured,"""
+    users: float | None = None
+    """and of how many users they are a sample; None if of none."""
 
     def decision(self, t: int, *, mean_square: float | None = None) -> Decision:
         """The estimate as release of period t. `mean_square` estimates the mean over the statistics of (c_t - r)^2,
@@ -44,13 +46,14 @@ class Standing:
             # Frequencies sum to 1, so their mean square is at least 1/d^2: what zeros are certainly wrong by.
             least = np.full_like(variance, 1 / len(variance) ** 2) if self.measured_t is None else variance
             variance = np.maximum(least, mean_square)
-        published = self.measured_t == t
-        return Decision(t, published, self.measured_t, self.unbiased, variance, self.mechanism, self.answer)
+        speaks = self.measured_t, self.unbiased, variance, self.mechanism, self.answer, self.users
+        return Decision(t, self.measured_t == t, *speaks)
 
     def facts(self) -> dict[str, Any]:
         """What of the state is no array."""
         counted = self.answer.counted if self.answer else None
-        return {"measured_t": self.measured_t, "mechanism": self.mechanism.spec(), "counted": counted}
+        spec = self.mechanism.spec()
+        return {"measured_t": self.measured_t, "mechanism": spec, "counted": counted, "users": self.users}
 
     def arrays(self) -> Arrays:
         """The rest of the state."""
@@ -68,11 +71,11 @@ def measured(t: int, mechanism: Mechanism, answer: Answer, users: float | None) 
     n = answer.counted
     raw = mechanism.profile(answer.support, n)
     near = mechanism.plausible(raw)
-    variance = mechanism.noise(near) / n + mechanism.added_variance(n, near)
+    variance = mechanism.noise(near) / n + mechanism.added_variance(n, near[: mechanism.statistics])
     if users is not None:
         variance = variance + mechanism.sampling(near) / n * not_asked(n, users)
-    kept = None if mechanism.measure == "frequency" else answer
-    return Standing(t, raw[: mechanism.statistics], variance, mechanism, kept)
+    kept = (None, None) if mechanism.measure == "frequency" else (answer, users)
+    return Standing(t, raw[: mechanism.statistics], variance, mechanism, *kept)
 
 
 def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
@@ -80,4 +83,4 @@ def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
     counted = facts["counted"]
     answer = None if counted is None else Answer(arrays["support"].copy(), counted)
     unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()
-    return Standing(facts["measured_t"], unbiased, variance, mechanism(facts["mechanism"]), answer)
+    return Standing(facts["measured_t"], unbiased, variance, mechanism(facts["mechanism"]), answer, facts["users"])

@@ -153,11 +153,11 @@ class LocalHash(PureOracle):
         pairs = np.maximum(f * (f - 1 / n), 0)
         return np.asarray((pairs.sum() - pairs) / (self.pool * (self.g - 1)), np.float64)
 
-    def added_variance(self, n: int, frequencies: Floats) -> Floats:
+    def added_variance(self, n: int, profile: Floats) -> Floats:
         """That of the pool."""
-        return self.pool_variance(n, frequencies)
+        return self.pool_variance(n, profile)
 
-    def variance(self, n: int, frequency: float | Floats) -> Floats:
+    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
         """The formula of a pure protocol, q = 1/g: exact over the users' coins and independent random hash functions.
 
         That is pool = 0. A pool adds `pool_variance` over the choice of its functions. Given the functions it has, the

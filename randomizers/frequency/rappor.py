@@ -8,7 +8,6 @@ number out of 2^32.  Source: Erlingsson, Pihur and Korolova 2014; Wang 2021, sec
 Not here: decoding reports of cohorts for many values (aggregators/rappor.py).
 """
 
-import hashlib
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -19,14 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
-from murmurate.randomizers.frequency.unary import Levels, Unary, symmetric, whole
-from murmurate.randomizers.mechanism import Counts, Floats, Mechanism, Reports
+from murmurate.randomizers.frequency.unary import Levels, Unary, symmetric
+from murmurate.randomizers.mechanism import Counts, Floats, Mechanism, Reports, whole
 from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
-PERMANENT = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
-"""Stands for the round where randomness is to last."""
 _SECOND = Fraction(3, 4), Fraction(1, 4)  # chances that the second step sends 1 for a 1 and for a 0 of the row
 _SECOND_HIGH, _SECOND_LOW = 3 << 30, 1 << 30  # of 2^32
 
@@ -68,9 +65,9 @@ class BasicRAPPOR(Unary):
         return ((1 - self.f / 2) / (self.f / 2)) ** 2
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """The row, as unary encoding draws it under PERMANENT; a second step takes one word a cell of the round."""
+        """The row, as unary encoding draws it under `lasting`; a second step takes one word a cell of the round."""
         values = self._values(values, draw)
-        reports = super().perturb(values, _lasting(draw))
+        reports = super().perturb(values, draw.lasting())
         if self.steps == 2:
             for rows, words in draw.open(self.digest, canonical(values)).words(self.d, np.uint32):
                 kept = np.unpackbits(reports[rows], axis=1, count=self.d, bitorder="little").view(np.bool_)
@@ -81,7 +78,7 @@ class BasicRAPPOR(Unary):
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
         value = self.checked_one(value, draw)
-        report = super().perturb_one(value, _lasting_one(draw))
+        report = super().perturb_one(value, draw.lasting())
         if self.steps == 1:
             return report
         kept, row = int.from_bytes(report, "little"), 0
@@ -157,7 +154,7 @@ class RAPPOR(Mechanism):
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
         """A word for the cohort (of the context d, which is no value), then one word u a bit: 1 while u < its level."""
-        values, lasting = self._values(values, draw), _lasting(draw)
+        values, lasting = self._values(values, draw), draw.lasting()
         reports = np.empty((len(values), self.wire_size), np.uint8)
         for rows, words in lasting.open(self.digest, canonical(np.full(len(values), self.d))).words(1, np.uint64):
             reports[rows, 0] = words[:, 0] & np.uint64(self.cohorts - 1)
@@ -171,7 +168,7 @@ class RAPPOR(Mechanism):
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
-        value, lasting = self.checked_one(value, draw), _lasting_one(draw)
+        value, lasting = self.checked_one(value, draw), draw.lasting()
         cohort = lasting.open(self.digest, canonical_one(self.d))(1, 64)[0] % self.cohorts
         own, row = set(self.places[cohort, value].tolist()), 0
         for bit, word in enumerate(lasting.open(self.digest, canonical_one(value))(self.bits, 32)):
@@ -224,7 +221,7 @@ class RAPPOR(Mechanism):
         """Least squares for all values together: unbiased, while the bits tell the values apart."""
         return np.asarray(self._inverse @ self.debiased(support, n).reshape(-1), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats) -> Floats:
+    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
         """Of least squares: exact from the frequencies of all d values. A single one is taken to be each value's in
         turn, with the rest spread evenly over the others: the mean over the values.
         """
@@ -295,12 +292,3 @@ def places(d: int, bits: int, hashes: int, cohorts: int) -> NDArray[np.uint16]:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return (mixed % np.uint64(bits)).astype(np.uint16)
-
-
-def _lasting(draw: Draw) -> Draw:
-    """The randomness of the same users that belongs to no round."""
-    return Draw(draw._key, draw._users, PERMANENT)
-
-
-def _lasting_one(draw: DrawOne) -> DrawOne:
-    return DrawOne(draw._key, draw._user, PERMANENT)

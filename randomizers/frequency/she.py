@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
-from murmurate.randomizers.frequency.unary import whole
-from murmurate.randomizers.mechanism import Counts, Floats, Mechanism, Reports
-from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.mechanism import Counts, Floats, Mechanism, Reports, whole
+from murmurate.randomizers.packing import count_bits, int_bytes, pack_ints, unpack_ints
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
@@ -35,13 +34,14 @@ class SHE(Mechanism):
     """Summed histogram encoding: `grid` numbers to a unit (even), and `reach` units of room on both sides.
 
     A report is d cells of one or two bytes, little-endian; an empty cell stands at reach * grid and the own one a
-    unit higher, before noise. `support` sums the cells; an estimate divides by the exact distance of the two means,
-    so that the ends of the grid bias nothing. Variance is close to 8 / eps^2 whatever the frequency, and less where
-    the noise outgrows the grid: about OUE's at epsilon 0.001, twice that at 0.1 to 1, far more above 4.
+    unit higher, before noise. `support` counts the bits of each cell's number, so that no count exceeds the reports;
+    an estimate divides by the exact distance of the two means, so that the ends of the grid bias nothing. Variance is
+    close to 8 / eps^2 whatever the frequency, and less where the noise outgrows the grid: about OUE's at epsilon 0.001,
+    twice that at 0.1 to 1, far more above 4.
     """
 
     name = "she"
-    max_domain = 1 << 16
+    max_domain = 1 << 12  # of 16 bits a cell, a tally has room for no more
 
     def __init__(self, *, d: int, epsilon: Epsilon, grid: int = 256, reach: int = 127) -> None:
         self.grid, self.reach = whole(self.name, "grid", grid, 2, _TOP), whole(self.name, "reach", reach, 0, _TOP)
@@ -74,6 +74,16 @@ class SHE(Mechanism):
     def wire_size(self) -> int:
         """Bytes of d cells."""
         return self.d * self._size
+
+    @property
+    def bits(self) -> int:
+        """Bits of a cell's number."""
+        return self.top.bit_length()
+
+    @property
+    def outcomes(self) -> int:
+        """Bits of all cells' numbers."""
+        return self.d * self.bits
 
     @cached_property
     def _ratio(self) -> Fraction:
@@ -119,31 +129,41 @@ class SHE(Mechanism):
         return np.asarray((self._cells(reports) > self.top).any(axis=1))
 
     def support(self, reports: Reports) -> Counts:
-        """The sum of each cell."""
-        return np.asarray(self._cells(self._well_formed(reports)).sum(axis=0, dtype=np.int64), np.int64)
+        """How many reports set each bit of a cell's number, cell by cell, the lowest first: int64[outcomes]."""
+        counts = count_bits(self._well_formed(reports), 8 * self.wire_size)
+        return np.ascontiguousarray(counts.reshape(self.d, -1)[:, : self.bits]).reshape(-1)
 
     def estimate(self, support: Counts, n: int) -> Floats:
-        """(support / n - mean of an empty cell) / distance of the means."""
+        """(sum of a cell / n - mean of an empty cell) / distance of the means."""
         support = np.asarray(support)
-        if support.shape != (self.d,) or support.dtype.kind not in "iu":
+        if support.shape != (self.outcomes,) or support.dtype.kind not in "iu":
             raise ReportError(
-                f"{self.name}: support: found {support.dtype}{list(support.shape)}; allowed: int64[{self.d}]"
+                f"{self.name}: support: found {support.dtype}{list(support.shape)}; allowed: int64[{self.outcomes}]"
             )
-        if not isinstance(n, int) or n < 1 or support.min() < 0 or support.max() > n * self.top:
+        if not isinstance(n, int) or n < 1 or support.min() < 0 or support.max() > n:
             raise ReportError(
-                f"{self.name}: found n = {shown(n)} and sums that do not fit; allowed: n >= 1 and sums from 0 to "
-                f"{self.top} n"
+                f"{self.name}: found n = {shown(n)} and counts that do not fit; allowed: n >= 1 and counts from 0 to n"
             )
-        return np.asarray((support / n - float(self.mean)) / float(self.gap), np.float64)
+        sums = (support.reshape(self.d, self.bits) << np.arange(self.bits)).sum(axis=1)
+        return np.asarray((sums / n - float(self.mean)) / float(self.gap), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats) -> Floats:
+    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
         """The variance of a cell over n (distance of the means)^2, the same for all frequencies."""
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):
             raise ParameterError(
                 f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1 and frequencies from 0 to 1"
             )
-        return np.full(f.shape, float(self._spread) / n)
+        return self.noise(f) / n
+
+    def noise(self, profile: Floats) -> Floats:
+        """The variance of a cell over (distance of the means)^2."""
+        return np.full(np.shape(profile), float(self._spread))
+
+    def mean_sampling(self, profile: Floats) -> float:
+        """The mean over d frequencies that sum to 1, as of every oracle: (1 - sum f^2) / d."""
+        f = self.plausible(profile)
+        return max(0.0, 1 - float(f @ f)) / self.d
 
     @property
     def reports_possible(self) -> int:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError
-from murmurate.randomizers.frequency.unary import one_without_other, whole
-from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
+from murmurate.randomizers.frequency.unary import one_without_other
+from murmurate.randomizers.mechanism import Counts, PureOracle, Reports, whole
 from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level, micro_nats

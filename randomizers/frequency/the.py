@@ -9,7 +9,8 @@ promise at epsilon 1.  q is rounded up, p down.  Source: Wang 2021, section 3.3.
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 
-from murmurate.randomizers.frequency.unary import Levels, Unary, whole
+from murmurate.randomizers.frequency.unary import Levels, Unary
+from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
 
 STEPS = 1 << 16  # steps of theta in one unit

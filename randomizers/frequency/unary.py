@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
 from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
@@ -161,10 +160,3 @@ def symmetric(epsilon_micro: int, bits: int) -> Levels:
 def one_without_other(rows: NDArray[np.uint8], one: int, other: int) -> NDArray[np.bool_]:
     """Which rows of bits have this cell set and that one clear."""
     return np.asarray((rows[:, one // 8] >> (one % 8) & 1 == 1) & (rows[:, other // 8] >> (other % 8) & 1 == 0))
-
-
-def whole(name: str, what: str, found: object, low: int, high: int) -> int:
-    """A mechanism's own parameter, if it is a whole number in this range."""
-    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
-        raise ParameterError(f"{name}: {what}: found {shown(found)}; allowed: a whole number from {low} to {high}")
-    return found

@@ -1,5 +1,5 @@
-"""Numbers: the mean of a bounded quantity (SR, PM, HM), with silence (ValueAndPresence), its distribution (SW), and
-exact discrete noise.
+"""Numbers: the mean of a bounded quantity (SR, PM, HM), with silence (ValueAndPresence), its distribution (SW), with
+silence (WaveAndPresence), and exact discrete noise.
 """
 
 from murmurate.randomizers.numeric.discrete_laplace import DiscreteLaplace
@@ -8,6 +8,18 @@ from murmurate.randomizers.numeric.mean import MeanMechanism
 from murmurate.randomizers.numeric.piecewise import PM
 from murmurate.randomizers.numeric.presence import ValueAndPresence
 from murmurate.randomizers.numeric.rounding import SR
-from murmurate.randomizers.numeric.square_wave import SW, Wave
+from murmurate.randomizers.numeric.square_wave import SW, Wave, WaveHistogram
+from murmurate.randomizers.numeric.wave_presence import WaveAndPresence
 
-__all__ = ["HM", "PM", "SR", "SW", "DiscreteLaplace", "MeanMechanism", "ValueAndPresence", "Wave"]
+__all__ = [
+    "HM",
+    "PM",
+    "SR",
+    "SW",
+    "DiscreteLaplace",
+    "MeanMechanism",
+    "ValueAndPresence",
+    "Wave",
+    "WaveAndPresence",
+    "WaveHistogram",
+]

@@ -3,7 +3,9 @@
 Contract: the coin is tossed with the keyed words and is in the report; it does not depend on the value, so the ratio
 is the larger of the two mechanisms'.  Unbiased; the variance hardly depends on the value, (K^2 + (h + 3) / (3 (h -
 1))) / h with h = e^(epsilon/2).  Source: streams.md section 2.4, erratum E3 (L's equation 10 squares h - 1; T's 14 is
-right).  Not here: skewed values, for which SR alone may be better.
+right).  SR's reports say nothing of the mean square, PM's do: their squares, less what noise and coin add to them on
+average, are an unbiased estimate, and the variance from it is the one among the reports.  Not here: skewed values,
+for which SR alone may be better.
 """
 
 from collections.abc import Mapping
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.mechanism import Counts, Reports
-from murmurate.randomizers.numeric.mean import GRID, MeanMechanism, bits_sum
+from murmurate.randomizers.numeric.mean import GRID, MeanMechanism, count_square_bits, square_bits
 from murmurate.randomizers.numeric.piecewise import PM
 from murmurate.randomizers.numeric.rounding import SR
 from murmurate.randomizers.numeric.window import TOP
@@ -27,7 +29,9 @@ SWITCH_MICRO = 610_000
 
 
 class HM(MeanMechanism):
-    """PM's number, a bit that says SR instead, and SR's bit. `support` is int64[bits]: how many have each bit set."""
+    """PM's number, a bit that says SR instead, and SR's bit. `support` is int64[bits]: how many have each bit set, and
+    then each bit of the square of PM's number.
+    """
 
     name = "hm"
 
@@ -35,7 +39,7 @@ class HM(MeanMechanism):
         super().__init__(d=d, epsilon=epsilon)
         self._sr = SR(d=d, epsilon=epsilon)
         self._pm = PM(d=d, epsilon=epsilon) if self.epsilon_micro > SWITCH_MICRO else None
-        self._flag = self._pm.outcomes if self._pm else 0  # the bit that says SR
+        self._flag = self._pm.bits if self._pm else 0  # the bit that says SR
         self._coin = int(TOP / exp_floor(self.epsilon_micro, 2)) if self._pm else TOP  # words that choose SR
         self.coin = Fraction(self._coin, TOP)
         self.floor, self.slope = self._mixed("floor"), self._mixed("slope")
@@ -46,14 +50,19 @@ class HM(MeanMechanism):
         return mixed
 
     @property
-    def outcomes(self) -> int:
+    def bits(self) -> int:
         """Bits of a report."""
         return self._flag + 2
 
     @property
+    def outcomes(self) -> int:
+        """Bits of a report, and of the square of PM's number."""
+        return self.bits + (square_bits(self._pm.cells) if self._pm else 0)
+
+    @property
     def wire_size(self) -> int:
-        """Bytes that hold them."""
-        return bit_bytes(self.outcomes)
+        """Bytes that hold a report's bits."""
+        return bit_bytes(self.bits)
 
     @property
     def reports_possible(self) -> int:
@@ -96,8 +105,13 @@ class HM(MeanMechanism):
         return np.asarray((numbers >= cells) & ~sr)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports have each bit set, the lowest first: int64[bits]."""
-        return count_bits(self._well_formed(reports), self.outcomes)
+        """How many reports have each bit set, the lowest first, and of the square of PM's number: int64[outcomes]."""
+        counts = count_bits(self._well_formed(reports), self.bits)
+        if not self._pm:
+            return counts
+        numbers = unpack_ints(reports)
+        numbers = np.where(numbers >> self._flag == 0, numbers, np.asarray(0, numbers.dtype))
+        return np.concatenate((counts, count_square_bits(numbers, self._pm.cells)))
 
     def worth(self, report: bytes) -> Fraction:
         """What SR or PM says it is."""
@@ -106,10 +120,13 @@ class HM(MeanMechanism):
             return self._pm.worth(report)
         return self._sr.worth(bytes([number >> (self._flag + 1)]))
 
-    def _total(self, support: Counts, n: int) -> Fraction:
-        rounded, plus = int(support[-2]), int(support[-1])
-        total = (2 * plus - rounded) * self._sr.scale
-        return total + self._pm.sum_worth(bits_sum(support[:-2]), n - rounded) if self._pm else total
+    def _sums(self, support: Counts, n: int) -> tuple[Fraction, Fraction]:
+        rounded, plus = (int(count) for count in support[self._flag : self.bits])
+        total, squares = self._sr.sums_of(plus, rounded)
+        if not self._pm:
+            return total, squares
+        more = self._pm.sums_of(support[: self._flag], support[self.bits :], n - rounded)
+        return total + more[0], squares + more[1]
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
         """The laws of both, weighed by the coin."""

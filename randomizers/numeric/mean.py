@@ -2,20 +2,22 @@
 
 Contract: a value is a cell 0..d-1 that stands for -1 + 2 cell / (d - 1), so both ends are on the grid; what a report
 is worth (`worth`) has exactly that mean, and the variance floor + slope v^2, both Fractions of the integer levels.
-`support` counts bits, so it is additive and no count exceeds the reports; `estimate` has one entry, the mean.  Source:
-streams.md section 2.4.  Not here: mapping a quantity to the grid (its range is declared, never taken from data), and
-silence (presence.py).
+`support` counts bits, of the report's number and of that number's square, so it is additive and no count exceeds the
+reports, and still it has the exact sums of worths and of their squares.  A profile is the mean and the mean square;
+`estimate` is the mean.  Source: streams.md section 2.4.  Not here: mapping a quantity to the grid (its range is
+declared, never taken from data), and silence (presence.py).
 """
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
-from murmurate.randomizers.mechanism import Counts, Floats, Measure, Mechanism
+from murmurate.randomizers.mechanism import Counts, Floats, Mechanism
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_ints
 
 GRID = (1 << 16) + 1
 """Cells where nobody asks for another number: steps of 2^-15."""
@@ -26,7 +28,7 @@ class MeanMechanism(Mechanism):
     """A local randomizer for the mean of values in [-1, 1]."""
 
     max_domain = MAX_GRID
-    measure: ClassVar[Measure] = "mean"
+    measure = "mean"
     says_none = False
     floor: Fraction
     """The variance of one report's worth where the value is 0."""
@@ -38,13 +40,18 @@ class MeanMechanism(Mechanism):
     def outcomes(self) -> int:
         """How long the support is."""
 
+    @property
+    def statistics(self) -> int:
+        """The mean."""
+        return 1
+
     @abstractmethod
     def worth(self, report: bytes) -> Fraction:
         """What one report adds to the sum of values: unbiased, exact."""
 
     @abstractmethod
-    def _total(self, support: Counts, n: int) -> Fraction:
-        """The sum of the worths of n reports with this support."""
+    def _sums(self, support: Counts, n: int) -> tuple[Fraction, Fraction]:
+        """The sum of the worths of n reports with this support, and of their squares."""
 
     def value(self, cell: int) -> Fraction:
         """The number in [-1, 1] that a cell stands for."""
@@ -52,14 +59,37 @@ class MeanMechanism(Mechanism):
 
     def estimate(self, support: Counts, n: int) -> Floats:
         """The mean, unbiased and raw: float64[1]. It may lie outside [-1, 1]."""
-        counts = checked_support(self, support, n, self.outcomes)
-        return np.array([float(self._total(counts, n) / n)])
+        return self.profile(support, n)[:1]
 
     def mean(self, support: Counts, n: int) -> float:
         """The same as a number."""
-        return float(self.estimate(support, n)[0])
+        return float(self.profile(support, n)[0])
 
-    def variance(self, n: int, value: float | Floats) -> Floats:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def profile(self, support: Counts, n: int) -> Floats:
+        """The mean and the mean square, unbiased and raw: float64[2].
+
+        Where every report has the same square (SR) they tell nothing of the mean square, and the square of the mean
+        stands in for it, the least it can be. Noise and sampling together are exact all the same; noise alone is never
+        too small, nor is noise with the part of the sampling that is left where n of few users answer.
+        """
+        total, squares = (whole / n for whole in self._sums(checked_support(self, support, n, self.outcomes), n))
+        square = (squares - self.floor) / (1 + self.slope) if self.slope != -1 else total**2
+        return np.array([float(total), float(square)])
+
+    def plausible(self, profile: Floats) -> Floats:
+        """A mean from -1 to 1, and a mean square from its square to 1."""
+        mean = min(max(float(profile[0]), -1.0), 1.0)
+        return np.array([mean, min(max(float(profile[1]), mean * mean), 1.0)])
+
+    def noise(self, profile: Floats) -> Floats:
+        """Floor + slope times the mean square: float64[1]."""
+        return np.asarray(float(self.floor) + float(self.slope) * profile[1:2], np.float64)
+
+    def sampling(self, profile: Floats) -> Floats:
+        """The variance of the values: float64[1]."""
+        return np.asarray(profile[1:2] - profile[:1] ** 2, np.float64)
+
+    def variance(self, n: int, value: float | Floats, /) -> Floats:
         """The exact variance of the mean of n users who all hold this value; for different values give the root of
         their mean square.
         """
@@ -81,6 +111,17 @@ def checked_support(mechanism: Mechanism, support: Counts, n: int, length: int) 
             f"{mechanism.name}: found n = {shown(n)} and counts that do not fit; allowed: n >= 1, counts from 0 to n"
         )
     return counts
+
+
+def square_bits(cells: int) -> int:
+    """Bits of the square of a cell's number."""
+    return ((cells - 1) ** 2).bit_length()
+
+
+def count_square_bits(numbers: NDArray[np.unsignedinteger[Any]], cells: int) -> Counts:
+    """In how many of these numbers, all below `cells`, each bit of the square is set, the lowest first."""
+    bits = square_bits(cells)
+    return count_bits(pack_ints(numbers.astype(np.uint64) ** np.uint64(2), bit_bytes(bits)), bits)
 
 
 def bits_sum(counts: NDArray[np.integer[Any]]) -> int:

@@ -98,8 +98,12 @@ class SR(MeanMechanism):
         """The scale with its sign."""
         return self.scale if report[0] else -self.scale
 
-    def _total(self, support: Counts, n: int) -> Fraction:
-        return (2 * int(support[0]) - n) * self.scale
+    def _sums(self, support: Counts, n: int) -> tuple[Fraction, Fraction]:
+        return self.sums_of(int(support[0]), n)
+
+    def sums_of(self, ones: int, n: int) -> tuple[Fraction, Fraction]:
+        """The sums of worths and of their squares, from how many of n reports are 1."""
+        return (2 * ones - n) * self.scale, n * self.scale**2
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
         """Two reports."""

@@ -24,7 +24,7 @@ from murmurate.randomizers import DeviceArray, Grant, Key
 from murmurate.randomizers.ledger import Ledger, Mask
 from murmurate.topics.block import BatchBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, encode
-from murmurate.topics.events import Categories
+from murmurate.topics.domains import Categories
 from murmurate.topics.messages import Done, Seal, Tally
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, arrivals, crowd, deployment, played, stream
 
@@ -34,7 +34,7 @@ VIOLATIONS = ("lost", "twice", "over_budget", "conflicting", "foreign", "miscoun
 
 
 def plan(method: str = "lpu") -> Plan:
-    screen = stream("screen", method, categories=WIDE, mechanism="oue", w=3, slots=96, carry_ms=1000)
+    screen = stream("screen", method, domain=WIDE, mechanism="oue", w=3, slots=96, carry_ms=1000)
     return deployment(screen, partitions=2, targets=2, min_batch=2, epsilon_micro=200_000)
 
 

@@ -31,7 +31,7 @@ from murmurate.randomizers import mechanism
 from murmurate.randomizers.randomness import contexts
 from murmurate.topics.block import BatchBlock, ReportBlock, decode, encode_reports
 from murmurate.topics.codec import decode_record, kind_of
-from murmurate.topics.events import Categories
+from murmurate.topics.domains import Categories
 from murmurate.topics.messages import Done
 from tests.agents.stages.hands import RAW, ROUNDS, Hand, dones, perturb, progress, pseudonyms, question, rows, start
 from tests.agents.world import (
@@ -139,9 +139,7 @@ def test_five_reports_come_out_in_each_of_their_120_orders_alike(who: str) -> No
 
 def test_the_order_in_which_users_came_to_perturb_is_not_that_of_their_reports() -> None:
     # 100 rounds about one period, 400 users who say the same: their reports are known to the referee by the key
-    plan = deployment(
-        stream("screen", "lbu", categories=Categories(tuple(map(str, range(127))))), partitions=1, targets=1
-    )
+    plan = deployment(stream("screen", "lbu", domain=Categories(tuple(map(str, range(127))))), partitions=1, targets=1)
     screen, n = plan.streams[0], 400
     oue = mechanism({"name": "oue", "d": 128, "epsilon_micro": 20_000})
     users = pseudonyms(n)
@@ -295,8 +293,8 @@ def canaries(deployment_users: list[str]) -> Iterator[bytes]:
 
 def canary_plan() -> Plan:
     return deployment(
-        stream("screen", "lpa", categories=Categories(("home", "help"), other=True), share_micro=500_000),
-        stream("mood", "lbu", categories=Categories((CANARY, "fine")), share_micro=500_000, carry_ms=2000),
+        stream("screen", "lpa", domain=Categories(("home", "help"), other=True), share_micro=500_000),
+        stream("mood", "lbu", domain=Categories((CANARY, "fine")), share_micro=500_000, carry_ms=2000),
         split="budget",
     )
 

@@ -20,7 +20,8 @@ from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Pepper, Secrets
 from murmurate.topics.codec import encode
-from murmurate.topics.events import Categories, Fields
+from murmurate.topics.domains import Categories
+from murmurate.topics.events import Fields
 from murmurate.topics.messages import Tick
 
 TOPIC = "shop.events"
@@ -50,7 +51,7 @@ def stream(name: str, method: str = "lpa", **changes: Any) -> StreamPlan:
     plan = StreamPlan(
         name=name,
         measure="frequency",
-        categories=Categories(("home", "basket", "help"), other=True),
+        domain=Categories(("home", "basket", "help"), other=True),
         every_ms=SECOND,
         w=4,
         share_micro=1_000_000,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers import GRR, MECHANISMS, OUE, Draw, Mechanism
+from murmurate.randomizers import GRR, MECHANISMS, OUE, SW, Draw, Mechanism, WaveAndPresence
 from murmurate.randomizers.mechanism import Reports
 from murmurate.randomizers.randomness import canonical
 from murmurate.randomizers.thresholds import Epsilon
@@ -108,6 +108,30 @@ class LeakyGRR(GRR):
         return reports
 
 
+class FrankWave(WaveAndPresence):
+    """None is always told as none, so that every other report shows a holder."""
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        silent = self.silence.to_bytes(self.wire_size, "little")
+        return {silent: Fraction(1)} if value == self.d - 1 else super().law(value)
+
+    def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
+        reports = super().perturb(values, draw)
+        reports[values == self.d - 1] = np.frombuffer(self.silence.to_bytes(self.wire_size, "little"), np.uint8)
+        return reports
+
+
+class TalkativeWave(WaveAndPresence):
+    """Holders fall silent less often than one epsilon allows: Square Wave without none, but for one report in ten."""
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        if value == self.d - 1:
+            return super().law(value)
+        inner, silent = SW(d=self.d - 1, epsilon=self.epsilon), self.silence.to_bytes(self.wire_size, "little")
+        share = Fraction(9, 10)
+        return {report: chance * share for report, chance in inner.law(value).items()} | {silent: 1 - share}
+
+
 def eager(name: str, *, d: int, epsilon: float, excess: float) -> Mechanism:
     """Any mechanism, at a claim that it exceeds."""
     kind, more = MECHANISMS[name], LISTED.get(name, {})
@@ -127,6 +151,8 @@ EXACT: list[Mechanism] = [
     FlooredGRR(d=128, epsilon=1),
     FlooredGRR(d=3, epsilon=0.5),
     ImpossibleOUE(d=3, epsilon=1),
+    FrankWave(d=9, epsilon=1),
+    TalkativeWave(d=9, epsilon=1),
 ]
 MEASURED: list[Mechanism] = [
     EagerGRR(d=2, epsilon=1),
@@ -138,6 +164,7 @@ MEASURED: list[Mechanism] = [
     ReusingOUE(d=128, epsilon=1),
     ImpossibleOUE(d=3, epsilon=1),
     LeakyGRR(d=6, epsilon=1),
+    FrankWave(d=9, epsilon=1),
     *(eager(name, d=5, epsilon=1, excess=EXCESS.get(name, 0.1)) for name in sorted(MECHANISMS)),
 ]
 LENGTH: list[Mechanism] = [ShorteningGRR(d=1000, epsilon=1), SilentGRR(d=4, epsilon=1)]

@@ -31,12 +31,20 @@ EPSILONS = [
     Fraction(20),
 ]
 SMALL = [2, 3, 4, 5, 6]
-MORE = {"grr": [7, 16, 128], "pm": [32], "hm": [32], "sr": [32], "sw": [32], "value_presence": [32]}
+MORE = {
+    "grr": [7, 16, 128],
+    "pm": [32],
+    "hm": [32],
+    "sr": [32],
+    "sw": [32],
+    "value_presence": [32],
+    "sw_presence": [33],
+}
 LISTED: dict[str, dict[str, int]] = {
     "blh": {"pool": 2}, "olh": {"pool": 2}, "she": {"grid": 2, "reach": 0}, "rappor_cohorts": {"bits": 5, "cohorts": 2},
 }  # fmt: skip
 """Parameters at which all reports can be listed; the law given a seed, a cell or a cohort is the same at any."""
-LEAST = {"value_presence": 3}
+LEAST = {"value_presence": 3, "sw_presence": 3}
 THRIFTY = {"the", "she", "sr", "hm", "value_presence", "rappor_cohorts"}
 """Those that cannot use up the whole claim, by their nature or at these parameters."""
 

@@ -29,7 +29,7 @@ from murmurate.randomizers.audit import epsilon_at_least
 from murmurate.randomizers.device import Answers
 from murmurate.randomizers.ledger import Ledger, Mask
 from murmurate.topics.codec import encode
-from murmurate.topics.events import Categories
+from murmurate.topics.domains import Categories
 from murmurate.topics.messages import Progress
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, deployment, stream
 
@@ -45,7 +45,7 @@ PERIODS = range(FIRST - 1, BEGIN + W + 2)
 
 def plan(method: str) -> Plan:
     screen = stream(
-        "screen", method, categories=Categories(("home", "help")), w=W, carry_ms=None, mechanism="grr", slots=128
+        "screen", method, domain=Categories(("home", "help")), w=W, carry_ms=None, mechanism="grr", slots=128
     )
     return deployment(screen, epsilon_micro=1_000_000, partitions=1, targets=2, min_batch=1000)
 

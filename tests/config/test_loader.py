@@ -7,6 +7,7 @@ import pytest
 
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import build, load
+from murmurate.config.streams import Frequency
 from murmurate.randomizers import ORACLES
 from tests.config.deployments import SHOP, lines, shop, small
 
@@ -26,6 +27,7 @@ def test_the_shared_example_loads() -> None:
     assert deployment.privacy.window.ms == 3_600_000
     assert deployment.population.forget_after == 7 * 86_400_000
     screen = deployment.streams["screen"]
+    assert isinstance(screen, Frequency)
     assert screen.values == ("home", "search", "basket", "checkout", "help")
     assert screen.source is not None
     assert screen.source.user == "/session/user_id"
@@ -35,6 +37,8 @@ EPSILON = "a number from 0.000001 (one micro-nat) to 20"
 DURATION = 'a whole number and one of ms, s, m, h, d, such as "90s"'
 PRIVACY = "epsilon, window, split, delta, min_batch, assumed_corrupt"
 PERIODS = "a whole number from 1 to 32768"
+RANGE = "two numbers, the lower one first, such as [0, 120]"
+MEAN: dict[str, Any] = {"measure": "mean", "range": [0, 120], "every": "1m"}
 SHARE = "a number from 0.000001 to 1 with at most six places"
 MISSING = '"none", { carry = "15m" } with any duration, or { carry = "always" }'
 PLACE = '{ file = "PATH" } or { env = "VARIABLE" }'
@@ -81,9 +85,32 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"secrets__pepper": {"file": "a", "env": "b"}}, f"secrets.pepper: found both file and env; allowed: {PLACE}"),
         ({"streams": {}}, "streams: found none; allowed: one or more tables [streams.NAME]"),
         ({"streams": None}, "streams: found nothing; allowed: a table"),
-        ({"screen__measure": "mean", "screen__range": [0, 1]},
-         "streams.screen.measure: found 'mean'; allowed: frequency"),
-        ({"screen__measure": None}, "streams.screen.measure: found nothing; allowed: frequency"),
+        ({"screen__measure": "median"},
+         "streams.screen.measure: found 'median'; allowed: frequency, mean, distribution"),
+        ({"screen__measure": None}, "streams.screen.measure: found nothing; allowed: frequency, mean, distribution"),
+        ({"streams__screen": MEAN | {"range": None}}, f"streams.screen.range: found nothing; allowed: {RANGE}"),
+        ({"streams__screen": MEAN | {"range": [120, 0]}}, f"streams.screen.range: found a list of 2; allowed: {RANGE}"),
+        ({"streams__screen": MEAN | {"range": "0..1"}}, f"streams.screen.range: found '0..1'; allowed: {RANGE}"),
+        ({"streams__screen": MEAN | {"range": [0, "nan"]}},
+         f"streams.screen.range: found a list of 2; allowed: {RANGE}"),
+        ({"streams__screen": MEAN | {"values": ["a"]}},
+         "streams.screen.values: found an unknown key; allowed: every, share, method, several, missing, "
+         "slots, source, range, unit, mechanism, measure"),
+        ({"streams__screen": MEAN | {"unit": ""}},
+         "streams.screen.unit: found ''; allowed: a text of 1 to 64 printable characters"),
+        ({"streams__screen": MEAN | {"mechanism": "grr"}},
+         "streams.screen.mechanism: found 'grr'; allowed: auto, value_presence, hm, pm, sr"),
+        ({"streams__screen": MEAN | {"mechanism": "hm"}},
+         "streams.screen.mechanism: found 'hm'; allowed: auto, value_presence, where users may have no value"),
+        ({"streams__screen": MEAN | {"missing": {"carry": "always"}, "mechanism": "value_presence"}},
+         "streams.screen.mechanism: found 'value_presence'; allowed: auto, hm, pm, sr, "
+         'with missing = { carry = "always" }'),
+        ({"streams__screen": MEAN | {"method": {"name": "lpa", "variance": "paper"}}},
+         "streams.screen.method.variance: found 'paper'; allowed: sampling, for numbers"),
+        ({"streams__screen": MEAN | {"measure": "distribution", "cells": 1}},
+         "streams.screen.cells: found 1; allowed: a whole number from 2 to 4095"),
+        ({"streams__screen": MEAN | {"measure": "distribution", "mechanism": "sw"}},
+         "streams.screen.mechanism: found 'sw'; allowed: auto, sw_presence, where users may have no value"),
         ({"screen__every": "25d"}, "streams.screen.every: found '25d'; allowed: \"1ms\" to \"24d\""),
         ({"screen__every": "1ms"},
          "streams.screen.every: found 3600001 periods in one window; allowed: at most 32768 periods in one window"),
@@ -235,7 +262,9 @@ def test_a_deployment_can_live_in_the_environment_alone(tmp_path: Path) -> None:
         "MURMURATE__PRIVACY": '{"epsilon": 1, "window": "1h"}',
         "MURMURATE__STREAMS__SCREEN": '{"measure": "frequency", "values": ["a"], "every": "1m"}',
     }
-    assert load(tmp_path / "none.toml", environ).streams["screen"].values == ("a",)
+    screen = load(tmp_path / "none.toml", environ).streams["screen"]
+    assert isinstance(screen, Frequency)
+    assert screen.values == ("a",)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import pytest
 
 from murmurate.config.loader import build, load
 from murmurate.config.planning import answer_micro, default_slots, plan
+from murmurate.randomizers.registry import STREAMED
+from murmurate.topics.release import MAX_NAMES
 from tests.config.deployments import SHOP, planned, shop, small
 
 TWO: dict[str, Any] = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
@@ -139,3 +141,7 @@ def test_the_digest_stays_where_the_meaning_does(changes: dict[str, Any]) -> Non
 def test_another_stream_does_not_change_a_streams_digest() -> None:
     alone = planned(screen__share=0.5).stream("screen").config
     assert planned(screen__share=0.5, streams__two=TWO).stream("screen").config == alone
+
+
+def test_every_mechanism_of_a_stream_takes_as_many_values_as_a_release_has_names() -> None:
+    assert all(kind.max_domain >= MAX_NAMES for kind in STREAMED.values())

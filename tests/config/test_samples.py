@@ -10,6 +10,7 @@ from murmurate.config.loader import build, load
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan
 from murmurate.config.schema import schema
+from murmurate.topics.domains import Categories
 from murmurate.topics.events import EventReader
 from tests.config.deployments import SHOP, small
 
@@ -32,14 +33,15 @@ def test_an_example_has_enough_users_in_its_own_sample(made: Plan) -> None:
 def test_every_event_of_a_sample_is_accepted_in_order_of_time(made: Plan) -> None:
     (stream,) = made.streams
     lines = list(samples.events(made))
-    columns = EventReader({stream.name: stream.categories}, stream.fields).read(lines)
+    columns = EventReader({stream.name: stream.domain}, stream.fields).read(lines)
     assert columns.refusals == ()
     assert 2_000 < len(lines) < 10_000
     assert len(set(columns.users)) == samples.USERS
     assert (columns.time[1:] >= columns.time[:-1]).all()
     assert columns.time[0] // 60_000 * 60_000 == samples.START_MS
     assert columns.time[-1] - columns.time[0] < samples.MINUTES * 60_000
-    assert set(columns.code.tolist()) == set(range(len(stream.categories.values)))
+    other = isinstance(stream.domain, Categories) and stream.domain.other
+    assert set(columns.code.tolist()) == set(range(stream.domain.none - other))
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in lines)
 
 
@@ -47,8 +49,8 @@ def test_a_sample_is_the_same_bytes_each_time_and_has_a_peak(made: Plan) -> None
     lines = list(samples.events(made))
     assert lines == list(samples.events(made))
     (stream,) = made.streams
-    columns = EventReader({stream.name: stream.categories}, stream.fields).read(lines)
-    popular = min(2, len(stream.categories.values) - 1)
+    columns = EventReader({stream.name: stream.domain}, stream.fields).read(lines)
+    popular = min(2, stream.domain.none - 1)
     minutes = (columns.time - samples.START_MS) // 60_000
     peak, quiet = columns.code[(minutes >= 12) & (minutes < 20)], columns.code[minutes < 12]
     assert Counter(peak.tolist())[popular] / len(peak) > Counter(quiet.tolist())[popular] / len(quiet) + 0.1
@@ -57,7 +59,7 @@ def test_a_sample_is_the_same_bytes_each_time_and_has_a_peak(made: Plan) -> None
 def test_a_sample_serves_every_stream_of_a_plan() -> None:
     two = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
     both = plan(build(small(screen__share=0.5, streams__two=two)))
-    reader = EventReader({s.name: s.categories for s in both.streams}, both.streams[0].fields)
+    reader = EventReader({s.name: s.domain for s in both.streams}, both.streams[0].fields)
     columns = reader.read(list(samples.events(both)))
     assert columns.refusals == ()
     assert set(columns.stream.tolist()) == {0, 1}

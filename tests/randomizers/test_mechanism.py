@@ -69,7 +69,7 @@ def test_support_is_additive_in_any_grouping(built: Mechanism) -> None:
     reports = built.perturb(np.arange(500) % built.d, KEY.draw(people(500), round=ROUND))
     whole = built.support(reports)
     assert whole.dtype == np.int64
-    assert whole.shape == (built.d,)
+    assert whole.shape == (built.outcomes,)
     cuts = [0, 1, 64, 190, 500]
     parts = [built.support(reports[a:b]) for a, b in pairwise(cuts)]
     assert (np.sum(parts, axis=0) == whole).all()

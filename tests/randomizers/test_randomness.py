@@ -252,6 +252,19 @@ def test_separate_purposes_never_share_a_word() -> None:
     share_no_word(groups)
 
 
+def test_lasting_randomness_is_that_of_the_user_and_of_no_round() -> None:
+    users, values = some_users(50), canonical(np.arange(50))
+    drawn = []
+    for turn in (ROUND, bytes(32)):
+        opened = key().draw(users, round=turn).lasting().open(MECHANISM, values)
+        drawn.append(np.concatenate([words.copy() for _, words in opened.words(2, np.uint64)]))
+        for i in range(50):
+            one = key().draw_one(users[i].tobytes(), round=turn).lasting().open(MECHANISM, canonical_one(i))
+            assert one(2, 64) == drawn[-1][i].tolist()
+    assert (drawn[0] == drawn[1]).all()
+    share_no_word({"lasting": drawn[0], "of a round": report_words(users, np.arange(50), k=2)})
+
+
 def test_two_mechanisms_draw_apart_from_each_other_in_one_round() -> None:
     users, values = some_users(N), np.zeros(N, np.int64)
     groups = {

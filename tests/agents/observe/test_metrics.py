@@ -18,6 +18,7 @@ from murmurate.agents.observe.families import EDGE_ONLY, names
 from murmurate.agents.observe.metrics import MOST_NAMES, Metrics
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.topics.block import MAGIC
+from murmurate.topics.domains import Categories
 from murmurate.topics.names import STAGES
 from tests.agents.observe.driven import NOW, begin, fold, ran, tasks, whole
 from tests.agents.world import FIRST, SECOND, TOPIC, crowd, deployment, stream
@@ -62,7 +63,7 @@ def test_the_newest_release_of_a_stream_is_shown_name_by_name(run: Any) -> None:
 def test_a_stream_of_many_names_shows_no_estimates() -> None:
     values = tuple(f"value-{i}" for i in range(MOST_NAMES))
     many = stream("screen")
-    plan = deployment(replace(many, categories=replace(many.categories, values=values)))
+    plan = deployment(replace(many, domain=Categories(values)))
     metrics, _, _ = whole(plan)
     assert samples(metrics.public, "murmurate_releases_total")
     assert not samples(metrics.public, "murmurate_release_estimate")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
+from murmurate.agents.replay.truth import TruePeriod
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.topics.events import Categories, Fields
+from murmurate.topics.domains import Categories
+from murmurate.topics.events import Fields
 
 MINUTE = 60_000
 FIELDS = Fields()
@@ -38,3 +42,9 @@ def plan(*streams: StreamPlan, lateness_ms: int = 10_000, future_ms: int = 300_0
         "patience_ms": 30_000,
     }  # fmt: skip
     return Plan(**(fixed | changes), lateness_ms=lateness_ms, future_ms=future_ms, streams=streams or (stream(),))
+
+
+def counts(period: TruePeriod) -> list[int]:
+    """How many users hold each value."""
+    found: list[int] = np.rint(period.figures * period.users).astype(int).tolist()
+    return found

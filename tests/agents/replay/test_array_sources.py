@@ -15,7 +15,7 @@ from murmurate.agents.replay.synthetic import Synthetic, probabilities
 from murmurate.agents.replay.truth import TruePeriod, true_periods
 from murmurate.config.loader import load
 from murmurate.config.planning import plan as planned
-from tests.agents.replay.plans import MINUTE, plan, stream
+from tests.agents.replay.plans import MINUTE, counts, plan, stream
 
 BITS = plan(stream("bit", ("0", "1"), carry_ms=None))
 ROOT = Path(__file__).resolve().parents[3]
@@ -70,7 +70,7 @@ def test_a_synthetic_stream_enrols_everybody_and_tells_the_truth_of_every_period
     truth = list(true_periods(BITS, source))
     assert isinstance(source, Synthetic)
     assert [period.t for period in truth] == [source.first_t("bit") + i for i in range(30)]
-    assert [period.counts[1] for period in truth] == [round(p * 1_000) for p in source.p]
+    assert [counts(period)[1] for period in truth] == [round(p * 1_000) for p in source.p]
     assert all(period.users == 1_000 for period in truth)
 
 
@@ -97,7 +97,7 @@ def test_an_array_is_periods_by_users_and_minus_one_is_no_event(tmp_path: Path) 
 
 def test_a_flat_array_is_one_period(tmp_path: Path) -> None:
     (truth,) = true_periods(plan(), open_source(npy(tmp_path, [0, 1, 1, 2]), plan()))
-    assert truth.counts.tolist() == [1, 2, 1, 0]
+    assert counts(truth) == [1, 2, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_recording_is_small_and_a_day_long(day: list[TruePeriod]) -> None:
 
 def test_the_sale_at_noon_is_visible(day: list[TruePeriod]) -> None:
     names = ("home", "search", "basket", "checkout", "help", "none")
-    before, sale, after = (dict(zip(names, day[t].frequencies, strict=True)) for t in (140, 155, 185))
+    before, sale, after = (dict(zip(names, day[t].figures, strict=True)) for t in (140, 155, 185))
     for screen in ("search", "basket", "checkout"):
         assert sale[screen] > 2 * before[screen]
         assert sale[screen] > 1.7 * after[screen]
@@ -162,7 +162,7 @@ def test_the_sale_at_noon_is_visible(day: list[TruePeriod]) -> None:
 
 
 def test_the_day_has_its_rhythm(day: list[TruePeriod]) -> None:
-    night, evening = 1 - day[45].frequencies[-1], 1 - day[240].frequencies[-1]
+    night, evening = 1 - day[45].figures[-1], 1 - day[240].figures[-1]
     assert night < 0.1
     assert evening > 4 * night
 

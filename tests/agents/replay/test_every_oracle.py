@@ -30,5 +30,5 @@ def test_an_oracle_by_its_name_gives_releases_within_their_errors(name: str) -> 
         release = decode(text)
         assert isinstance(release, Release)
         assert (release.decision, release.mechanism["name"]) == ("published", name)
-        off = np.array([*release.unbiased.values()]) - period.frequencies
+        off = np.array([*release.unbiased.values()]) - period.figures
         assert (np.abs(off) < 6 * np.array([*release.stderr.values()])).all()  # false alarm: 2e-9 each

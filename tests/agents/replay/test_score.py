@@ -21,7 +21,7 @@ def release(
 
 
 BIT = plan(stream("bit", ("0", "1"), carry_ms=None, w=4))
-TRUTH = [TruePeriod("bit", 1, np.array([80, 20])), TruePeriod("bit", 2, np.array([100, 0]))]
+TRUTH = [TruePeriod("bit", 1, 100, np.array([0.8, 0.2])), TruePeriod("bit", 2, 100, np.array([1.0, 0.0]))]
 RELEASES = [
     release(1, {"0": 0.85, "1": 0.15}, 25),
     release(2, {"0": 0.999, "1": 0.001}, 15, published=False),
@@ -39,7 +39,8 @@ def test_the_relative_error_of_two_values_is_that_of_value_one() -> None:
 def test_the_relative_error_of_more_values_is_their_mean() -> None:
     of = plan(stream())
     said = {"home": 0.5, "search": 0.25, "help": 0.25, "none": 0.0}
-    found = score(of, [release(1, said, 5, name="screen")], [TruePeriod("screen", 1, np.array([4, 2, 2, 2]))])
+    true = TruePeriod("screen", 1, 10, np.array([0.4, 0.2, 0.2, 0.2]))
+    found = score(of, [release(1, said, 5, name="screen")], [true])
     # .1 / .4, .05 / .2, .05 / .2, .2 / .2
     assert found.mre == pytest.approx((0.25 + 0.25 + 0.25 + 1) / 4)
     assert found.mse == pytest.approx((0.1**2 + 0.05**2 + 0.05**2 + 0.2**2) / 4)
@@ -75,7 +76,7 @@ def test_publications_are_counted_per_window() -> None:
 def test_streams_weigh_by_their_periods_and_their_bits_add_up() -> None:
     of = plan(stream("bit", ("0", "1"), carry_ms=None), stream("coin", ("0", "1"), carry_ms=None))
     coin = [release(1, {"0": 0.5, "1": 0.5}, 50, name="coin")]
-    found = score(of, RELEASES + coin, [*TRUTH, TruePeriod("coin", 1, np.array([75, 25]))])
+    found = score(of, RELEASES + coin, [*TRUTH, TruePeriod("coin", 1, 100, np.array([0.75, 0.25]))])
     assert found.mre == pytest.approx((0.25 + 1 + 1) / 3)
     assert found.bits == pytest.approx(0.4 + 1)
 

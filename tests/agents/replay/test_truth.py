@@ -15,7 +15,7 @@ from murmurate.agents.replay.source import Batch, Source
 from murmurate.agents.replay.truth import TruePeriod, Truth, true_periods
 from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED
-from tests.agents.replay.plans import MINUTE, START, plan, stream
+from tests.agents.replay.plans import MINUTE, START, counts, plan, stream
 
 FIRST = START // MINUTE
 Event = tuple[int, int, int]
@@ -62,7 +62,7 @@ def told(
     periods = list(true_periods(of, Scripted(of, events, end, enrolled)))
     begins = max(FIRST, (START + events[0][0] - 10_000) // MINUTE)
     assert [period.t for period in periods] == list(range(begins, begins + len(periods)))
-    return [period.counts.tolist() for period in periods]
+    return [counts(period) for period in periods]
 
 
 def plainly(
@@ -161,7 +161,7 @@ def test_how_events_are_cut_into_batches_changes_nothing(spare: int, monkeypatch
 
 
 def test_a_line_of_truth_names_its_values() -> None:
-    period = TruePeriod("screen", 7, np.array([1, 2, 0, 1]))
+    period = TruePeriod("screen", 7, 4, np.array([0.25, 0.5, 0, 0.25]))
     assert period.record(("home", "search", "help", "none")) == {
         "stream": "screen", "t": 7, "users": 4, "truth": {"home": 0.25, "search": 0.5, "help": 0.0, "none": 0.25}
     }  # fmt: skip

@@ -14,7 +14,8 @@ from murmurate.agents.stages.door import BATCH, TICKS, Door
 from murmurate.agents.stages.stage import Log, Out, Record
 from murmurate.topics.block import REFUSED, RawBlock
 from murmurate.topics.codec import decode_record, encode
-from murmurate.topics.events import Categories, Fields
+from murmurate.topics.domains import Categories
+from murmurate.topics.events import Fields
 from murmurate.topics.messages import Dead, Progress, Tick
 from murmurate.topics.names import stream_id
 from tests.agents.stages.hands import Hand, read
@@ -153,7 +154,7 @@ def test_events_without_a_time_have_the_time_of_their_tick_and_are_never_late() 
 def test_two_streams_on_one_topic_without_a_pointer_both_read_every_event() -> None:
     plan = deployment(
         stream("screen", fields=Fields(), share_micro=500_000),
-        stream("mood", fields=Fields(value="/mood"), share_micro=500_000, categories=Categories(("good", "bad"))),
+        stream("mood", fields=Fields(value="/mood"), share_micro=500_000, domain=Categories(("good", "bad"))),
         partitions=1,
     )
     hand = door(plan)
@@ -166,7 +167,7 @@ def test_two_streams_on_one_topic_without_a_pointer_both_read_every_event() -> N
 
 
 def test_a_refused_value_still_shows_its_user_and_nothing_of_it_is_named() -> None:
-    hand = door(deployment(stream("screen", categories=Categories(("home",)), fields=Fields()), partitions=1))
+    hand = door(deployment(stream("screen", domain=Categories(("home",)), fields=Fields()), partitions=1))
     found = read(
         hand.give(SOURCE, event(7, value="SECRET"), event(8, value=3), b"SECRET{") + hand.give(CLOCK, tick(100, 3))
     )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.agents.stages.values import Values
-from murmurate.topics.events import Categories
+from murmurate.topics.domains import Categories
 from tests.agents.world import stream
 
 EVERY = 1000
@@ -179,7 +179,7 @@ def test_second_counts_valid_events_that_give_way_in_closed_periods() -> None:
 def test_codes_are_as_wide_as_the_domain_asks_for_and_the_largest_comes_back(d: int, width: int) -> None:
     categories = Categories(tuple(f"v{i}" for i in range(d - 1)))
     for carry in (0, 5000):
-        values, row = Values(stream("screen", categories=categories, carry_ms=carry), 10**12), np.zeros(1, np.int64)
+        values, row = Values(stream("screen", domain=categories, carry_ms=carry), 10**12), np.zeros(1, np.int64)
         values.take(row, np.array([7]), np.array([d - 2], np.uint32))
         frozen = values.close(0, 2)
         assert frozen.values.tolist() == [d - 2, d - 1]

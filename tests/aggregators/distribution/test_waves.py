@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from murmurate.aggregators.distribution_waves import Buckets, Wave
+from murmurate.aggregators.distribution_waves import Buckets, BucketsAndNone, Wave, channel_of
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.numeric import SW
+from murmurate.randomizers.numeric import SW, WaveAndPresence
 from murmurate.randomizers.numeric import Wave as Shape
 from tests.aggregators.distribution.dense import band, matrix, overlap
 
@@ -68,6 +68,23 @@ def test_the_bucketised_channel_is_the_law_of_the_reports(epsilon: float) -> Non
     full = matrix(Buckets(sw))
     for value in range(17):
         np.testing.assert_allclose(full[:, value], [float(chance) for chance in sw.law(value).values()], rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(3, 70), st.floats(0.01, 8))
+def test_a_channel_with_none_is_the_law_of_the_reports(d: int, epsilon: float) -> None:
+    made = WaveAndPresence(d=d, epsilon=epsilon)
+    full = np.array([[float(chance) for chance in made.law(value).values()] for value in range(d)]).T
+    channel = channel_of(made)
+    assert isinstance(channel, BucketsAndNone)
+    assert (channel.inputs, channel.outputs) == (d, made.outcomes)
+    np.testing.assert_allclose(matrix(channel), full, rtol=1e-12)
+    same(channel, full)
+
+
+def test_each_square_wave_has_its_channel() -> None:
+    assert isinstance(channel_of(SW(d=8, epsilon=1)), Buckets)
+    assert isinstance(channel_of(WaveAndPresence(d=8, epsilon=1)), BucketsAndNone)
 
 
 @pytest.mark.parametrize("wrong", [{"inputs": 0}, {"outputs": 0}, {"inputs": 2.0}, {"outputs": True}])

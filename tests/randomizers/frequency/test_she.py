@@ -22,6 +22,7 @@ from tests.randomizers.frequency.checks import (
     check_the_promise,
     check_unbiased_and_as_variable_as_said,
     close,
+    reports_of,
 )
 
 
@@ -96,8 +97,8 @@ def test_bad_input_is_refused() -> None:
     assert made.malformed(reports).tolist() == [False, True, True]
     with pytest.raises(ReportError, match="found 2 that no value gives"):
         made.support(reports)
-    with pytest.raises(ReportError, match="sums from 0 to 6 n"):
-        made.estimate(np.array([13, 0]), 2)
+    with pytest.raises(ReportError, match="counts from 0 to n"):
+        made.estimate(np.array([2, 0, 0, 3, 0, 0]), 2)
 
 
 @pytest.mark.parametrize(("grid", "reach"), [(3, 1), (1, 1), (0, 1), (2, -1), (256, 128), (True, 1), (2.0, 1)])
@@ -108,3 +109,19 @@ def test_a_grid_that_is_none_is_refused(grid: Any, reach: Any) -> None:
 
 def test_the_spec_names_the_grid() -> None:
     assert SHE(d=6, epsilon=1).spec() == {"name": "she", "d": 6, "epsilon_micro": 1_000_000, "grid": 256, "reach": 127}
+
+
+@pytest.mark.parametrize(("grid", "reach", "bits"), [(256, 127, 16), (2, 0, 2), (2, 1, 3)])
+def test_its_support_counts_bits_so_that_no_count_exceeds_the_reports(grid: int, reach: int, bits: int) -> None:
+    made = SHE(d=5, epsilon=1, grid=grid, reach=reach)
+    reports = reports_of(made, np.arange(300) % 5)
+    support = made.support(reports)
+    assert support.shape == (made.outcomes,) == (5 * bits,)
+    assert 0 <= support.min() <= support.max() <= 300
+    cells = reports.reshape(300, 5, -1).astype(np.int64)
+    sums = (cells * 256 ** np.arange(cells.shape[2])).sum(axis=(0, 2))
+    assert (support.reshape(5, bits) @ (1 << np.arange(bits)) == sums).all()
+
+
+def test_the_largest_domain_fits_a_tally() -> None:
+    assert SHE(d=SHE.max_domain, epsilon=1).outcomes == 1 << 16

@@ -12,13 +12,23 @@ import numpy as np
 
 from murmurate.randomizers import Draw, Key, Mechanism
 from murmurate.randomizers.mechanism import Reports
-from murmurate.randomizers.numeric import HM, PM, SR, SW, MeanMechanism, ValueAndPresence
+from murmurate.randomizers.numeric import (
+    HM,
+    PM,
+    SR,
+    SW,
+    MeanMechanism,
+    ValueAndPresence,
+    WaveAndPresence,
+    WaveHistogram,
+)
 from murmurate.randomizers.randomness import contexts
 
 KEY = Key(hashlib.sha256(b"numeric").digest(), deployment="shop")
 ROUND = hashlib.sha256(b"round").digest()
-MEANS: list[type[MeanMechanism]] = [SR, PM, HM, SW]
-KINDS: list[type[Mechanism]] = [*MEANS, ValueAndPresence]
+MEANS: list[type[MeanMechanism]] = [SR, PM, HM]
+WAVES: list[type[WaveHistogram]] = [SW, WaveAndPresence]
+KINDS: list[type[Mechanism]] = [*MEANS, ValueAndPresence, *WAVES]
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "numeric_golden.json").read_text(encoding="ascii")
 )
@@ -29,14 +39,12 @@ def draw(n: int, part: int = 0) -> Draw:
 
 
 def worths(made: Mechanism, reports: Reports) -> np.ndarray:
-    """What each report adds to each statistic: float64[n, statistics]."""
-    table = {}
-    for report in made.law(0):
-        worth = made.worth(report)  # type: ignore[attr-defined]
-        table[int.from_bytes(report, "little")] = worth if isinstance(worth, tuple) else (worth,)
-    lookup = np.zeros((max(table) + 1, len(table[min(table)])))
-    for number, worth in table.items():
-        lookup[number] = [float(part) for part in worth]
+    """What each report by itself says is each statistic: float64[n, statistics]."""
+    listed = np.frombuffer(b"".join(made.law(0)), np.uint8).reshape(-1, made.wire_size)
+    table = {int.from_bytes(report.tobytes(), "little"): report for report in listed}
+    lookup = np.zeros((max(table) + 1, made.statistics))
+    for number, report in table.items():
+        lookup[number] = made.estimate(made.support(report[None]), 1)
     wide = np.zeros((len(reports), 8), np.uint8)
     wide[:, : made.wire_size] = reports
     return np.asarray(lookup[wide.view("<u8")[:, 0].astype(np.int64)])

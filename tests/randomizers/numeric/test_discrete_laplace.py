@@ -21,7 +21,7 @@ GAMMAS = [Fraction(1, 2100), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fracti
 
 
 def words(n: int, k: int, name: bytes = b"noise") -> np.ndarray:
-    return KEY.words("permutation", contexts(np.arange(n)), round=hashlib.sha256(name).digest(), k=k)
+    return KEY.words("noise", contexts(np.arange(n)), round=hashlib.sha256(name).digest(), k=k)
 
 
 @pytest.mark.parametrize("row", GOLDEN["discrete_laplace"], ids=lambda row: str(row["gamma"]))

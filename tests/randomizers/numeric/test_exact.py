@@ -10,14 +10,14 @@ import pytest
 
 from murmurate.randomizers import Mechanism, ParameterError
 from murmurate.randomizers.audit import audit_exact
-from murmurate.randomizers.numeric import HM, PM, SR, SW, MeanMechanism, ValueAndPresence
+from murmurate.randomizers.numeric import HM, PM, SR, SW, MeanMechanism, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.numeric.window import TOP, Window
 from tests.audit.registry import EPSILONS
-from tests.randomizers.numeric.instances import KINDS, MEANS, moments
+from tests.randomizers.numeric.instances import KINDS, moments
 
 GRIDS = [(3, EPSILONS), (5, EPSILONS), (8, EPSILONS), (32, EPSILONS[::6])]
 INSTANCES = [kind(d=d, epsilon=epsilon) for kind in KINDS for d, claims in GRIDS for epsilon in claims]
-INSTANCES += [kind(d=2, epsilon=epsilon) for kind in MEANS for epsilon in EPSILONS]
+INSTANCES += [kind(d=2, epsilon=epsilon) for kind in KINDS if not kind.says_none for epsilon in EPSILONS]
 
 
 @pytest.mark.parametrize("made", INSTANCES, ids=repr)
@@ -31,10 +31,12 @@ def test_no_report_tells_more_than_epsilon_and_hardly_less(made: Mechanism) -> N
     assert set(map(len, (law.keys() for law in laws))) == {made.reports_possible}
 
 
-@pytest.mark.parametrize("made", [made for made in INSTANCES if made.d <= 8], ids=repr)
+@pytest.mark.parametrize(
+    "made", [made for made in INSTANCES if made.d <= 8 and not isinstance(made, WaveAndPresence)], ids=repr
+)
 def test_what_a_report_is_worth_has_exactly_the_value_as_its_mean_and_the_stated_variance(made: Mechanism) -> None:
     for cell in range(made.d):
-        if isinstance(made, MeanMechanism):
+        if isinstance(made, MeanMechanism | SW):
             v = made.value(cell)
             assert moments(made, cell) == (v, made.floor + made.slope * v * v)
             continue
@@ -112,12 +114,19 @@ def test_a_grid_that_is_none_cannot_be_built(kind: type[Mechanism], d: int) -> N
         kind(d=d, epsilon=1)
 
 
-def test_presence_needs_two_cells_and_none() -> None:
+@pytest.mark.parametrize("kind", [ValueAndPresence, WaveAndPresence])
+def test_presence_needs_two_cells_and_none(kind: type[ValueAndPresence | WaveAndPresence]) -> None:
     with pytest.raises(ParameterError, match="d: found 2; allowed: two cells and none"):
-        ValueAndPresence(d=2, epsilon=1)
+        kind(d=2, epsilon=1)
 
 
 def test_square_wave_is_randomized_response_where_nothing_is_near() -> None:
     sw = SW(d=3, epsilon=3)
     assert (sw.reach, sw.outcomes) == (0, 3)
     assert sw.p / sw.q == sw.realised
+
+
+@pytest.mark.parametrize(("kind", "d"), [(SW, 1 << 15), (WaveAndPresence, (1 << 15) + 1)])
+def test_the_finest_square_wave_fits_a_tally_at_any_epsilon(kind: type[SW | WaveAndPresence], d: int) -> None:
+    assert kind.max_domain == d
+    assert (1 << 16) - 8 <= kind(d=d, epsilon=1e-4).outcomes <= 1 << 16

@@ -14,6 +14,7 @@ import pytest
 
 from murmurate.randomizers.numeric import HM, PM, SR, SW, Wave
 from murmurate.randomizers.numeric.window import TOP, Window
+from murmurate.randomizers.thresholds import micro_nats
 from tests.randomizers.numeric.instances import GOLDEN
 
 FINE = (1 << 20) + 1
@@ -97,9 +98,10 @@ def test_the_bucketised_wave_has_the_golden_levels(row: dict[str, Any]) -> None:
 
 def test_square_wave_maps_words_as_the_continuous_mechanism_maps_its_two_uniforms() -> None:
     row = GOLDEN["SW_map_a_u_y"]
-    d = 1 << 22
-    sw, wave = SW(d=d, epsilon=row["eps"]), Wave.of(row["eps"])
-    cell = int(row["v"] * d)
+    d = 1 << 22  # more cells than the mechanism takes
+    wave = Wave.of(row["eps"])
+    reach, cell = int(wave.b * d), int(row["v"] * d)
+    window = Window.fit("sw", d + 2 * reach, 2 * reach + 1, micro_nats(row["eps"]))
     for a, u, y in row["rows"]:
-        number = sw.window.place_one(word(sw.window, a, u, 2 * float(wave.b * wave.p)), cell)
-        close((number - sw.reach + 0.5) / d, y, 1e-5)
+        number = window.place_one(word(window, a, u, 2 * float(wave.b * wave.p)), cell)
+        close((number - reach + 0.5) / d, y, 1e-5)

@@ -13,8 +13,18 @@ import pytest
 
 from murmurate.randomizers import Mechanism, ParameterError, ReportError, ValueRefusedError
 from murmurate.randomizers.audit import measure, trials_for
-from murmurate.randomizers.numeric import HM, PM, SR, SW, MeanMechanism, ValueAndPresence
+from murmurate.randomizers.numeric import (
+    HM,
+    PM,
+    SR,
+    SW,
+    MeanMechanism,
+    ValueAndPresence,
+    WaveAndPresence,
+    WaveHistogram,
+)
 from murmurate.randomizers.randomness import contexts
+from murmurate.topics.messages import MAX_CELLS
 from tests.randomizers.numeric.instances import KEY, KINDS, MEANS, ROUND, draw, worths
 
 SIZES = [(9, 0.4), (9, 1.0), (14, 3.0)]
@@ -57,6 +67,9 @@ def test_estimates_are_unbiased_and_vary_as_they_say(made: Mechanism) -> None:
     if isinstance(made, MeanMechanism):
         v = np.array([float(made.value(int(cell))) for cell in values])
         truth, exact = np.array([v.mean()]), np.array([made.variance(n, float(np.sqrt((v * v).mean())))])
+    elif isinstance(made, WaveHistogram):
+        truth = np.bincount(values, minlength=made.d) / n
+        exact = made.variance(n, truth)
     else:
         assert isinstance(made, ValueAndPresence)
         v = np.array([float(x) for cell in values if (x := made.value(int(cell))) is not None])
@@ -77,6 +90,8 @@ def test_support_is_additive_and_no_count_exceeds_the_reports(made: Mechanism) -
     reports = made.perturb(np.arange(500) % made.d, draw(500))
     whole = made.support(reports)
     assert whole.dtype == np.int64
+    assert whole.shape == (made.outcomes,)
+    assert made.outcomes <= MAX_CELLS
     assert 0 <= whole.min() <= whole.max() <= 500
     assert (made.support(reports[:77]) + made.support(reports[77:]) == whole).all()
     assert (made.support(reports[::-1]) == whole).all()
@@ -87,10 +102,16 @@ def test_support_is_additive_and_no_count_exceeds_the_reports(made: Mechanism) -
 def test_a_large_grid_gives_the_mean_to_within_5_standard_errors(made: Mechanism) -> None:
     n = 100_000
     values = (np.arange(n) * 2654435761 % made.d // 2).astype(np.int64)  # the lower half of the grid
-    found = made.estimate(made.support(made.perturb(values, draw(n, 5))), n)
-    steps = made.d - 1 - isinstance(made, ValueAndPresence)
+    support = made.support(made.perturb(values, draw(n, 5)))
+    found = made.estimate(support, n)
+    steps = made.d - 1 - bool(made.says_none)
     v = 2 * values / steps - 1
-    if isinstance(made, MeanMechanism):
+    if isinstance(made, WaveHistogram):
+        if isinstance(made, SW):
+            assert abs(made.mean(support, n) - v.mean()) < 5 * made.mean_variance(n, float((v * v).mean())) ** 0.5
+        truth = np.bincount(values, minlength=made.d) / n
+        assert (np.abs(found - truth) < 7 * np.sqrt(made.variance(n, truth))).all()  # 1025 cells
+    elif isinstance(made, MeanMechanism):
         assert abs(found[0] - v.mean()) < 5 * float(made.variance(n, float(np.sqrt((v * v).mean())))) ** 0.5
         assert made.mean(made.support(made.perturb(values, draw(n, 5))), n) == found[0]
     else:
@@ -100,7 +121,9 @@ def test_a_large_grid_gives_the_mean_to_within_5_standard_errors(made: Mechanism
 
 
 @pytest.mark.parametrize(
-    "made", [SR(d=9, epsilon=1), PM(d=9, epsilon=2), HM(d=9, epsilon=2), SW(d=9, epsilon=1)], ids=repr
+    "made",
+    [SR(d=9, epsilon=1), PM(d=9, epsilon=2), HM(d=9, epsilon=2), SW(d=9, epsilon=1), WaveAndPresence(d=10, epsilon=1)],
+    ids=repr,
 )
 def test_no_more_than_the_claim_is_measured(made: Mechanism) -> None:
     found = measure(made, KEY, trials=min(trials_for(made, 0.1), 1 << 18))
@@ -176,8 +199,8 @@ def test_an_estimate_needs_reports_and_counts_that_fit(made: Mechanism) -> None:
             made.variance(n, at)
 
 
-@pytest.mark.parametrize("kind", MEANS)
-def test_the_ends_of_the_grid_are_minus_one_and_one(kind: type[MeanMechanism]) -> None:
+@pytest.mark.parametrize("kind", [*MEANS, SW])
+def test_the_ends_of_the_grid_are_minus_one_and_one(kind: type[MeanMechanism | SW]) -> None:
     made = kind(d=5, epsilon=1)
     assert [made.value(cell) for cell in range(5)] == [-1, -0.5, 0, 0.5, 1]
     with pytest.raises(ValueRefusedError):

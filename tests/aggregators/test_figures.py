@@ -1,0 +1,88 @@
+"""What a release says of numbers: in their own unit, possible, and with an error that is that of the figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from murmurate.aggregators.figures import figures
+from murmurate.aggregators.methods import standing
+from murmurate.aggregators.methods.method import Answer, Decision
+from murmurate.randomizers import GRR, HM, SW, Key, Mechanism, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.randomness import contexts
+
+KEY = Key(bytes(range(32)), deployment="tests")
+
+
+def decided(mechanism: Mechanism, values: np.ndarray, *, run: int = 0, users: float | None = None) -> Decision:
+    draw = KEY.draw(contexts(np.arange(len(values))), round=run.to_bytes(32))
+    reports = mechanism.perturb(values, draw)
+    return standing.measured(3, mechanism, Answer(mechanism.support(reports), len(values)), users).decision(3)
+
+
+def test_a_mean_is_told_in_the_unit_of_its_range() -> None:
+    hm = HM(d=65_537, epsilon=2)
+    decision = decided(hm, np.full(20_000, 49_152))  # a half on the scale from -1 to 1
+    told = figures(decision, (0, 120))
+    assert abs(told.unbiased[0] - 90) < 6 * told.stderr[0]
+    assert told.stderr[0] == pytest.approx(60 * decision.variance[0] ** 0.5)
+    assert told.estimate == pytest.approx(told.unbiased)
+
+
+def test_an_estimate_lies_in_the_range_however_raw_the_mean() -> None:
+    raw = Decision(3, True, 3, np.array([1.7]), np.array([1.0]), HM(d=65_537, epsilon=1))
+    told = figures(raw, (0, 120))
+    assert (told.estimate[0], told.unbiased[0]) == (120, pytest.approx(162))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+def test_the_error_of_a_mean_of_holders_is_what_it_varies_by(share: float) -> None:
+    both, n, runs = ValueAndPresence(d=65_538, epsilon=2), 4_000, 300
+    holders = int(share * n)
+    values = np.concatenate((np.linspace(20_000, 60_000, holders).astype(np.int64), np.full(n - holders, 65_537)))
+    found = [figures(decided(both, values, run=run), (-1, 1)) for run in range(runs)]
+    means, errors = (np.array([getattr(told, name)[0] for told in found]) for name in ("unbiased", "stderr"))
+    shares = np.array([told.unbiased[1] for told in found])
+    assert abs(shares.mean() - share) < 5 * shares.std() / runs**0.5
+    if share > 0.1:  # a ratio with a small denominator has heavy tails
+        assert np.median(errors) == pytest.approx(means.std(), rel=0.2)  # five standard errors of 300 runs
+    truth = (values[:holders] / 32_768 - 1).mean()
+    assert (np.abs(means - truth) < 2 * errors).mean() > 0.9
+
+
+def test_drift_widens_the_error_of_a_ratio() -> None:
+    both = ValueAndPresence(d=65_538, epsilon=2)
+    draw = KEY.draw(contexts(np.arange(5_000)), round=bytes(32))
+    reports = both.perturb(np.full(5_000, 40_000), draw)
+    stands = standing.measured(3, both, Answer(both.support(reports), 5_000), 100_000.0)
+    fresh, old = (figures(stands.decision(t, mean_square=drift), (-1, 1)) for t, drift in ((3, None), (9, 0.04)))
+    assert old.stderr[0] > fresh.stderr[0]
+    assert old.unbiased[0] == fresh.unbiased[0]
+
+
+@pytest.mark.parametrize("mechanism", [SW(d=16, epsilon=1), WaveAndPresence(d=17, epsilon=1)])
+def test_a_distribution_is_possible_and_nearer_than_the_raw_one(mechanism: SW | WaveAndPresence) -> None:
+    values = np.clip(np.random.default_rng(5).normal(8, 2, 50_000), 0, 15).astype(np.int64)
+    truth = np.bincount(values, minlength=mechanism.d) / len(values)
+    told = figures(decided(mechanism, values), (0, 1))
+    assert told.estimate.min() >= 0
+    assert told.estimate.sum() == pytest.approx(1)
+    assert ((told.estimate - truth) ** 2).sum() < ((told.unbiased - truth) ** 2).sum()
+    assert (np.abs(told.unbiased - truth) < 6 * told.stderr).all()
+
+
+@pytest.mark.parametrize("mechanism", [GRR(d=3, epsilon=1), HM(d=65_537, epsilon=1), ValueAndPresence(d=9, epsilon=1)])
+def test_before_anything_is_measured_nothing_is_claimed(mechanism: Mechanism) -> None:
+    told = figures(standing.nothing(mechanism).decision(1), (0, 10) if mechanism.measure == "mean" else None)
+    assert told.stderr[0] >= (5 if mechanism.measure == "mean" else 1)
+    assert told.unbiased[0] == (5 if mechanism.measure == "mean" else 0)
+
+
+def test_what_stands_survives_a_crash_with_its_reports() -> None:
+    decision = decided(ValueAndPresence(d=65_538, epsilon=2), np.full(2_000, 40_000), users=50_000.0)
+    stands = standing.Standing(
+        decision.measured_t, decision.unbiased, decision.variance, decision.mechanism, decision.answer, decision.users
+    )
+    again = standing.restored(stands.facts(), stands.arrays()).decision(3)
+    for name in ("estimate", "stderr", "unbiased"):
+        assert (getattr(figures(again, (0, 1)), name) == getattr(figures(decision, (0, 1)), name)).all()
