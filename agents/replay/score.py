@@ -39,6 +39,8 @@ class StreamScore:
     """One stream's figures."""
 
     stream: str
+    scale: str
+    """What its squared errors are in: the unit of a mean, or "share"."""
     periods: int
     """With a release and a truth."""
     releases: int
@@ -76,7 +78,9 @@ class Score:
 
     @property
     def mse(self) -> float | None:
-        """Mean over the periods of all streams."""
+        """Mean over the periods of all streams; None where they have no common unit."""
+        if len({stream.scale for stream in self.streams}) > 1:
+            return None
         return self._mean([stream.mse for stream in self.streams])
 
     @property
@@ -146,9 +150,10 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
         if (period := true.get((plan.name, release["t"]))) is not None and period.users
     ]
     published = sum(release["decision"] == "published" for release in releases)
+    scale = f"mean of {plan.unit or plan.name}" if plan.measure == "mean" else "share"
     rate = published / len(releases)
     if not pairs:
-        return StreamScore(plan.name, 0, len(releases), published, rate * plan.w, None, None, None)
+        return StreamScore(plan.name, scale, 0, len(releases), published, rate * plan.w, None, None, None)
     said = np.array([[release["unbiased"][name] for name in plan.names] for release, _ in pairs])
     held = np.array([period.figures for _, period in pairs])
     if plan.measure == "mean":
@@ -156,7 +161,7 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
     relative = np.abs(said - held) / np.maximum(np.abs(held), SMALLEST)
     mre = relative[:, 1].mean() if plan.measure == "frequency" and plan.d == 2 else relative.mean()
     return StreamScore(
-        plan.name, len(pairs), len(releases), published, rate * plan.w,
+        plan.name, scale, len(pairs), len(releases), published, rate * plan.w,
         float(mre), float(((said - held) ** 2).mean()), _bits(plan, pairs),
     )  # fmt: skip
 

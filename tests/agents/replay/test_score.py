@@ -1,12 +1,13 @@
 """Error, bits and publications against numbers worked out by hand."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from murmurate.agents.replay.score import report_bits, score, summary, table
+from murmurate.agents.replay.score import Score, report_bits, score, summary, table
 from murmurate.agents.replay.truth import TruePeriod
 from tests.agents.replay.plans import plan, stream
 
@@ -105,3 +106,10 @@ def test_the_table_fits_eighty_columns_and_names_what_was_refused() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "refused: json 2   late 12 345" in text
     assert "value" not in text
+
+
+def test_squared_errors_of_different_units_have_no_common_mean() -> None:
+    shares = score(BIT, RELEASES, TRUTH).streams[0]
+    euros = dataclasses.replace(shares, stream="fare", scale="mean of EUR")
+    assert Score((shares, shares), {}).mse == shares.mse
+    assert Score((shares, euros), {}).mse is None
