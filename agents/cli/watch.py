@@ -1,12 +1,15 @@
 """`murmurate watch STREAM`: releases as they are committed, a line each, until Ctrl-C (exit 130).
 
 Contract: lines of at most 80 columns; where a release has more statistics than fit, the smallest are left out and
-counted.  Whoever wants all of it takes `--json`, the records as they are.  Not here: following for the page
-(kafka/follow.py).
+counted.  A distribution is a row of blocks in the order of the range, as high as its stretches, with the figures of the
+highest.  Where nothing has been measured yet, numbers have no figures.  Whoever wants all of it takes `--json`, the
+records as they are.  Not here: following for the page (kafka/follow.py).
 """
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from murmurate.errors import UsageError
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
-from murmurate.topics.release import Release
+from murmurate.topics.release import PLACES, Release
 from murmurate.topics.times import Clock
 
 COLUMNS = 80
@@ -30,6 +33,9 @@ DAY_MS, MINUTE_MS = 86_400_000, 60_000
 GAP = "  "
 LEAST = 8
 """Columns of the shortest statistic, its gap aside."""
+BLOCKS = "▁▂▃▄▅▆▇█"
+WIDEST = 16
+"""So many blocks at most show a distribution."""
 
 
 @click.command("watch")
@@ -94,8 +100,16 @@ def _release(value: bytes | None, stream: str) -> Release | None:
 
 
 def heading(stream: StreamPlan) -> str:
-    """What follows, in a line."""
-    return f"{stream.name}: {stream.measure} of {stream.d} values; the estimate and its standard error"
+    """What follows, in a line or two."""
+    what, said = f"{stream.d} values", "the estimate and its standard error"
+    if stream.range is not None:
+        low, high = (f"{end:.12g}" for end in stream.range)
+        what = f"numbers from {low} to {high}{f' {stream.unit}' if stream.unit else ''}"
+    if stream.measure == "distribution":
+        what += f" in {stream.domain.none} stretches"
+        said = "their shape, the highest and its standard error"
+    text = f"{stream.name}: {stream.measure} of {what}; {said}"
+    return "\n".join(textwrap.wrap(text, COLUMNS, subsequent_indent=GAP, break_on_hyphens=False))
 
 
 def line(release: Release, stream: StreamPlan) -> str:
@@ -103,9 +117,13 @@ def line(release: Release, stream: StreamPlan) -> str:
     when = clock(release.start, stream.every_ms)
     head = f"  {when}  {_decision(release, stream.every_ms):<{len('as of ') + len(when)}}{GAP}"
     tail = f"n {grouped(release.reports.counted)}"
+    room = COLUMNS - len(head) - len(tail) - len(GAP)
     names = [name for name in stream.names if name in release.estimate]
     names += [name for name in release.estimate if name not in names]
-    return head + _statistics(release, names, COLUMNS - len(head) - len(tail) - len(GAP)) + GAP + tail
+    if release.measure != "frequency" and release.measured_t is None:
+        return head + " " * room + GAP + tail
+    shown = _shape(release, names, room) if release.measure == "distribution" else _statistics(release, names, room)
+    return head + shown + GAP + tail
 
 
 def _decision(release: Release, every_ms: int) -> str:
@@ -119,9 +137,11 @@ def _decision(release: Release, every_ms: int) -> str:
 
 def _statistics(release: Release, names: Sequence[str], room: int) -> str:
     """All in their order if they fit; else the largest of them, in their order, and how many are missing."""
-    largest = sorted(names, key=lambda name: -release.estimate[name])
+    if release.measure == "mean" and not release.estimate.get("present", 1):
+        names = [name for name in names if name != "mean"]  # of nobody
+    first = names if release.measure == "mean" else sorted(names, key=lambda name: -release.estimate[name])
     for count in range(min(len(names), room // LEAST), 0, -1):
-        kept = set(largest[:count])
+        kept = set(first[:count])
         shown = [_statistic(release, name) for name in names if name in kept]
         text = GAP.join([*shown, *([f"+{len(names) - count}"] if count < len(names) else [])])
         if len(text) <= room:
@@ -129,16 +149,40 @@ def _statistics(release: Release, names: Sequence[str], room: int) -> str:
     return f"{f'+{len(names)}':<{room}}"
 
 
-def _statistic(release: Release, name: str) -> str:
+def _shape(release: Release, names: Sequence[str], room: int) -> str:
+    """A block for each stretch, or for the highest of some neighbours where there are many; then the highest of all."""
+    stretches = [name for name in names if name != "none"]
+    shares = [release.estimate[name] for name in stretches]
+    each = math.ceil(len(shares) / WIDEST)
+    groups = [max(shares[at : at + each]) for at in range(0, len(shares), each)]
+    top = max(groups)
+    row = "".join(BLOCKS[min(int(share / top * len(BLOCKS)), len(BLOCKS) - 1) if top > 0 else 0] for share in groups)
+    highest = _statistic(release, stretches[shares.index(top)], "max")
+    none = [_statistic(release, "none")] if "none" in release.estimate else []
+    for parts in ([f"{row} {highest}", *none], [f"{row} {highest}"]):
+        text = GAP.join(parts)
+        if len(text) <= room:
+            break
+    return f"{text[:room]:<{room}}"
+
+
+def _statistic(release: Release, name: str, called: str = "") -> str:
     estimate, error = release.estimate[name], release.stderr[name]
-    if release.measure == "frequency":
-        return f"{_cut(name)} {100 * estimate:.1f}% ±{100 * error:.1f}"
-    unit = f" {release.unit}" if release.unit else ""
-    return f"{_cut(name)} {estimate:.4g} ±{error:.2g}{unit}"
+    called = called or _cut(name, 20)
+    if release.measure != "mean" or name == "present":
+        return f"{called} {100 * estimate:.1f}% ±{100 * error:.1f}"
+    unit = f" {_cut(release.unit, 12)}" if release.unit else ""
+    return f"{called} {_digits(estimate, 4)} ±{_digits(error, 2)}{unit}"
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= 20 else f"{name[:17]}..."
+def _digits(number: float, count: int) -> str:
+    """A number to so many digits that say something, and never with an exponent."""
+    power = math.floor(math.log10(abs(number))) if number else 0
+    return f"{number:.{min(PLACES, max(0, count - 1 - power))}f}"
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
 def clock(text: str, every_ms: int = 1000) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 
 from murmurate.agents.embedded.runtime import ROUNDS, Keys, Runtime
+from murmurate.agents.hello import hello
 from murmurate.agents.replay.score import Score, score, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
@@ -27,8 +28,7 @@ from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.config.explain import explain
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import Plan
 from murmurate.randomizers import Key, Pepper, Secrets
 from murmurate.randomizers.ledger import MAX_T
 from murmurate.topics.block import REFUSED
@@ -97,7 +97,7 @@ class Replay:
     def run(self, *, pause_s: float = 0.0) -> Outcome:
         """To the end, or to a `stop`. pause_s: after each release, for those who watch."""
         outcome, began = self.outcome, time.perf_counter()
-        self._tell(hello(self._plan, self._source))
+        self._tell(hello(self._plan, "replay", self._source.streams, self._source.periods))
         for step in self._steps():
             released = self._release()
             outcome.events += step
@@ -228,20 +228,3 @@ class Replay:
                 "releases": len(outcome.releases), "of": self._source.periods,
                 "events_per_second": round(outcome.events / max(outcome.seconds, 1e-9), 1),
             })  # fmt: skip
-
-
-def hello(plan: Plan, source: Source) -> Frame:
-    """What a page has to know before the first release."""
-    facts = explain(plan)
-    return {
-        "type": "hello", "deployment": plan.name, "promise": list(facts.promise), "mode": "replay",
-        "streams": [_stream(plan, plan.stream(name), source) for name in source.streams],
-    }  # fmt: skip
-
-
-def _stream(plan: Plan, stream: StreamPlan, source: Source) -> Frame:
-    return {
-        "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": source.periods,
-        "measure": stream.measure, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
-        "method": str(stream.method["name"]),
-    }  # fmt: skip

@@ -3,7 +3,7 @@
 Contract: `put` takes a frame from any thread and never waits for a reader. Every follower gets the frames so far and
 then the live ones, in order and without loss; only a `progress` that a newer one has overtaken is left out. The newest
 `keep` frames stay for those who come later. Truth is raw data: a live deployment's feed refuses it (DESIGN rule 9).
-Not here: HTTP (server.py) and what a frame looks like (static/).
+Not here: HTTP (server.py), what a frame says (hello.py, static/).
 """
 
 import asyncio
@@ -16,8 +16,6 @@ from typing import Any
 import orjson
 
 from murmurate.agents.web.errors import FrameError
-from murmurate.config.explain import explain
-from murmurate.config.plan import Plan
 
 KEEP = 1 << 16
 """Frames kept for late readers: more releases than any replay of the papers has."""
@@ -179,20 +177,6 @@ class Feed:
                 found.insert(place, due)
                 progressed = self._progressed
             return found, progressed
-
-
-def live_hello(plan: Plan) -> dict[str, Any]:
-    """What the page of a live deployment has to know before the first release."""
-    streams = [
-        {
-            "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": None,
-            "measure": stream.measure, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
-            "method": str(stream.method["name"]),
-        }
-        for stream in plan.streams
-    ]  # fmt: skip
-    promise = list(explain(plan).promise)
-    return {"type": "hello", "deployment": plan.name, "promise": promise, "mode": "live", "streams": streams}
 
 
 class Follower:

@@ -14,15 +14,16 @@ from typing import Any
 import orjson
 
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+SCRIPTS = ("words.js", "periods.js", "reading.js", "chart.js", "bars.js", "values.js", "panel.js", "app.js")
+"""The page's scripts, in the order in which index.html loads them."""
 _STYLE = '<link rel="stylesheet" href="style.css">'
-_SCRIPTS = ("chart.js", "panel.js", "app.js")
 _META = '<meta charset="utf-8">'
 
 
 def report_html(frames: Iterable[Mapping[str, Any]]) -> str:
     """The page of these frames, as a document of its own."""
     page, style = _static("index.html"), _static("style.css")
-    scripts = {name: _static(name) for name in _SCRIPTS}
+    scripts = {name: _static(name) for name in SCRIPTS}
     policy = (
         f"default-src 'none'; script-src {' '.join(map(_hash, scripts.values()))}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
@@ -30,7 +31,7 @@ def report_html(frames: Iterable[Mapping[str, Any]]) -> str:
     page = _swap(page, _META, f'{_META}\n<meta http-equiv="Content-Security-Policy" content="{policy}">')
     page = _swap(page, _STYLE, f"<style>{style}</style>")
     for name, text in scripts.items():
-        data = _data(frames) if name == _SCRIPTS[0] else ""
+        data = _data(frames) if name == SCRIPTS[0] else ""
         page = _swap(page, f'<script src="{name}"></script>', f"{data}<script>{text}</script>")
     return page
 

@@ -23,17 +23,12 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 from murmurate.agents.observe.health import Asked, alive
 from murmurate.agents.web.errors import ListenError, QueryError
 from murmurate.agents.web.feed import KEEP, Feed, Follower
+from murmurate.agents.web.report import SCRIPTS
 
 HEARTBEAT_S = 15.0
 """Below the 30 to 60 s after which proxies drop a silent connection."""
 RETRY_MS = 1000
-FILES = {
-    "index.html": "text/html",
-    "style.css": "text/css",
-    "chart.js": "text/javascript",
-    "panel.js": "text/javascript",
-    "app.js": "text/javascript",
-}
+FILES = {"index.html": "text/html", "style.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

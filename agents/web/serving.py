@@ -15,13 +15,14 @@ from functools import partial
 
 import orjson
 
+from murmurate.agents.hello import hello
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.follow import Follow
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import Asked, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
-from murmurate.agents.web.feed import Feed, live_hello
+from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import Running, serve
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
@@ -70,7 +71,7 @@ async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, clien
             raise
     works: list[Coroutine[object, object, None]] = [metrics.refresh(client), announce(ready)]
     if feed is not None:
-        feed.put(live_hello(plan))
+        feed.put(hello(plan, "live"))
         works.append(show(Follow(client, plan.name, plan.tallies, history=HISTORY), plan, feed))
     log.info("serving", extra={"at": [server.url for server in servers]})
     return Serving(tuple(servers), tuple(asyncio.create_task(work) for work in works))

@@ -2,19 +2,24 @@
 
 import json
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from murmurate.agents.cli.watch import heading, line
+from murmurate.config.plan import stretches
 from murmurate.topics.codec import decode
+from murmurate.topics.domains import Grid
 from murmurate.topics.release import Release
 from tests.agents.test_check_command import murmurate
 from tests.agents.world import stream
 from tests.topics.samples import RELEASES
 
 SCREEN = stream("screen", every_ms=60_000, carry_ms=1000)  # home, basket, help, other, none
+FARE = stream("fare", every_ms=300_000, measure="mean", domain=Grid(0, 120, 5, "points"), unit="EUR")
+DISTANCE = stream("distance", every_ms=60_000, measure="distribution", domain=Grid(0, 30, 5, "stretches"), unit="km")
 
 
 def release(estimate: dict[str, float], **changes: Any) -> Release:
@@ -53,15 +58,79 @@ def test_the_smallest_are_left_out_and_counted() -> None:
     assert "basket 40.0% ±1.4  help 30.0% ±1.4  +3" in found
 
 
-def test_a_mean_is_said_in_its_unit() -> None:
-    fare = decode(RELEASES[1])
-    assert isinstance(fare, Release)
-    found = line(fare, stream("fare", every_ms=300_000))
-    assert found.startswith("  09:00  as of 08:50  mean 14.61 ±1.9 EUR  present 0.3124 ±0.015 EUR ")
+def fare(**changes: Any) -> Release:
+    found = decode(json.dumps(json.loads(RELEASES[1]) | changes).encode())
+    assert isinstance(found, Release)
+    return found
+
+
+def test_a_mean_is_said_in_its_unit_and_how_many_have_one_in_percent() -> None:
+    found = line(fare(), FARE)
+    assert found.startswith("  09:00  as of 08:50  mean 14.61 ±1.9 EUR  present 31.2% ±1.5 ")
+    assert found.endswith("  n 9 602")
+    assert len(found) == 80
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "said"),
+    [
+        (1_234_567.8, 1234.5, "mean 1234568 ±1234"), (-0.01234, 0.00056, "mean -0.01234 ±0.00056"),
+        (0.0, 0.00001, "mean 0.000 ±0.000010"), (119.9, 60.0, "mean 119.9 ±60"),
+    ],
+)  # fmt: skip
+def test_a_mean_has_the_digits_that_say_something_and_no_exponent(mean: float, error: float, said: str) -> None:
+    found = line(fare(estimate={"mean": mean}, stderr={"mean": error}, unbiased={"mean": mean}, unit=None), FARE)
+    assert said + "  " in found
+
+
+def test_numbers_have_no_figures_before_anything_was_measured_nor_has_nobody_a_mean() -> None:
+    found = line(fare(estimate={"mean": 60.0, "present": 0.0}, measured_t=None), FARE)
+    assert found.split() == ["09:00", "nothing", "yet", "n", "9", "602"]
+    nobody = line(fare(estimate={"mean": 60.0, "present": 0.0}), FARE)
+    assert "mean" not in nobody
+    assert "present 0.0% ±1.5 " in nobody
+
+
+def distance(shares: list[float], none: float | None = 0.5, **changes: Any) -> Release:
+    names = [*stretches(Grid(0, 30, len(shares), "stretches")), *([] if none is None else ["none"])]
+    estimate = dict(zip(names, [*shares, *([] if none is None else [none])], strict=True))
+    return release(estimate, measure="distribution", unit="km", range=[0, 30], decision="published", **changes)
+
+
+def test_a_distribution_is_a_row_of_blocks_in_the_order_of_the_range() -> None:
+    found = line(distance([0.1, 0.2, 0.16, 0.05, 0.0]), DISTANCE)
+    assert found.startswith("  09:01  published    ▅█▇▃▁ max 20.0% ±1.4  none 50.0% ±1.4  ")
+    assert len(found) == 80
+    assert "▁▁▁▁ max 0.0% ±1.4  none 100.0% ±1.4" in line(distance([0.0] * 4, 1.0), DISTANCE)
+
+
+def test_a_block_of_many_stretches_is_as_high_as_the_highest_of_them() -> None:
+    shares = [0.0] * 64
+    shares[5], shares[63] = 0.1, 0.2
+    assert "▁▅▁▁▁▁▁▁▁▁▁▁▁▁▁█ max 20.0% ±1.4  none 70.0% ±1.4" in line(distance(shares, 0.7), DISTANCE)
+
+
+@pytest.mark.parametrize("count", [2, 16, 17, 4095])
+@pytest.mark.parametrize("every_ms", [1, 300_000, 86_400_000])
+@pytest.mark.parametrize("none", [None, 1.0])
+def test_a_line_of_numbers_never_has_more_than_80_columns(count: int, every_ms: int, none: float | None) -> None:
+    found = line(distance([1.0] * count, none), stream("distance", every_ms=every_ms))
+    assert len(found) <= 80
+    assert "█" in found
+    wide = {"estimate": {"mean": -12345678.9, "present": 1.0}, "stderr": {"mean": 12345678.9, "present": 1.0}}
+    found = line(fare(**wide, unbiased=wide["estimate"], unit="u" * 64), stream("fare", every_ms=every_ms))
+    assert len(found) <= 80
 
 
 def test_the_heading_says_what_follows() -> None:
     assert heading(SCREEN) == "screen: frequency of 5 values; the estimate and its standard error"
+    assert heading(FARE) == "fare: mean of numbers from 0 to 120 EUR; the estimate and its standard error"
+    assert heading(DISTANCE) == (
+        "distance: distribution of numbers from 0 to 30 km in 5 stretches; their shape,\n"
+        "  the highest and its standard error"
+    )
+    long = replace(FARE, name="n" * 64, unit="u" * 64)
+    assert all(len(part) <= 80 for part in heading(long).splitlines())
 
 
 def test_a_stream_that_there_is_not_is_exit_2_and_no_broker_is_exit_3(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import serve
 from tests.agents.web.frames import whole_run
+from tests.agents.web.numbers import whole_ride
 from tests.browser.chromium import Chromium
 
 DRAWN = "panels.size && [...panels.values()].every((panel) => panel.periods.length && !panel.dirty)"
@@ -24,10 +25,11 @@ def main() -> None:
         if len(sys.argv) > 2:
             take(browser, sys.argv[2], folder, "done")
             return
-        for stage, count in (("running", 340), ("done", None)):
+        runs = {"running": list(whole_run())[:340], "done": list(whole_run()), "numbers-done": list(whole_ride())}
+        for stage, frames in runs.items():
             feed = Feed()
             running = browser.wait(serve(feed, "127.0.0.1", 0))
-            for frame in list(whole_run())[:count]:
+            for frame in frames:
                 feed.put(frame)
             take(browser, running.url, folder, stage)
             browser.wait(running.stop())
@@ -41,7 +43,7 @@ def take(browser: Chromium, url: str, folder: Path, stage: str) -> None:
         for dark in (False, True):
             page = browser.page(width, 900, dark=dark)
             page.open(url)
-            page.until(f"{DRAWN} && finished" if stage == "done" else DRAWN, 50)
+            page.until(f"{DRAWN} && finished" if stage.endswith("done") else DRAWN, 50)
             if stage == "running" and width > 500:
                 x, y = page.run("(b => [b.x, b.y])(document.querySelector('.plot').getBoundingClientRect())")
                 page.point(x + POINTED, y + 200)

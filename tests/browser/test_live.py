@@ -5,8 +5,9 @@ from typing import cast
 
 import pytest
 
+from murmurate.agents.hello import hello
 from murmurate.agents.kafka.follow import Follow
-from murmurate.agents.web.feed import Feed, live_hello
+from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import Running
 from murmurate.agents.web.serving import show
 from murmurate.topics.release import Release
@@ -25,7 +26,7 @@ def test_releases_are_drawn_as_the_topic_gets_them(
     found = released()
     first, rest = found[:5], found[5:]
     page = tab(width)
-    feed.put(live_hello(PLAN))
+    feed.put(hello(PLAN, "live"))
     page.open(site.url)
     page.until("panels.size === 2")
     assert text(page, "#mode").lower() == "live"

@@ -54,8 +54,9 @@ const TAKE = {
     finished = true;
     tile("events", short(s.events)); tile("events per second", short(s.events_per_second));
     tile("releases", grouped(s.releases)); tile("published", grouped(s.published));
-    tile("mean relative error", figure(s.mre)); tile("mean squared error", figure(s.mse));
-    tile("bits per user and period", figure(s.bits_per_user_per_period)); tile("over budget", grouped(s.over_budget));
+    const some = (name, value) => { if (typeof value === "number") tile(name, figure(value)); };   /* null: of no use */
+    some("mean relative error", s.mre); some("mean squared error", s.mse);
+    some("bits per user and period", s.bits_per_user_per_period); tile("over budget", grouped(s.over_budget));
     for (const panel of panels.values()) { panel.rank(); panel.fit(); }
     say(`Finished in ${figure(s.seconds)} s`);
   },

@@ -1,7 +1,7 @@
 "use strict";
-/* A stream's numbers (Periods) and their picture (Chart) on three canvases: back (grid, bands), front (truth, lines,
-   points) and top (cursor, names). A new release draws only its own piece; everything is drawn again when the axes,
-   the size, the colours or the choice of categories change. Knows no HTTP and no page but its own box. */
+/* The picture of a stream's Periods on three canvases: back (grid, bands), front (truth, lines, points) and top (cursor,
+   names). A new release draws only its own piece; everything is drawn again when the axes, the size, the colours or
+   the choice of categories change. Needs periods.js and reading.js; knows no HTTP and no page but its own box. */
 
 const COLOURS = 8;
 const SHAPES = [                                         /* one point each, around 0,0 */
@@ -12,64 +12,25 @@ const SHAPES = [                                         /* one point each, arou
 const POINTS = SHAPES.map((shape) => new Path2D(shape));
 const DETAILED = 8;                                      /* up to so many lines have bands, truth and names at their ends */
 const GAP = 8;                                           /* pixels between points that can be told apart */
-const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const STEPS = [1e3, 5e3, 15e3, 3e4, MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE,
   HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 28 * DAY, 91 * DAY, 364 * DAY];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Every release of one stream, column by column. */
-class Periods {
-  constructor(names, everyMs, expected) {
-    this.everyMs = everyMs; this.expected = expected;    /* periods that the run will have, or null */
-    this.t = []; this.published = []; this.records = [];
-    this.start = 0; this.hasTruth = false;
-    this.categories = new Map();
-    for (const name of names) this.#add(name);
+/** Lines across a picture at every step of its scale, and what each stands for. */
+function ruled(c, view, { write }, ink, y) {
+  c.lineWidth = 1; c.textBaseline = "middle"; c.textAlign = "right";
+  for (let k = 0; view.low + k * view.step <= view.high + view.step / 2; k++) {
+    const value = view.low + k * view.step, at = Math.round(y(value)) + 0.5;
+    c.strokeStyle = Math.abs(value) < view.step / 2 ? ink.rule : ink.grid;
+    c.beginPath(); c.moveTo(view.left, at); c.lineTo(view.left + view.width, at); c.stroke();
+    c.fillStyle = ink.soft; c.fillText(write(value, view.step), view.left - 8, at);
   }
-
-  get length() { return this.t.length; }
-
-  #add(name) {
-    const [estimate, error, truth] = [0, 1, 2].map(() => new Array(this.length).fill(NaN));
-    this.categories.set(name, {
-      name, estimate, error, truth, sum: 0, high: 0, low: 0, reach: 0, slot: -1, shown: false, dash: 0,
-    });
-  }
-
-  /** Take a release; false if its period is not newer than the last one. */
-  append(release, truth) {
-    const n = this.length;
-    if (n && release.t <= this.t[n - 1]) return false;
-    if (!n) this.start = Date.parse(release.start);
-    for (const name of Object.keys(release.estimate)) if (!this.categories.has(name)) this.#add(name);
-    const number = (value) => (typeof value === "number" ? value : NaN);
-    for (const c of this.categories.values()) {
-      const estimate = number(release.estimate[c.name]), error = number(release.stderr[c.name]);
-      const real = truth ? number(truth[c.name]) : NaN;
-      c.estimate.push(estimate); c.error.push(error); c.truth.push(real);
-      if (!Number.isNaN(estimate)) {
-        c.sum += estimate; c.low = Math.min(c.low, estimate);
-        c.high = Math.max(c.high, estimate, real || 0); c.reach = Math.max(c.reach, estimate + 2 * (error || 0));
-      }
-    }
-    this.hasTruth ||= Boolean(truth);
-    this.t.push(release.t); this.published.push(release.decision === "published");
-    this.records.push({                                  /* what the table needs, so that releases need not be kept */
-      start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
-      reports: release.reports,
-    });
-    return true;
-  }
-
-  /** Milliseconds since 1970 at which period t starts. */
-  instant(t) { return this.start + (t - this.t[0]) * this.everyMs; }
 }
 
-/** The picture. `format(value, step)` writes a value; `colours()` gives { ink, soft, rule, grid, card, lines }; no value
-    can be above `most`. */
+/** The picture. `scale` is what its lines are read on; `colours()` gives { ink, soft, rule, grid, card, lines }. */
 class Chart {
-  constructor(box, periods, format, colours, most) {
-    this.box = box; this.periods = periods; this.format = format; this.colours = colours; this.most = most;
+  constructor(box, periods, scale, colours) {
+    this.box = box; this.periods = periods; this.scale = scale; this.colours = colours;
     [this.back, this.front, this.top] = [...box.querySelectorAll("canvas")].map((canvas) => canvas.getContext("2d"));
     this.last = 0;                                       /* periods in view, 0 for all */
     this.cursor = -1; this.focus = null; this.stale = true; this.drawn = 0; this.fullDraws = 0;
@@ -109,21 +70,17 @@ class Chart {
   y(value) { const v = this.view; return v.top + (1 - (value - v.low) / (v.high - v.low)) * v.height; }
 
   #view() {
-    const { t, expected, length } = this.periods, shown = this.shown();
+    const { t, expected, length } = this.periods, { scale } = this;
     const w = this.box.clientWidth, h = this.box.clientHeight, ratio = window.devicePixelRatio || 1;
-    const left = 46, top = 12, right = w >= 560 ? 104 : 14, bottom = 46;
+    const top = scale.unit ? 28 : 12, right = w >= 560 ? 104 : 14, bottom = 46;
     let first = length ? t[0] : 0, span = Math.max((expected || 0) - 1, 1);
     const past = length ? t[length - 1] - first : 0;
     if (this.last) { span = Math.max(1, this.last - 1); first += Math.max(0, past - span); }
     else while (span < past) span = expected ? span * 2 : Math.max(31, span * 2);
-    const peak = Math.max(1e-3, ...shown.map((c) => c.high)), reach = Math.max(0, ...shown.map((c) => c.reach));
-    const floor = Math.min(0, ...shown.map((c) => c.low));
-    const above = Math.max(peak * 1.04, Math.min(reach, peak * 1.4));               /* one wide band flattens no line */
-    const wanted = Math.min(above, Math.max(this.most, peak)) - floor;
-    const power = 10 ** Math.floor(Math.log10(wanted / 5));
-    const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => wanted / s <= 5.001);
-    const low = Math.floor(floor / step + 1e-9) * step;
-    const high = low + Math.ceil(wanted / step - 1e-9) * step;
+    const { low, high, step } = rounded(scale.ends(this.shown(), this.#since(first)));
+    this.back.font = `12px ${this.font}`;
+    const widest = Math.max(...[low, high].map((value) => this.back.measureText(scale.write(value, step)).width));
+    const left = Math.max(46, Math.ceil(widest) + 14);
     const pixels = (w - left - right) / span;            /* from one period to the next */
     const width = Math.max(40, w - left - right), height = h - top - bottom;
     return { w, h, ratio, left, top, width, height, first, span, low, high, step, pixels };
@@ -145,14 +102,10 @@ class Chart {
   }
 
   #axes() {
-    const { back: c, view: v, ink } = this, bottom = v.top + v.height;
-    c.font = `12px ${this.font}`; c.lineWidth = 1; c.textBaseline = "middle"; c.textAlign = "right";
-    for (let k = 0; v.low + k * v.step <= v.high + v.step / 2; k++) {
-      const value = v.low + k * v.step, y = Math.round(this.y(value)) + 0.5;
-      c.strokeStyle = Math.abs(value) < v.step / 2 ? ink.rule : ink.grid;
-      c.beginPath(); c.moveTo(v.left, y); c.lineTo(v.left + v.width, y); c.stroke();
-      c.fillStyle = ink.soft; c.fillText(this.format(value, v.step), v.left - 8, y);
-    }
+    const { back: c, view: v, ink, scale } = this, bottom = v.top + v.height;
+    c.font = `12px ${this.font}`;
+    ruled(c, v, scale, ink, (value) => this.y(value));
+    if (scale.unit) { c.textAlign = "left"; c.fillText(scale.unit, 0, 8); }
     if (!this.periods.length) return;
     const { everyMs } = this.periods, begin = this.periods.instant(v.first), end = begin + v.span * everyMs;
     const room = (v.w >= 560 ? 78 : 58) / (v.width / Math.max(1, end - begin));
@@ -176,7 +129,7 @@ class Chart {
   /** Draw the periods from..to, joined to what stands before them. */
   #paint(from, to) {
     const { view: v, periods } = this, shown = this.shown(), few = shown.length <= DETAILED;
-    const start = this.last ? Math.max(0, this.#firstSeen() - 1, from - 1) : Math.max(0, from - 1);
+    const start = this.last ? Math.max(0, this.#since(v.first) - 1, from - 1) : Math.max(0, from - 1);
     for (const [c, room] of [[this.back, 0], [this.front, 6]]) {                    /* a point may stand over the edge */
       c.save(); c.beginPath(); c.rect(v.left - room, v.top - room, v.width + 2 * room, v.height + 2 * room); c.clip();
     }
@@ -198,7 +151,8 @@ class Chart {
     }
   }
 
-  #firstSeen() { return Math.max(0, this.periods.t.findIndex((t) => t >= this.view.first)); }
+  /** The index of the first period from t on. */
+  #since(first) { return this.last ? Math.max(0, this.periods.t.findIndex((t) => t >= first)) : 0; }
 
   #joined(i, start) { return i > start && this.periods.t[i] - this.periods.t[i - 1] === 1; }
 
@@ -232,7 +186,7 @@ class Chart {
     c.fillStyle = this.ink.lines[category.slot % COLOURS]; c.globalAlpha = 0.16;
     for (let i = start; i < to;) {
       let end = i + 1;                                   /* one piece up to a missing period */
-      while (end < to && this.#joined(end, start) && !Number.isNaN(error[end])) end++;
+      while (end < to && this.#joined(end, start) && Number.isNaN(error[end]) === Number.isNaN(error[i])) end++;
       if (end - i > 1 && !Number.isNaN(error[i])) {
         c.beginPath();
         for (let k = i; k < end; k++) c.lineTo(this.x(k), this.y(estimate[k] + 2 * error[k]));
@@ -277,7 +231,7 @@ class Chart {
       c.strokeStyle = ink.ink; c.lineWidth = 1; c.globalAlpha = 0.55;
       c.beginPath(); c.moveTo(Math.round(x) + 0.5, v.top); c.lineTo(Math.round(x) + 0.5, v.top + v.height + 8); c.stroke();
       c.globalAlpha = 1;
-      if (shown.length <= DETAILED * 2) for (const s of shown) if (s.estimate[this.cursor] <= v.high) this.#ring(s, x);
+      if (shown.length <= DETAILED * 2) for (const s of shown) this.#ring(s, x);
     }
     if (v.w < 560 || shown.length > DETAILED) return;
     const x = this.x(n - 1) + 10, bottom = v.top + v.height;
@@ -294,8 +248,8 @@ class Chart {
   }
 
   #ring(category, x) {
-    const c = this.top, y = this.y(category.estimate[this.cursor]);
-    if (Number.isNaN(y)) return;
+    const c = this.top, { top, height } = this.view, y = this.y(category.estimate[this.cursor]);
+    if (!(y >= top - 1 && y <= top + height + 1)) return;               /* not known, or beyond the axis */
     c.fillStyle = this.ink.card; c.beginPath(); c.arc(x, y, 6.5, 0, 7); c.fill();
     this.point(c, category, x, y, this.periods.published[this.cursor]);
   }

@@ -12,6 +12,7 @@ import aiohttp
 import orjson
 import pytest
 
+from murmurate.agents.hello import hello
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.follow import Follow
@@ -20,7 +21,7 @@ from murmurate.agents.observe.health import Readiness
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web import serving
 from murmurate.agents.web.errors import ListenError
-from murmurate.agents.web.feed import Feed, live_hello
+from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.serving import Serving, announce, serve_waiting, serve_worker, show
 from murmurate.config.access import Access
 from murmurate.config.settings import Deployment
@@ -176,7 +177,7 @@ def test_a_topic_that_is_away_for_a_while_is_followed_again(monkeypatch: pytest.
 
     async def run() -> None:
         feed = Feed()
-        feed.put(live_hello(PLAN))
+        feed.put(hello(PLAN, "live"))
         follow = Scripted(all_of_them[:3], AwayError("brokers: away"), all_of_them[3:6])
         task = asyncio.create_task(show(cast(Follow, follow), PLAN, feed))
         while feed.last < 7:
@@ -197,7 +198,7 @@ def test_a_release_of_an_older_config_is_not_drawn() -> None:
 
     async def run() -> None:
         feed = Feed()
-        feed.put(live_hello(PLAN))
+        feed.put(hello(PLAN, "live"))
         task = asyncio.create_task(show(cast(Follow, Scripted([old, first])), PLAN, feed))
         while feed.last < 2:
             await asyncio.sleep(0)

@@ -1,0 +1,111 @@
+"use strict";
+/* How statistics are read: as shares, in percent and from zero, or as numbers in their unit, on an axis that ends where
+   they do. Needs words.js. Not here: drawing. */
+
+/** Round ends and a round step for an axis that has to hold these two. */
+function rounded([from, to]) {
+  const power = 10 ** Math.floor(Math.log10((to - from) / 5));
+  const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => (to - from) / s <= 5.001);
+  return { low: Math.floor(from / step + 1e-9) * step, high: Math.ceil(to / step - 1e-9) * step, step };
+}
+
+/** Shares of users. One wide band flattens no line, and nothing is more than all. */
+const SHARES = {
+  unit: "", write: percent,
+  ends(shown) {
+    const peak = Math.max(1e-3, ...shown.map((c) => c.high)), reach = Math.max(0, ...shown.map((c) => c.reach));
+    const above = Math.max(peak * 1.04, Math.min(reach, peak * 1.4));
+    return [Math.min(0, ...shown.map((c) => c.low)), Math.min(above, Math.max(1, peak))];
+  },
+};
+
+/** Numbers of a declared range. Their axis holds every line and nine of ten bands whole, and nothing beyond the range. */
+class Numbers {
+  constructor(range, unit) { this.range = range; this.unit = unit || ""; this.write = amount; }
+
+  ends(shown, from) {
+    const key = [from, ...shown.map((c) => `${c.name} ${c.estimate.length}`)].join();
+    if (key !== this.key) { this.key = key; this.found = this.#fitted(shown, from); }
+    return this.found;
+  }
+
+  #fitted(shown, from) {
+    const [least, most] = this.range, lines = [], under = [], over = [];
+    for (const { estimate, error, truth } of shown) {
+      for (let i = from; i < estimate.length; i++) {
+        if (!Number.isNaN(truth[i])) lines.push(truth[i]);
+        if (Number.isNaN(estimate[i])) continue;
+        lines.push(estimate[i]); under.push(estimate[i] - 2 * error[i]); over.push(estimate[i] + 2 * error[i]);
+      }
+    }
+    if (!lines.length) return this.range;
+    const tenths = (values, k) => values.sort((a, b) => a - b)[Math.floor((values.length - 1) * k)] ?? lines[0];
+    const low = lines.reduce((a, b) => Math.min(a, b), tenths(under, 0.1));
+    const high = lines.reduce((a, b) => Math.max(a, b), tenths(over, 0.9));
+    const room = Math.max((high - low) * 0.04, (most - least) * 0.005);
+    return [Math.max(least, low - room), Math.min(most, high + room)];
+  }
+}
+
+/** What a stream measures, in words, and how its page shows it. */
+class Reading {
+  constructor({ measure, names, unit, range, every_ms: everyMs, method }) {
+    this.measure = measure; this.unit = unit || "";
+    this.numbers = measure === "mean" ? new Numbers(range, unit) : null;
+    const [of, each, all] = {
+      mean: ["numbers", "Statistic", "Statistics"],
+      distribution: ["numbers", "Stretch", "Stretches"],
+    }[measure] || [`${names.length} values`, "Category", "Categories"];
+    const inUnit = measure === "distribution" && unit ? ` in ${unit}` : "";
+    this.each = each + inUnit; this.all = all + inUnit;
+    const end = (value) => String(Number(value.toPrecision(12)));
+    const reach = range ? ` from ${end(range[0])} to ${end(range[1])}${unit ? ` ${unit}` : ""}` : "";
+    const cut = measure === "distribution" ? ` in ${names.filter((name) => name !== "none").length} stretches` : "";
+    this.about = `${measure} of ${of}${reach}${cut} every ${every(everyMs)}, ${method}`;
+    const both = `The chart shows one at a time: the mean${unit ? ` in ${unit}` : ""}, or present in percent.`;
+    this.hint = this.numbers && names.length > 1 ? both : "";
+  }
+
+  /** On which scale a statistic lies. */
+  scale(c) { return this.numbers && c.name === "mean" ? this.numbers : SHARES; }
+
+  /** Whether only one line can be shown, because others would need another axis. */
+  get alone() { return Boolean(this.numbers); }
+
+  /** Whether the table has it although no line shows it. */
+  always(c) { return this.alone || (this.measure === "distribution" && c.name === "none"); }
+
+  /** Whether it waits in the legend until it is asked for: those who sent nothing are often most. */
+  waits(c, size, asked) {
+    if (this.alone) return c.name !== "mean";
+    return c.name === "none" && size > 2 && (!asked || this.measure === "distribution");
+  }
+
+  /** A statistic's name, in its unit. */
+  title(c) { return this.scale(c).unit ? `${c.name}, ${this.unit}` : c.name; }
+
+  /** The last place that a table says: of a number the second one of its narrowest band, of a share as the axis has it. */
+  step(c, axis) {
+    if (this.scale(c) === SHARES) return axis.scale === SHARES ? Math.min(0.001, tenth(axis.view.step / 20)) : 0.001;
+    const [least, most] = this.numbers.range;
+    return tenth(Math.min(c.narrow * 2, most - least) / 20);
+  }
+
+  /** A value as the table has it, or nothing. */
+  text(c, value, axis) { return Number.isNaN(value) ? "" : this.scale(c).write(value, this.step(c, axis)); }
+
+  /** A value as a sentence has it: "mean 14.6 EUR". */
+  said(c, value, axis) {
+    const { unit } = this.scale(c);
+    return Number.isNaN(value) ? c.name : `${c.name} ${this.text(c, value, axis)}${unit && ` ${unit}`}`;
+  }
+
+  /** All there is to say of one share in a period: "[9, 12) km: 12.7 % ± 9.8 %, truth 5.8 %". */
+  sentence(c, i, axis) {
+    const text = (value) => this.text(c, value, axis);
+    const named = c.name === "none" || !this.unit ? c.name : `${c.name} ${this.unit}`;
+    if (Number.isNaN(c.estimate[i])) return `${named}: not known`;
+    const truth = Number.isNaN(c.truth[i]) ? "" : `, truth ${text(c.truth[i])}`;
+    return `${named}: ${text(c.estimate[i])} \u00b1 ${text(2 * c.error[i])}${truth}`;
+  }
+}

@@ -1,0 +1,88 @@
+"use strict";
+/* What stands beside the chart: the values of one period in a table, and the facts of its privacy. All text of a frame
+   goes in by textContent: a category's name is never markup. Needs words.js, chart.js and reading.js. */
+
+/** A category's sign: its colour and its point. */
+function swatch(slot) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const draw = (tag, attributes) => {
+    const node = document.createElementNS(svg.namespaceURI, tag);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    svg.append(node);
+  };
+  svg.setAttribute("viewBox", "-13 -6 26 12");
+  svg.setAttribute("class", `swatch ${slot < 0 ? "soft" : `c${slot % COLOURS}`}`);
+  svg.setAttribute("aria-hidden", "true");
+  draw("line", { x1: -13, x2: 13, y1: 0, y2: 0 }); draw("path", { d: SHAPES[Math.max(0, slot) % SHAPES.length] });
+  return svg;
+}
+
+class Values {
+  constructor(root, periods, reading) {
+    this.periods = periods; this.reading = reading;
+    this.table = root.querySelector("table"); this.facts = root.querySelector(".privacy");
+    this.table.querySelector("thead th").textContent = reading.each;
+    this.rowsOf = ""; this.factsOf = "";
+  }
+
+  /** The table of one period: a row for each of these, read as this chart reads them. */
+  fill(i, categories, chart) {
+    const { periods, reading } = this, record = periods.records[i];
+    const key = `${categories.map((c) => `${c.name} ${c.slot}`).join()}${periods.hasTruth}`;
+    if (key !== this.rowsOf) { this.rowsOf = key; this.#rows(categories); }
+    for (const { c, cells } of this.rows) {
+      const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
+      told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
+    }
+    const count = `${grouped(record.reports.counted)} reports counted`;
+    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", `${this.how(i)}, ${count}`));
+  }
+
+  #rows(categories) {
+    this.rows = categories.map((c) => {
+      const row = make("tr"), name = make("th"), cells = [0, 1, 2, 3].map(() => make("td")), title = this.reading.title(c);
+      name.scope = "row"; name.title = title; name.append(swatch(c.slot), title);
+      cells[2].hidden = cells[3].hidden = !this.periods.hasTruth;
+      row.append(name, ...cells);
+      return { c, row, cells };
+    });
+    this.table.tBodies[0].replaceChildren(...this.rows.map(({ row }) => row));
+  }
+
+  /** The day and the times of a period. */
+  when(i) { const record = this.periods.records[i]; return `${record.start.slice(0, 10)}, ${span(record)}`; }
+
+  /** Whether a period was published, or of which one it speaks. */
+  how(i) {
+    const { decision, measured } = this.periods.records[i];
+    if (decision === "published") return decision;
+    if (measured === null) return `${decision}, nothing measured yet`;
+    return `${decision}, measured at ${minutes(new Date(this.periods.instant(measured)).toISOString())}`;
+  }
+
+  /** The facts of a release's privacy. */
+  tell({ privacy, mechanism, method, reports }) {
+    const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
+    const own = (table) => Object.entries(table).filter(([key]) => key !== "name" && key !== "digest")
+      .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
+    const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
+    const refused = rejected ? `, ${grouped(rejected)} rejected` : "";
+    const mixed = privacy.shuffled && [
+      `epsilon ${figure(privacy.shuffled.epsilon)}, delta ${figure(privacy.shuffled.delta)} in a ${privacy.shuffled.per}`,
+      `${grouped(privacy.shuffled.n)} reports hide each other (${privacy.shuffled.bound})`,
+    ].join(", ");
+    const facts = {
+      Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
+      w: `${privacy.w} periods`,
+      Mechanism: [mechanism.name, ...own(mechanism)].join(", "),
+      Method: [method.name, ...own(method)].join(", "),
+      Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${refused}`,
+      "After mixing": mixed || "not computed",
+      Digest: mechanism.digest,
+    };
+    const key = JSON.stringify(facts);
+    if (key === this.factsOf) return;
+    this.factsOf = key;
+    this.facts.replaceChildren(...Object.entries(facts).flatMap(([name, text]) => [make("dt", name), make("dd", text)]));
+  }
+}
