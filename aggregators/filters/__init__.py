@@ -1,0 +1,1 @@
+"""Filters: the best current estimate from all reports so far."""

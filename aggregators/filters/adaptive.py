@@ -1,0 +1,224 @@
+"""The adaptive filter: the best current estimate of a stream's statistics from all reports so far, with honest errors.
+
+Contract: `learn` the answers to the rounds of a period, `release` its estimates and variances, `advance` to the next.
+A release is the mean of a mixture of models, its variance that of the mixture: mechanism, sampling, drift since, and
+not knowing which model holds.  Neither is projected: estimates may be negative and need not sum to 1.  A pure function
+of what it was told, with its whole state in `facts()` and `arrays()`; post-processing, so that it costs no privacy, and
+nothing that is asked of users depends on it.  What a statistic is enters only as the range that it may have.  Source:
+spec filter.md.  Not here: projecting, the record (agents/stages).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import orjson
+
+from murmurate.aggregators.filters.jumps import Jumps
+from murmurate.aggregators.filters.models import Floats, Models
+from murmurate.aggregators.filters.observed import Observed, Tail
+from murmurate.aggregators.filters.smoothing import Belief, Past
+from murmurate.aggregators.filters.tracks import Tracks
+from murmurate.aggregators.methods.method import Answer
+from murmurate.randomizers import Mechanism, ParameterError, SnapshotError
+from murmurate.randomizers.errors import shown
+from murmurate.randomizers.state import Arrays
+
+Ranges = Sequence[tuple[float, float]]
+
+MEMORY = 7 / 8
+"""Of the average precision of a period, after another one."""
+LEAST = 1e-30
+"""No model is ever given up: weights stay above."""
+LONGEST = 1_000
+"""Periods that are stepped through one by one; more of silence tell nothing else."""
+_OWN = ("occupied", "odds", "precision", "chance", "likelihood", "gained")
+_TRACKS = ("level", "variance", "velocity", "cross", "velocity_variance")
+
+
+class AdaptiveFilter:
+    """One stream's filter.
+
+    >>> from murmurate.randomizers import GRR
+    >>> filter_ = AdaptiveFilter(2)
+    >>> filter_.learn(GRR(d=2, epsilon=2.5), Answer(np.array([9_000, 1_000]), 10_000), users=None)
+    >>> estimate, variance = filter_.release()
+    >>> estimate.round(3), np.sqrt(variance).round(3)
+    (array([0.972, 0.028]), array([0.003, 0.003]))
+    """
+
+    def __init__(
+        self, statistics: int, *, ranges: Ranges | None = None, revisable: int = 0, models: Models | None = None
+    ) -> None:
+        """ranges: the lowest and highest value of each statistic, of numbers; None: frequencies of one domain.
+        revisable: how many past periods `smoothed` can speak of; each is a filter's worth of memory.
+        """
+        if isinstance(statistics, bool) or not isinstance(statistics, int) or statistics < 1:
+            raise ParameterError(f"filter: statistics: found {shown(statistics)}; allowed: a whole number from 1")
+        if ranges is not None and (len(ranges) != statistics or any(not low < high for low, high in ranges)):
+            raise ParameterError(f"filter: ranges: found {shown(ranges)}; allowed: {statistics} times low < high")
+        if isinstance(revisable, bool) or not isinstance(revisable, int) or revisable < 0:
+            raise ParameterError(f"filter: revisable: found {shown(revisable)}; allowed: a whole number from 0")
+        self.models = m = models or Models()
+        self.statistics = statistics
+        setting = {"statistics": statistics, "ranges": [list(r) for r in ranges or ()], **asdict(m)}
+        self._setting = hashlib.sha256(orjson.dumps(setting, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        self._past = Past(m, revisable)
+        if ranges is None:
+            share, low, high = 1 / max(statistics, 2), np.zeros(statistics), np.ones(statistics)
+            center, spread = np.full(statistics, share), np.full(statistics, share * (1 - share))
+        else:
+            low, high = np.array(ranges, np.float64).T
+            center, spread = (low + high) / 2, ((high - low) / 2) ** 2
+        self._spread = spread  # the largest variance that a statistic with this mean can have
+        self._bounds = low, high
+        self._tracks = Tracks.at(m, center, spread, most=((high - low) / 2) ** 2)
+        self._jumps = Jumps(m, (statistics - 1) / statistics if ranges is None and statistics > 1 else 1.0)
+        self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
+        self._odds = m.shares  # of the models, as all statistics together show them
+        self._tail = Tail()
+        self._precision = np.zeros(statistics)  # of an average period; 0 before the first answer
+        self._chance = np.repeat(np.vstack((m.shares, [[LEAST]])), statistics, axis=1)
+        self._likelihood = np.zeros((m.rows, statistics))
+        self._weights = np.empty((m.rows, statistics))
+        self._gained = np.zeros(statistics)  # precision that this period's answers brought
+        self._periods = 0  # that had an answer
+        self._epoch = self._alone = 0.0  # what this period adds to what is known of jumps
+        self._weigh()
+
+    def learn(self, mechanism: Mechanism, answer: Answer, users: float | None) -> None:
+        """Take in an answered round of the current period; there may be several. Counted 0 is a gap: nothing changes.
+
+        users: of how many the reports are a sample; None: everybody answered.
+        """
+        if not answer.counted:
+            return
+        if mechanism.statistics != self.statistics:
+            raise ParameterError(f"filter: found {mechanism.statistics} statistics; allowed: {self.statistics}")
+        seen = Observed.of(mechanism, answer, users, self._mean, self._tail)
+        noise = np.maximum(seen.noise, self._spread * 1e-18)
+        gained = 1 / noise
+        if not self._informed:
+            self._precision = gained
+            self._tracks.begin(self._unit)
+        self._gained += gained
+        of_jump = np.maximum(seen.noise_of_jump, self._spread * 1e-18)
+        self._likelihood += self._tracks.observe(seen.statistics, noise, of_jump)
+        self._weigh()
+
+    def release(self) -> tuple[Floats, Floats]:
+        """Estimate and variance of each statistic in the current period: two float64[statistics]."""
+        return self._mean.copy(), self._tracks.spread(self._weights, self._mean)
+
+    def advance(self, periods: int = 1) -> None:
+        """On to a later period."""
+        if periods < 1:
+            raise ParameterError(f"filter: advance: found {shown(periods)} periods; allowed: from 1")
+        if self._informed:
+            for _ in range(min(periods, LONGEST)):
+                self._step()
+
+    def smoothed(self, lag: int) -> tuple[Floats, Floats]:
+        """The last `lag` periods before the current one, as far as they are kept, in the light of all reports so far:
+        estimates and variances, oldest first: two float64[periods, statistics].
+        """
+        if lag < 0:
+            raise ParameterError(f"filter: lag: found {shown(lag)}; allowed: from 0")
+        nothing = np.zeros((self.models.moving, self.statistics))
+        return self._past.revised(Belief.of(self._tracks, self._weights, nothing, self._unit), lag)
+
+    def facts(self) -> dict[str, Any]:
+        """What of the state is no array."""
+        return {
+            "setting": self._setting,
+            "periods": self._periods,
+            "epoch": self._epoch,
+            "alone": self._alone,
+            "jumps": [self._jumps.periods, self._jumps.epochs, self._jumps.alone],
+            "reports": self._tail.reports,
+        }
+
+    def arrays(self) -> Arrays:
+        """The rest of the state. What goes on changes them in place: dump them before."""
+        own = {name: getattr(self, f"_{name}") for name in _OWN}
+        tracks = {name: getattr(self._tracks, name) for name in _TRACKS}
+        return {**own, **tracks, "tail": self._tail.sums, **self._past.arrays()}
+
+    def load(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        """Go on from `facts` and `arrays` of a filter with the same parameters."""
+        if facts["setting"] != self._setting:
+            raise SnapshotError("filter: found the state of another setting; allowed: of this one")
+        self._periods, self._epoch, self._alone = facts["periods"], facts["epoch"], facts["alone"]
+        self._jumps.periods, self._jumps.epochs, self._jumps.alone = facts["jumps"]
+        self._tail = Tail(arrays["tail"].copy(), facts["reports"])
+        for name in _OWN:
+            setattr(self, f"_{name}", arrays[name].copy())
+        for name in _TRACKS:
+            setattr(self._tracks, name, arrays[name].copy())
+        self._past.load(arrays)
+        self._weigh()
+
+    def _step(self) -> None:
+        m, jumps, tracks = self.models, self._jumps, self._tracks
+        silent = not self._gained.any()
+        if not silent:
+            self._precision *= MEMORY
+            self._precision += (1 - MEMORY) * self._gained
+            self._share_odds()
+            if self._periods:  # where the first reports lie is no jump
+                jumps.learn(self._epoch, self._alone)
+            self._periods += 1
+        shares = (self._occupied + m.habit * self._odds) / (m.habit + self._periods)
+        if self._past.beliefs.maxlen:
+            self._past.beliefs.append(Belief.of(tracks, self._weights, shares, self._unit))
+        whole = self._mean, tracks.spread(self._weights, self._mean)
+        self._chance = tracks.predict(self._weights, shares, self._unit, self._spread, whole)
+        if silent:
+            tracks.confine(*self._bounds)
+        self._likelihood[:] = 0
+        self._gained[:] = 0
+        self._weigh()
+
+    def _share_odds(self) -> None:
+        """Learn which models hold, over time and from the other statistics, and believe in them accordingly: the odds
+        that fit all of them best, by a step of expectation maximisation a period.
+        """
+        m, held = self.models, self._weights[: self.models.moving]
+        before = held.sum(axis=0)
+        likely = held / before
+        self._occupied += likely
+        others = self._jumps.independent * self.statistics - 1
+        odds = (m.company * m.shares + others * likely.mean(axis=1, keepdims=True)) / (m.company + others)
+        held *= odds / self._odds
+        held *= before / held.sum(axis=0)
+        self._odds = odds
+
+    def _weigh(self) -> None:
+        """How likely each model is by now, and what they say together."""
+        if self._gained.any():
+            most = self._likelihood[:-1].max(axis=0)
+            held = self._likelihood[:-1] - most
+            np.exp(held, out=held)
+            held *= self._chance
+            total = held.sum(axis=0)
+            jumped, self._epoch, self._alone = self._jumps.seen(self._likelihood[-1] - most - np.log(total))
+            held *= (1 - jumped) / total
+        else:
+            jumped = np.full(self.statistics, self._jumps.chance)
+            held = self._chance * (1 - jumped)
+        self._weights[:-1], self._weights[-1] = held, jumped
+        np.maximum(self._weights, LEAST, out=self._weights)
+        self._mean = self._tracks.mean(self._weights)
+
+    @property
+    def _informed(self) -> bool:
+        return bool(self._precision[0])
+
+    @property
+    def _unit(self) -> Floats:
+        """The observation variance of an average period, where that is less than all there is to know."""
+        return np.asarray(np.minimum(1 / self._precision, self._spread))

@@ -1,0 +1,75 @@
+"""Whether this period saw jumps: evidence of all statistics together, and how often it happened before.
+
+Contract: many statistics jump at once with a chance of their own (an epoch), each of them then with chance `joining`;
+besides, each may jump alone.  The posterior is exact in that model.  Frequencies sum to 1, so that d of them are d - 1
+observations and their evidence counts (d - 1) / d: two mirror images are one.  The chances are learned: a first guess
+that weighs some periods, and what was seen since.  Our own, beyond spec filter.md, where each category is alone: after
+a jump the error bars of the others are right at once, and small evidence in many of them is seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from murmurate.aggregators.filters.models import Floats, Models
+
+_FAR = 700.0
+"""Beyond it e^-x is as good as 0, and e^x is no number."""
+
+
+@dataclass
+class Jumps:
+    """What was seen of jumps."""
+
+    models: Models
+    independent: float
+    """The share of the statistics that are observations of their own."""
+    periods: int = 0
+    epochs: float = 0.0
+    """Periods in which many jumped, and"""
+    alone: float = 0.0
+    """of those in which not, jumps a statistic: both expected, given what was seen."""
+
+    @property
+    def chances(self) -> tuple[float, float]:
+        """Of an epoch, and that one statistic jumps without."""
+        m = self.models
+        weight = m.patience + self.periods
+        return (m.epoch * m.patience + self.epochs) / weight, (m.alone * m.patience + self.alone) / weight
+
+    @property
+    def chance(self) -> float:
+        """That a statistic jumps."""
+        epoch, alone = self.chances
+        return epoch * self.models.joining + (1 - epoch) * alone
+
+    def seen(self, ratio: Floats) -> tuple[Floats, float, float]:
+        """From log likelihood ratios, a jump against none: the chance of one for each statistic, that of an epoch, and
+        the jumps a statistic expected besides.
+        """
+        epoch, alone = self.chances
+        joining = self.models.joining
+        together, apart = _odds(joining), _odds(alone)
+        evidence = np.logaddexp(np.log1p(-joining), np.log(joining) + ratio)
+        evidence -= np.logaddexp(np.log1p(-alone), np.log(max(alone, 1e-300)) + ratio)
+        many = float(_chance(np.asarray(_odds(epoch) + self.independent * evidence.sum())))
+        single = (1 - many) * _chance(ratio + apart)
+        return many * _chance(ratio + together) + single, many, float(single.mean())
+
+    def learn(self, epoch: float, alone: float) -> None:
+        """Another period is over."""
+        self.periods += 1
+        self.epochs += epoch
+        self.alone += alone
+
+
+def _odds(chance: float) -> float:
+    """As a logarithm."""
+    return float(np.log(max(chance, 1e-300)) - np.log1p(-chance))
+
+
+def _chance(odds: Floats) -> Floats:
+    """The inverse."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_FAR, _FAR))))

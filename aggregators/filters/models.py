@@ -1,0 +1,74 @@
+"""The ways in which a statistic may move, as plain numbers: levels that drift, trends, jumps, and what follows them.
+
+Contract: a drift is a variance a period, in units of the observation variance of an average period, so that a filter
+of data in another unit, or of more reports, is the same filter; a model of drift rho forgets with gain about sqrt(rho).
+Rows of every array of a filter: levels, trends, settling, jump.  Source: spec filter.md (the mixture); grids, chances
+and what is learned of them are our own, tuned with tests/aggregators/filters/simulated.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Models:
+    """One mixture; the defaults are the ones that were tuned."""
+
+    levels: tuple[float, ...] = (0.0, 0.002, 0.015, 0.1, 0.5)
+    """Drifts of the level."""
+    trends: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3)
+    """Drifts of the velocity, for models that have one."""
+    odds: tuple[float, ...] = (3, 1, 4, 4, 3, 1, 1, 1, 1)
+    """Of each level and trend before anything is known. To take a moving stream for one at rest costs more than the
+    contrary, and its error bars would be too short."""
+    stay: float = 0.999
+    """Chance that a model holds for another period; else one is drawn anew, by the odds learned so far."""
+    damping: float = 0.995
+    """What is left of a velocity after a period."""
+    settling: float = 0.8
+    """Chance that, after a jump, it stays open for another period whether there was one."""
+    settling_drift: float = 0.001
+    """The drift meanwhile."""
+    epoch: float = 0.01
+    """Chance a period, before anything is known, that many statistics jump at once,"""
+    joining: float = 0.8
+    """chance that one of them then does,"""
+    alone: float = 0.002
+    """and chance that one jumps by itself."""
+    patience: float = 50.0
+    """How many periods the first guess at those chances weighs,"""
+    habit: float = 10.0
+    """and the first guess at the odds of the models."""
+    company: float = 20.0
+    """How many statistics that first guess weighs, where others show how the stream moves."""
+
+    @property
+    def moving(self) -> int:
+        """Levels and trends."""
+        return len(self.levels) + len(self.trends)
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.moving + 2
+
+    @property
+    def trending(self) -> slice:
+        """The rows that have a velocity."""
+        return slice(len(self.levels), self.moving)
+
+    @property
+    def shares(self) -> Floats:
+        """The odds, as shares: float64[moving, 1]."""
+        return np.array(self.odds, np.float64)[:, None] / sum(self.odds)
+
+    @property
+    def lasting(self) -> float:
+        """The variance of a velocity that has drifted for long, over its drift."""
+        return 1 / (1 - self.damping**2)

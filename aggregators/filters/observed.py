@@ -1,0 +1,68 @@
+"""What an answered round says of the statistics, and how exactly: mechanism and sampling variance at a believed value.
+
+Contract: variances are the mechanism's own at the nearest plausible profile, and where the reports are a sample what
+is left of the sampling of so many users.  They are taken at what is believed so far, never at what was just seen: low
+values would seem exact, and pull the estimate down.  Only a jump moves the belief itself: halfway.  The rest of a
+profile (a mean square) is an average of the last few answers.  Source: spec streams.md 2.1; aggregators/methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from murmurate.aggregators.filters.models import Floats
+from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.method import Answer
+from murmurate.randomizers import Mechanism
+
+_MEMORY = 7 / 8
+
+
+@dataclass(eq=False)
+class Tail:
+    """What profiles hold beyond the statistics, raw: an average over reports in which every answer that follows leaves
+    7/8 of what was there.
+    """
+
+    sums: Floats = field(default_factory=lambda: np.zeros(0))
+    reports: float = 0.0
+
+    def learn(self, values: Floats, n: int) -> Floats:
+        """Take those of another answer in; their average."""
+        if len(values) != len(self.sums):
+            self.sums, self.reports = np.zeros(len(values)), 0.0
+        self.sums = self.sums * _MEMORY + values * n
+        self.reports = self.reports * _MEMORY + n
+        return self.sums / self.reports
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """A measurement: each float64[statistics]."""
+
+    statistics: Floats
+    """Unbiased and raw."""
+    noise: Floats
+    """Their variance if things are as believed,"""
+    noise_of_jump: Floats
+    """and if they have just jumped."""
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, answer: Answer, users: float | None, believed: Floats, tail: Tail) -> Observed:
+        """From a round of at least one report."""
+        n = answer.counted
+        raw = mechanism.profile(answer.support, n)
+        statistics, rest = np.split(raw, [mechanism.statistics])
+        rest = tail.learn(rest, n)
+
+        def variance(at: Floats) -> Floats:
+            near = mechanism.plausible(np.concatenate((at, rest)) if len(rest) else at)
+            found = mechanism.noise(near) / n + mechanism.added_variance(n, near)[: len(at)]
+            if users is not None:
+                found += mechanism.sampling(near) * (not_asked(n, users) / n)
+            return np.asarray(found)
+
+        apart = mechanism.plausible(raw)[: mechanism.statistics]
+        return cls(statistics, variance(believed), variance((believed + apart) / 2))
