@@ -119,9 +119,8 @@ def judge(plan: Plan, place: Place, offset: int, got: Got | None, clock: int | N
     letters = [found for out in door.drain().records if (found := _letter(out.value)) is not None]
     if letters:
         return Retried(offset, "refused", letters[0].reason)
-    if door.counts["late"]:
-        return Retried(offset, "late")
-    return Retried(offset, "future" if door.counts["future"] else "appended")
+    reasons = {reason for (_, reason), n in door.counts.items() if n}
+    return Retried(offset, next((what for what in ("late", "future") if what in reasons), "appended"))
 
 
 async def _records(reader: Reader, place: Place, offsets: Collection[int]) -> dict[int, Got]:

@@ -67,7 +67,7 @@ class EdgeFamilies(Families):
         super().__init__(registry)
         self.events = Counter(
             "murmurate_events",
-            "Events: accepted, of them second; those that the door refuses have no stream: late | unknown | ...",
+            "Events: accepted, of them second; or refused: late | malformed | ...; of a stream nobody knows: none.",
             ("stream", "result"), registry=registry,
         )  # fmt: skip
         self.refusals = Counter(

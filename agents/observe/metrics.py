@@ -112,7 +112,7 @@ class Metrics:
         grown = self._grown(task)
         match task.stage:
             case Door():
-                self._count_events((("", str(reason)), n) for reason, n in grown.items())
+                self._count_events(grown.items())
             case Perturb():
                 self._count_events((key[1], n) for key, n in grown.items() if key[0] == "event")
                 for key, n in grown.items():

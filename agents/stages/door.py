@@ -47,8 +47,12 @@ class Door:
         self._clock: int | None = None  # the newest time that was passed on
         self._out: list[Out] = []
         self._urgent = False
-        self.counts: Counter[str] = Counter()
-        """Refusals by reason, and "read": raw-side facts, for the edge's own metrics."""
+        self.read = 0
+        """Events looked at,"""
+        self.counts: Counter[tuple[str, str]] = Counter()
+        """and (stream, reason) -> refusals, the stream empty where no event says it: raw-side facts, for the edge's own
+        metrics.
+        """
 
     def fold(self, record: Record) -> None:
         """An event, or a tick."""
@@ -120,13 +124,14 @@ class Door:
             self._read(events[start : start + BATCH], now)
 
     def _read(self, events: Sequence[tuple[int, bytes]], now: int) -> None:
-        self.counts["read"] += len(events)
+        self.read += len(events)
         for streams, reader in self._readers:
             own = None if streams[0].fields.time is not None else [now] * len(events)
             columns = reader.read([value for _, value in events], own)
-            rows = set(columns.index.tolist())
+            rows = dict(zip(columns.index.tolist(), columns.stream.tolist(), strict=True)) if columns.refusals else {}
+            alone = streams[0].name if streams[0].fields.stream is None else ""
             for index, reason in columns.refusals:
-                self.counts[reason.value] += 1
+                self.counts[streams[rows[index]].name if index in rows else alone, reason.value] += 1
                 if index not in rows:
                     offset = events[index][0]
                     dead = Dead(reason=reason.value, topic=self._topic, partition=self._partition, offset=offset)
@@ -139,8 +144,7 @@ class Door:
 
     def _in_time(self, stream: StreamPlan, users: np.ndarray, times: np.ndarray, codes: np.ndarray, now: int) -> None:
         too_late, too_early = late(self._plan, stream, times, self._clock), ahead(self._plan, times, now)
-        self.counts["late"] += int(too_late.sum())
-        self.counts["future"] += int(too_early.sum())
+        self.counts.update({(stream.name, "late"): int(too_late.sum()), (stream.name, "future"): int(too_early.sum())})
         good = ~(too_late | too_early)
         if good.any():
             self._out += raw_records(self._plan, stream.name, users[good], times[good], codes[good])

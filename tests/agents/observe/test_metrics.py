@@ -107,11 +107,13 @@ def test_a_recovery_that_folds_the_logs_again_counts_nothing_again() -> None:
 
 def test_events_are_counted_by_what_became_of_them() -> None:
     plan = deployment()
-    early = [Out(Log(TOPIC, 0), value) for value in (b"no JSON", b'{"stream":"none","user":"u","time":1,"value":"x"}')]
+    none, screen = (b'{"stream":"%b","user":"u","time":1,"value":5}' % name for name in (b"none", b"screen"))
+    early = [Out(Log(TOPIC, 0), value) for value in (b"no JSON", none, screen)]
     metrics, _, _ = whole(plan, ran(plan, more=early))
     found = samples(metrics.edge, "murmurate_events_total")
     assert found["malformed", ""] == 1
     assert found["unknown", ""] == 1
+    assert found["malformed", "screen"] == 1
     assert found["accepted", "screen"] > 1000
     assert 0 < found["second", "screen"] < found["accepted", "screen"]
 
