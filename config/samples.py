@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import product
 from typing import Any, Final
 
 import orjson
@@ -40,17 +41,17 @@ def example(name: str) -> str:
 
 
 def events(made: Plan) -> Iterator[bytes]:
-    """JSON lines of events for every stream of a plan, in order of time: a few thousand."""
+    """JSON lines of events, in order of time: a few thousand for each stream of a plan, from the same users."""
     rows = []
-    for minute in range(MINUTES):
-        for user in range(USERS):
-            stream = made.streams[user % len(made.streams)]
-            mark = hashlib.sha256(b"%d %d" % (user, minute)).digest()
-            if mark[0] % _ONE_IN and minute:  # the first minute introduces everybody
-                continue
-            time_ms = START_MS + minute * _MINUTE_MS + int.from_bytes(mark[1:5], "little") % _MINUTE_MS
-            rows.append((time_ms, user, stream, _value(stream, minute, int.from_bytes(mark[5:9], "little") % 100)))
-    for time_ms, user, stream, value in sorted(rows, key=lambda row: row[:2]):
+    for place, minute, user in product(range(len(made.streams)), range(MINUTES), range(USERS)):
+        stream = made.streams[place]
+        mark = hashlib.sha256(b"%d %d %d" % (user, minute, place)).digest()
+        if mark[0] % _ONE_IN and minute:  # the first minute introduces everybody
+            continue
+        time_ms = START_MS + minute * _MINUTE_MS + int.from_bytes(mark[1:5], "little") % _MINUTE_MS
+        rows.append((time_ms, user, place, _value(stream, minute, int.from_bytes(mark[5:9], "little") % 100)))
+    for time_ms, user, place, value in sorted(rows, key=lambda row: row[:3]):
+        stream = made.streams[place]
         yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
 
 
