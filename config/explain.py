@@ -14,10 +14,11 @@ from fractions import Fraction
 from typing import Any, Final
 
 from murmurate.aggregators.chooser import choose_for
+from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import answer_micro
 from murmurate.config.quantities import shortest
-from murmurate.config.streams import AUTO, METHODS
+from murmurate.config.streams import METHODS
 from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.domains import Categories
@@ -130,7 +131,9 @@ def users_needed(part: Fraction, min_batch: int) -> int:
 
 def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
     used = resolve(made, stream.name)
-    part = Fraction(1, METHODS[str(stream.method["name"])].parts(stream.w))
+    part = Fraction(1)
+    if stream.division == "population":
+        part = METHODS[str(stream.method["name"])].part(stream.w, stream.method)
     if made.split == "users":
         part *= Fraction(stream.share_micro, MICRO)
     return StreamFacts(

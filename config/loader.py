@@ -19,8 +19,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConf
 
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
+from murmurate.config.measures import MEASURES, Stream
 from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
-from murmurate.config.streams import MEASURES, Stream
 
 FILE: Final = "murmurate.toml"
 """Where a deployment is described unless another file is named."""

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import orjson
 
+from murmurate.config.measures import AnyStream, Frequency, Numbers
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
-from murmurate.config.streams import METHODS, AnyStream, Frequency, Numbers
+from murmurate.config.streams import METHODS
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.events import Fields
@@ -68,10 +69,12 @@ def default_slots(w: int) -> int:
 
 
 def answer_micro(made: Plan, name: str) -> int:
-    """What one answer of this stream spends, in micro-nats: all under population division; a w-th under lbu."""
+    """What its smallest answer spends, in micro-nats: all under population division; a w-th under lbu."""
     stream = made.stream(name)
     limit = made.epsilon_of(name)
-    return limit if stream.division == "population" else limit // stream.w
+    if stream.division == "population":
+        return limit
+    return int(limit * METHODS[str(stream.method["name"])].part(stream.w, stream.method))
 
 
 def _stream(deployment: Deployment, name: str) -> StreamPlan:

@@ -7,7 +7,9 @@ named.  Unknown keys are refused, nothing can change afterwards.  Not here: read
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,8 +17,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Number, Text, Texts, Whole, written
+from murmurate.config.measures import AnyStream, Stream
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
-from murmurate.config.streams import METHODS, AnyStream, Stream, Table
+from murmurate.config.streams import EVEN, METHODS, Table
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO, micro_nats
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
@@ -211,16 +214,20 @@ class Deployment(BaseSettings):
     def _stream_mistakes(self, name: str) -> Iterator[Mistake]:
         stream, key = self.streams[name], f"streams.{name}"
         w = self.w(stream)
+        schedule, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or EVEN))
+        answers = math.ceil(1 / (schedule.part(w, stream.method.described()) * min(first, 1 - first) / first))
         if w > MAX_W:
             yield Mistake(f"{key}.every", f"{w} periods in one window", f"at most {MAX_W} periods in one window")
         elif stream.slots is not None and (stream.slots % (2 * w) or not 2 * w <= stream.slots <= MAX_SLOTS):
             most = MAX_SLOTS - MAX_SLOTS % (2 * w)
             yield Mistake(f"{key}.slots", f"{stream.slots}", f"a multiple of 2 w = {2 * w}, up to {most}")
+        elif schedule.division == "population" and (stream.slots or min(32 * w, MAX_SLOTS)) < answers:
+            found = f"{stream.slots or 'no number'}, and {answers} rounds of stream {name!r} a window"
+            yield Mistake(f"{key}.slots", found, f"at least {answers}, or another method")
         limit = self.privacy.epsilon_micro
         if self.privacy.split == "budget":
             limit = limit * stream.share_micro // MICRO
-        answers = w if METHODS[stream.method.name].division == "budget" else 1
-        if limit // answers < 1:
+        if schedule.division == "budget" and limit < answers:
             found = f"{self.privacy.epsilon:g}, {limit} micro-nats for {answers} answers of stream {name!r}"
             yield Mistake("privacy.epsilon", found, "at least one micro-nat an answer")
         ours = {f"{self.name}.{topic}" for topic in TOPICS if topic != "events"}

@@ -1,29 +1,32 @@
-"""The [streams.NAME] tables: what is measured, when, from which events, and by which method and mechanism.
+"""The parts of a [streams.NAME] table that do not depend on what it measures: its method, and where its events come
+from.
 
-Contract: a stream that is built makes sense by itself; `METHODS` is the one list of methods a file may name.  Not
-here: what streams share (settings.py), what a method does (aggregators/methods).
+Contract: `METHODS` is the one list of methods a file may name.  Not here: what is measured (measures.py), what streams
+share (settings.py), what a method does (aggregators/methods).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
+from murmurate.aggregators.methods.adaptive import HALF
+from murmurate.aggregators.methods.dsat import often
+from murmurate.aggregators.methods.pegasus import PARTS
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Flag, Kind, Text, Texts, Whole, seen, written
-from murmurate.config.quantities import Duration, Missing, MissingKind, Range, Share, millionths, shortest
-from murmurate.randomizers.mechanism import Measure
-from murmurate.randomizers.numeric.mean import GRID
-from murmurate.randomizers.registry import serving
-from murmurate.randomizers.terms import MAX_SLOTS, Division
-from murmurate.topics.domains import Categories, Domain, Grid
-from murmurate.topics.release import MAX_NAMES
+from murmurate.config.kinds import Kind, Number, Text, seen
+from murmurate.randomizers.terms import Division
 
-AUTO: Final = "auto"
+EVEN: Final = float(HALF)
+"""The share of first rounds where the file does not say."""
+
+Described = Mapping[str, str | int | float]
+"""A method's name and options as a release shows them."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +35,46 @@ class Schedule:
 
     division: Division
     """budget: everybody answers each period with a part of epsilon; population: a part of the users with all of it."""
-    parts: Callable[[int], int]
-    """From w to the number of parts into which the users fall; the smallest round asks one of them."""
+    part: Callable[[int, Described], Fraction]
+    """From w and the method with its options to the part that a period's smallest round uses: of the users, or of
+    epsilon under budget division."""
     options: tuple[str, ...] = ()
     """Which of [streams.NAME.method]'s keys it takes."""
 
 
+def _one_of(parts: Callable[[int], int]) -> Callable[[int, Described], Fraction]:
+    return lambda w, said: Fraction(1, parts(w))
+
+
+def _first(w: int, said: Described) -> Fraction:
+    return Fraction(str(said.get("first_share", EVEN))) / w
+
+
+def _grouped(w: int, said: Described) -> Fraction:
+    return Fraction(1, PARTS * w if said.get("grouping") == "paid" else w)
+
+
 METHODS: Final[Mapping[str, Schedule]] = MappingProxyType(
     {
-        "lbu": Schedule("budget", lambda w: 1),
-        "lpu": Schedule("population", lambda w: w),
-        "lpa": Schedule("population", lambda w: 2 * w, ("variance",)),
+        "lbu": Schedule("budget", _one_of(lambda w: w)),
+        "lpu": Schedule("population", _one_of(lambda w: w)),
+        "lsp": Schedule("population", _one_of(lambda w: 1)),
+        "lbd": Schedule("budget", _first, ("first_share",)),
+        "lpd": Schedule("population", _first, ("variance", "first_share")),
+        "lba": Schedule("budget", _first, ("first_share",)),
+        "lpa": Schedule("population", _first, ("variance", "first_share")),
+        "lb-dsat": Schedule("budget", _first),
+        "lp-dsat": Schedule("population", _first, ("variance",)),
+        # The first sample has 0.2 ln 2 of the resource; later ones may have less, as far as min_batch allows.
+        "lb-rescuedp": Schedule("budget", _one_of(lambda w: 8)),
+        "lp-rescuedp": Schedule("population", _one_of(lambda w: 8), ("variance",)),
+        "lb-fast": Schedule("budget", _one_of(often)),
+        "lp-fast": Schedule("population", _one_of(often), ("variance",)),
+        "lb-pegasus": Schedule("budget", _grouped, ("grouping",)),
+        "lp-pegasus": Schedule("population", _grouped, ("variance", "grouping")),
     }
 )
-"""Every method by name. Sources: LDP-IDS, sections 5 and 6; spec/streams.md 2.1."""
+"""Every method by name. Sources: LDP-IDS, sections 5 and 6; spec/streams.md 2.1 and 2.2."""
 
 
 class Table(BaseModel):
@@ -81,8 +110,6 @@ class OneOf(Kind):
 
 POINTER: Final = Text(r"^(/([^~/]|~[01])*)+$", 'a JSON pointer such as "/session/user_id"')
 TOPIC: Final = Text(r"^[A-Za-z0-9._-]{1,249}$", "a topic: 1 to 249 letters, digits, dots, dashes, underscores")
-UNIT: Final = Text(r"^[^\u0000-\u001f\u007f]{1,64}$", "a text of 1 to 64 printable characters")
-VALUE: Final = Text(r"^[^\u0000-\u001f\u007f]{1,256}$", "a text of 1 to 256 printable characters")
 
 
 class Source(Table):
@@ -102,173 +129,45 @@ class Method(Table):
     """Who is asked when, and what is released."""
 
     name: Annotated[str, OneOf(*METHODS)]
-    """lbu, lpu: the same each period; lpa: more where the data change."""
+    """lbu, lpu: the same each period; lsp: everybody, once a window; lbd, lpd, lba, lpa: more where the data change;
+    lb-, lp-: dsat, rescuedp, fast, pegasus, of everybody's epsilon or of the users."""
     variance: Literal["sampling", "paper"] | None = None
-    """For lpa: with the sampling of users (default), or as the paper has it."""
+    """For lp methods but lpu: with the sampling of users (default), or as the paper has it."""
+    first_share: Annotated[float, Number(0, 1, with_low=False)] | None = None
+    """For lbd, lpd, lba, lpa: the part of what a window may spend that looks for change; 0.5 if left out."""
+    grouping: Literal["free", "paid"] | None = None
+    """For pegasus: groups are found among the estimates (default), or by rounds of their own with a fifth of all."""
 
     @model_validator(mode="after")
     def _only_its_own(self) -> Self:
-        if self.variance is not None and "variance" not in METHODS[self.name].options:
-            takers = ", ".join(name for name, schedule in METHODS.items() if "variance" in schedule.options)
-            raise NotAllowedError(Mistake("variance", seen(self.variance), f"only with {takers}"))
-        return self
-
-    def described(self) -> dict[str, str]:
-        """Name and options as a release shows them, defaults written out."""
-        options = {"variance": self.variance or "sampling"} if "variance" in METHODS[self.name].options else {}
-        return {"name": self.name, **options}
-
-
-def _by_name(found: Any) -> Any:
-    return {"name": found} if isinstance(found, str) else found
-
-
-class Stream(Table):
-    """What every stream says, whatever it measures."""
-
-    every: Annotated[int, Duration("1ms", "24d")]
-    """Length of a period; one release each."""
-    share: Annotated[float, Share()] = 1.0
-    """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
-    method: Annotated[Method, BeforeValidator(_by_name, json_schema_input_type=str | Method)] = Method(name="lpa")
-    """A method's name, or a table with a name and options."""
-    several: Literal["last", "first"] = "last"
-    """Which of several events of one user in a period counts, by (time, value), never by arrival."""
-    missing: Annotated[Missing, MissingKind()] = written("none")
-    """What a user without an event says: "none", or the last value for as long as { carry = "15m" } or "always"."""
-    slots: Annotated[int, Whole(2, MAX_SLOTS)] | None = None
-    """S: users are addressed by a keyed hash mod S, frozen for life: a multiple of 2 w up to 65 536."""
-    source: Source | None = None
-    """Where its events come from; left out: {name}.events, told apart by their "stream"."""
-
-    @property
-    def share_micro(self) -> int:
-        """Its share in millionths."""
-        return millionths(self.share)
-
-    @property
-    def says_none(self) -> bool:
-        """Whether a user may have no value."""
-        return self.missing.carry_ms is not None
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        mistakes = tuple(self._mistakes())
+        mistakes = []
+        for option in OPTIONS:
+            found = getattr(self, option)
+            if found is not None and option not in METHODS[self.name].options:
+                takers = ", ".join(name for name, schedule in METHODS.items() if option in schedule.options)
+                mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
         if mistakes:
             raise NotAllowedError(*mistakes)
         return self
 
-    def _mistakes(self) -> Iterator[Mistake]:
-        carry = self.missing.carry_ms
-        if carry and carry % self.every:
-            yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
+    def described(self) -> dict[str, str]:
+        """Name and options as a release shows them, defaults written out; an even share is as good as none. Numbers
+        as texts that say them exactly.
+        """
+        said = {"name": self.name}
+        for option in METHODS[self.name].options:
+            found = getattr(self, option) or OPTIONS[option]
+            if option != "first_share" or found != EVEN:
+                said[option] = str(found)
+        return said
 
 
-class Frequency(Stream):
-    """How many users say each of some declared values: a rolling histogram."""
-
-    measure: Literal["frequency"]
-    """What is measured."""
-    values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_NAMES)]
-    """The values, declared and never inferred from data."""
-    other: Annotated[bool, Flag()] = False
-    """Whether anything else counts as "other"; if not, such an event is refused and its user has no value."""
-    mechanism: Annotated[str, OneOf(AUTO, *serving("frequency", says_none=True))] = AUTO
-    """"auto": the one with the smallest exact variance."""
-    prefer: Literal["accuracy", "bytes"] = "accuracy"
-    """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""
-
-    @property
-    def domain(self) -> Domain:
-        """What its events may say."""
-        return Categories(self.values, self.other)
-
-    @property
-    def added(self) -> tuple[str, ...]:
-        """What a release has besides the declared values."""
-        return (*(("other",) if self.other else ()), *(("none",) if self.says_none else ()))
-
-    def _mistakes(self) -> Iterator[Mistake]:
-        twice = sorted({value for value in self.values if self.values.count(value) > 1})
-        if twice:
-            yield Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
-        for name in self.added:
-            if name in self.values:
-                why = "other = true" if name == "other" else "missing"
-                yield Mistake("values", seen(name), f"other words: {why} adds this one")
-        d, most = len(self.values) + len(self.added), MAX_NAMES
-        if not 2 <= d <= most:
-            added = f" and {' and '.join(self.added)}" if self.added else ""
-            yield Mistake("values", f"{len(self.values)}{added}, {d} in all", f"2 to {most} in all")
-        yield from super()._mistakes()
-
-
-class Numbers(Stream):
-    """What streams of numbers share: a declared range."""
-
-    range: Annotated[tuple[float, float], Range()]
-    """The lowest and the highest number that counts as itself, declared and never inferred; others are clipped."""
-    unit: Annotated[str, UNIT] | None = None
-    """What the numbers are, for readers of releases: "EUR"."""
-    mechanism: str
-    prefer: ClassVar[Literal["accuracy"]] = "accuracy"
-    measured: ClassVar[Measure]
-
-    def _mistakes(self) -> Iterator[Mistake]:
-        serve = serving(self.measured, says_none=self.says_none)
-        if self.mechanism not in (AUTO, *serve):
-            why = "where users may have no value" if self.says_none else 'with missing = { carry = "always" }'
-            yield Mistake("mechanism", seen(self.mechanism), f"{', '.join((AUTO, *serve))}, {why}")
-        if self.method.variance == "paper":
-            yield Mistake("method.variance", seen("paper"), "sampling, for numbers")
-        yield from super()._mistakes()
-
-
-class Mean(Numbers):
-    """The mean of a number over the users who have one, and how many have."""
-
-    measured = "mean"
-    measure: Literal["mean"]
-    """What is measured."""
-    mechanism: Annotated[str, OneOf(AUTO, *serving("mean", says_none=True), *serving("mean", says_none=False))] = AUTO
-    """"auto": value_presence, or hm where everybody always has a value."""
-
-    @property
-    def domain(self) -> Domain:
-        """What its events may say."""
-        return Grid(*self.range, GRID, "points")
-
-
-class Distribution(Numbers):
-    """How a number is distributed over the users: shares of equally long stretches of its range."""
-
-    measured = "distribution"
-    measure: Literal["distribution"]
-    """What is measured."""
-    cells: Annotated[int, Whole(2, MAX_NAMES - 1)] = 64
-    """Into how many stretches the range is cut."""
-    mechanism: Annotated[
-        str, OneOf(AUTO, *serving("distribution", says_none=True), *serving("distribution", says_none=False))
-    ] = AUTO
-    """"auto": sw_presence, or sw where everybody always has a value."""
-
-    @property
-    def domain(self) -> Domain:
-        """What its events may say."""
-        return Grid(*self.range, self.cells, "stretches")
-
-
-MEASURES: Final[Mapping[str, type[Stream]]] = MappingProxyType(
-    {"frequency": Frequency, "mean": Mean, "distribution": Distribution}
+OPTIONS: Final[Mapping[str, str | float]] = MappingProxyType(
+    {"variance": "sampling", "first_share": EVEN, "grouping": "free"}
 )
-"""Every measure by name."""
+"""What a method takes besides its name, and its value where the file does not say."""
 
 
-def _known(found: Any) -> Any:
-    """A stream of a known measure: of any other, no key is worth a word."""
-    if isinstance(found, Mapping) and found.get("measure") not in MEASURES:
-        raise NotAllowedError(Mistake("measure", seen(found.get("measure")), ", ".join(MEASURES)))
-    return found
-
-
-AnyStream = Annotated[Frequency | Mean | Distribution, Field(discriminator="measure"), BeforeValidator(_known)]
+def by_name(found: Any) -> Any:
+    """A method that is given by its name alone."""
+    return {"name": found} if isinstance(found, str) else found

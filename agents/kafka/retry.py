@@ -120,7 +120,9 @@ def judge(plan: Plan, place: Place, offset: int, got: Got | None, clock: int | N
     if letters:
         return Retried(offset, "refused", letters[0].reason)
     reasons = {reason for (_, reason), n in door.counts.items() if n}
-    return Retried(offset, next((what for what in ("late", "future") if what in reasons), "appended"))
+    if "late" in reasons:
+        return Retried(offset, "late")
+    return Retried(offset, "future" if "future" in reasons else "appended")
 
 
 async def _records(reader: Reader, place: Place, offsets: Collection[int]) -> dict[int, Got]:

@@ -29,6 +29,7 @@ from murmurate.agents.stages.release import release
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.aggregators.methods.method import Answer, Decision, Method, Question, Setting
 from murmurate.aggregators.methods.registry import method
+from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.messages import GiveUp, Progress, Round, Settled, Start, Tally
@@ -87,6 +88,8 @@ class Course:
     """Slots asked in all rounds of this period,"""
     tallies: list[Tally] = field(default_factory=list)
     """and what came back in those that are complete."""
+    decided: Decision | None = None
+    """What the method said of this period unasked: released when the period is over."""
     since: int | None = None
     """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
 
@@ -119,7 +122,7 @@ class Publish:
                 plan = self._mine[found.stream]
                 course = Course(plan, method(plan.method, self._setting(plan, found.t)), found.t, found.t)
                 self._courses[found.stream] = course
-                self._step(course, course.method.open(found.t))
+                self._open(course)
             case Tally() if found.stream in self._mine:
                 self._tally(found)
             case Progress() if record.log.topic == FEED:
@@ -165,19 +168,33 @@ class Publish:
             course.tallies += tallies
             support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
             course.open = None
-            self._step(course, course.method.tally(Answer(support, sum(one.counted for one in tallies))))
+            decided, course.decided = course.decided, None
+            answer = Answer(support, sum(one.counted for one in tallies))
+            step = course.method.tally(answer) if decided is None else decided
+            if isinstance(step, Decision):
+                self._release(course, step)
+                self._open(course)
+            else:
+                self._next(course, step)
 
-    def _step(self, course: Course, step: Question | Decision) -> None:
-        """Ask the next question; or release, settle the period and open the next one. And what is known of others."""
+    def _release(self, course: Course, decision: Decision) -> None:
+        """Release, and settle the period."""
+        record = release(self._plan, course.plan, decision, course.slots, course.tallies)
+        self._out.append(Out(Log("releases", self._partition), encode(record)))
+        self._out.append(Out(ROUNDS, encode(Settled(stream=course.plan.name, t=course.t))))
+        course.t, course.slots, course.tallies = course.t + 1, 0, []
+
+    def _open(self, course: Course) -> None:
+        """Begin a period. Where the method asks nothing, a round that asks nobody says when the period is over."""
+        step = course.method.open(course.t)
         if isinstance(step, Decision):
-            record = release(self._plan, course.plan, step, course.slots, course.tallies)
-            self._out.append(Out(Log("releases", self._partition), encode(record)))
-            self._out.append(Out(ROUNDS, encode(Settled(stream=course.plan.name, t=course.t))))
-            course.t, course.slots, course.tallies = course.t + 1, 0, []
-            step = course.method.open(course.t)
-        if isinstance(step, Decision):
-            raise StageError(f"publish: stream {course.plan.name!r}: method decides period {course.t} unasked")
-        course.open = course.ahead.pop(course.t, None) or self._ask(course, course.t, step)
+            course.decided = step
+            step = Question(step.mechanism, np.zeros(course.plan.slots, np.bool_), "publication")
+        self._next(course, step)
+
+    def _next(self, course: Course, question: Question) -> None:
+        """Ask the next question, unless it was asked ahead; and what is known of others."""
+        course.open = course.ahead.pop(course.t, None) or self._ask(course, course.t, question)
         course.since = None
         course.slots += course.open.round.slots.count()
         for t in range(course.t + 1, course.t + 1 + AHEAD):
@@ -250,6 +267,7 @@ class Publish:
                 "ahead": [asked.kept() for asked in course.ahead.values()],
                 "tallies": [encode(tally).decode() for tally in course.tallies],
                 "method": base64.b64encode(course.method.state()).decode(),
+                "decided": base64.b64encode(packed(course.decided)).decode() if course.decided else None,
                 "config": course.plan.config,
                 "revision": course.plan.revision,
             }
@@ -276,6 +294,7 @@ class Publish:
             course = Course(plan, method(plan.method, self._setting(plan, kept["first_t"])), kept["first_t"], kept["t"])
             course.method.load(base64.b64decode(kept["method"]))
             course.slots, course.since = kept["slots"], kept["since"]
+            course.decided = unpacked(base64.b64decode(kept["decided"])) if kept["decided"] else None
             course.open = Asked.of(kept["open"]) if kept["open"] else None
             course.ahead = {asked.round.t: asked for asked in map(Asked.of, kept["ahead"])}
             course.tallies = list(_tallies(kept["tallies"]))

@@ -1,4 +1,4 @@
-"""Absorption: spare what is not needed, spend it where the stream changes (LPA; LBA's schedule too).
+"""Absorption: spare what is not needed, spend it where the stream changes (LBA, LPA).
 
 Contract: publications are offered whole units; in any w consecutive periods at most w of them are used, and w more go
 to the first rounds.  A publication of k units takes over the k - 1 units of the periods before it and nullifies the
@@ -8,8 +8,10 @@ starts with a last publication of size 0 at time 0, which makes the nullified ti
 
 from __future__ import annotations
 
-from murmurate.aggregators.methods.adaptive import Adaptive
-from murmurate.aggregators.methods.asking import FreshSlots
+from collections.abc import Callable
+
+from murmurate.aggregators.methods.adaptive import HALF, Adaptive
+from murmurate.aggregators.methods.asking import Everybody, FreshSlots
 from murmurate.aggregators.methods.method import Setting
 
 
@@ -43,6 +45,18 @@ class Absorption:
         self.last, self.last_units = facts["last"], facts["last_units"]
 
 
+class LBA(Adaptive):
+    """LDP-IDS budget absorption: everybody measures each period with epsilon / (2 w) how far the last release is off,
+    and makes a new one with one to w times as much when that pays.
+    """
+
+    name = "lba"
+    division = Everybody.division
+
+    def __init__(self, setting: Setting, *, first_share: str = HALF) -> None:
+        super().__init__(setting, Everybody(setting), _absorbing(setting), first_share=first_share)
+
+
 class LPA(Adaptive):
     """LDP-IDS population absorption: S // (2 w) fresh slots measure each period how far the last release is off, and
     one to w times as many make a new one when that pays.
@@ -51,7 +65,10 @@ class LPA(Adaptive):
     name = "lpa"
     division = FreshSlots.division
 
-    def __init__(self, setting: Setting, *, variance: str = "sampling") -> None:
+    def __init__(self, setting: Setting, *, variance: str = "sampling", first_share: str = HALF) -> None:
         asking = FreshSlots(setting)
-        unit = asking.total // (2 * setting.w)
-        super().__init__(setting, asking, unit, Absorption(unit=unit, w=setting.w), variance)
+        super().__init__(setting, asking, _absorbing(setting), variance=variance, first_share=first_share)
+
+
+def _absorbing(setting: Setting) -> Callable[[int], Absorption]:
+    return lambda rest: Absorption(unit=rest // setting.w, w=setting.w)

@@ -1,28 +1,34 @@
-"""Measure, decide, publish: what the adaptive methods of LDP-IDS share (LPA; LBA, LBD, LPD fit the same frame).
+"""Measure, decide, publish: what the adaptive methods of LDP-IDS share (LBD, LBA, LPD, LPA; DSATw's frame as well).
 
 Contract, for each period t:
   1. first round, always paid, in nullified periods too: `unit` of the resource gives dis;
   2. the allotment offers an amount, 0 where t is nullified; err is the error of a release from that amount, infinite
      where fewer than min_batch users are expected behind it;
   3. dis > err: second round, and its estimate is the release; else (a tie, no first answer) the last one stands.
-A second round below min_batch leaves the last release standing, and its amount is used all the same.  r_0 = 0.
+A second round below min_batch leaves the last release standing, and its amount is used all the same.  r_0 = 0; since a
+mean may be near 0 for ever, its first publication does not wait for dis (spec streams.md 2.1, guards).  First rounds
+take `first_share` of the resource of a window (the paper's half, beta), publications the rest.
 Source: LDP-IDS section 5.2, spec streams.md 2.1.  Not here: how amounts become questions (asking.py), how much is
-offered (absorption.py), dis and err (dissimilarity.py).
+offered (absorption.py, halving.py), dis and err (dissimilarity.py, drawing.py).
 """
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, inf
 from typing import Any, Protocol
 
-from murmurate.aggregators.methods.asking import Asking, sample_of
-from murmurate.aggregators.methods.dissimilarity import Rule, checked_rule, dissimilarity, publication_error
+from murmurate.aggregators.methods.asking import Asking
+from murmurate.aggregators.methods.dissimilarity import dissimilarity
+from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Question, Setting
-from murmurate.aggregators.methods.standing import measured
-from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import ParameterError
+from murmurate.randomizers.errors import shown
 from murmurate.randomizers.state import Arrays
+
+HALF = "0.5"
 
 
 class Allotment(Protocol):
@@ -45,30 +51,40 @@ class Allotment(Protocol):
         ...
 
 
-class Adaptive(Turns):
+class Adaptive(Drawing):
     """An adaptive method over any resource (`asking`) and any schedule of publications (`allotment`)."""
 
-    def __init__(self, setting: Setting, asking: Asking, unit: int, allotment: Allotment, variance: str) -> None:
-        if unit < 1:
-            raise ParameterError(
-                f"{self.name}: found {asking.total} to divide, w = {setting.w}; allowed: at least 2 w = {2 * setting.w}"
-            )
-        mechanism = asking.mechanism(unit)
-        super().__init__(setting, would_use=mechanism, variance=variance)
-        self.asking, self.allotment, self.unit = asking, allotment, unit
-        self.rule: Rule = checked_rule(variance, mechanism)
+    def __init__(
+        self,
+        setting: Setting,
+        asking: Asking,
+        allotment: Callable[[int], Allotment],
+        *,
+        variance: str | None = None,
+        first_share: str = HALF,
+    ) -> None:
+        """allotment: from what publications may use in a window to their schedule."""
+        share, w = part(first_share), setting.w
+        self.unit = int(share * asking.total) // w
+        rest = int((1 - share) * asking.total)
+        if not self.unit or not rest // w:
+            least = ceil(w / min(share, 1 - share))
+            shares = f"2 w = {least}" if share == Fraction(1, 2) else f"{least}, by first_share = {first_share}"
+            raise too_little(self.name, asking, w, shares)
+        super().__init__(setting, asking, usual=self.unit, variance=variance, first_share=first_share)
+        self.allotment = allotment(rest)
         self.dis: float | None = None
         """The last mean squared distance measured."""
 
-    def _begin(self) -> Question:
+    def _begin(self) -> Question | Decision:
         return self._ask(self.unit, "dissimilarity")
 
     def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Question | Decision:
-        mechanism = self.asking.mechanism(amount)
         if purpose == "publication":
             if answer.counted:
-                self.standing = measured(self.t, mechanism, answer, sample_of(self.division, self.crowd))
+                self.standing = self._measured(amount, answer)
             return self._release()
+        mechanism = self.asking.mechanism(amount)
         dis = dissimilarity(mechanism, answer, self.standing.unbiased, self.rule) if answer.counted else None
         if dis is None:
             return self._release()
@@ -81,41 +97,44 @@ class Adaptive(Turns):
         self.waiting = None
         return self._decide(dis, profile)
 
-    def price(self, amount: int, profile: Floats) -> float:
-        """err: the mean squared error expected of a release from this amount; infinite where it is not worth asking."""
-        slots = self.asking.slots(amount)
-        n, users = self.crowd.behind(slots), self.crowd.users
-        if amount < 1 or not n or not users or n < max(1, self.setting.min_batch):
-            return inf
-        return publication_error(self.asking.mechanism(amount), n, users, profile, self.rule)
-
     def _decide(self, dis: float, profile: Floats) -> Question | Decision:
         self.dis = dis
         amount = self.allotment.offer(self.step)
-        if not dis > self.price(amount, profile):
+        price = self.price(amount, profile)
+        if price == inf or not self._pays(dis, price):
             return self._release()
         self.allotment.spend(self.step, amount)
         return self._ask(amount, "publication")
 
-    def _ask(self, amount: int, purpose: Purpose) -> Question:
-        self.waiting = purpose, amount
-        return self.asking.question(self.t, amount, purpose)
+    def _pays(self, dis: float, price: float) -> bool:
+        """Whether to publish, at this finite price."""
+        first = self.standing.measured_t is None and self.setting.measure == "mean"
+        return first or dis > price
 
     def _release(self) -> Decision:
         """What stands now. Where this period could not measure its distance, the last one measured speaks for it."""
         fresh = self.standing.measured_t == self.t
         return self.standing.decision(self.t, mean_square=None if fresh else self.dis)
 
-    def _slots(self, amount: int) -> int:
-        return self.asking.slots(amount)
-
     def _facts(self) -> dict[str, Any]:
         return {"dis": self.dis, "allotment": self.allotment.facts()}
-
-    def _arrays(self) -> Arrays:
-        return self.asking.arrays(self.t)
 
     def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
         self.dis = facts["dis"]
         self.allotment.load(facts["allotment"])
         self.asking.load(self.t, arrays)
+
+
+def part(share: str) -> Fraction:
+    """A share as a text says it, exactly.
+
+    >>> part("0.3")
+    Fraction(3, 10)
+    """
+    try:
+        found = Fraction(share)
+    except (ValueError, TypeError, ZeroDivisionError):
+        found = Fraction(0)
+    if not isinstance(share, str) or not 0 < found < 1:
+        raise ParameterError(f'first_share: found {shown(share)}; allowed: a text between "0" and "1", such as "0.5"')
+    return found

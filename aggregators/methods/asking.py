@@ -8,6 +8,7 @@ which of the two it is (spec streams.md 2.2, resource abstraction).  Not here: h
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Protocol
 
 from murmurate.aggregators.chooser import choose_for
@@ -113,6 +114,7 @@ def sample_of(division: Division, crowd: Crowd) -> float | None:
     return crowd.users if division == "population" else None
 
 
+@lru_cache(maxsize=256)  # a schedule by distribution asks at a new epsilon in nearly every period
 def oracle(setting: Setting, epsilon_micro: int) -> Mechanism:
     """The setting's mechanism at an epsilon: the chooser's for "auto"."""
     if epsilon_micro < 1:

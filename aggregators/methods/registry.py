@@ -9,15 +9,25 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from murmurate.aggregators.methods.absorption import LPA
+from murmurate.aggregators.methods.absorption import LBA, LPA
+from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
+from murmurate.aggregators.methods.fast import LBFast, LPFast
+from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.method import Method, Setting
+from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
+from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.aggregators.methods.uniform import LBU, LPU
+from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.terms import Division
 
-METHODS: dict[str, type[Turns]] = {kind.name: kind for kind in (LBU, LPA, LPU)}
+METHODS: dict[str, type[Turns]] = {
+    kind.name: kind
+    for kind in (
+        LBU, LPU, LSP, LBD, LPD, LBA, LPA, LBDsat, LPDsat, LBRescueDP, LPRescueDP, LBFast, LPFast, LBPegasus, LPPegasus,
+    )
+}  # fmt: skip
 
 
 def method(spec: Mapping[str, Any], setting: Setting) -> Method:

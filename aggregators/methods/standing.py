@@ -9,7 +9,7 @@ itself is kept: a release says more of it than the statistics do.  Not here: whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Floats
 from murmurate.randomizers import Mechanism, mechanism
-from murmurate.randomizers.state import Arrays
+from murmurate.randomizers.state import Arrays, dump, load
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,19 @@ class Standing:
         """The rest of the state."""
         support = {"support": self.answer.support} if self.answer else {}
         return {"unbiased": self.unbiased, "variance": self.variance, **support}
+
+
+def packed(decision: Decision) -> bytes:
+    """A decision, to be kept."""
+    stands = Standing(*(getattr(decision, field.name) for field in fields(Standing)))
+    return dump("decision", {"t": decision.t, "published": decision.published, **stands.facts()}, stands.arrays())
+
+
+def unpacked(kept: bytes) -> Decision:
+    """From `packed`."""
+    facts, arrays = load("decision", kept)
+    stands = restored(facts, arrays)
+    return Decision(facts["t"], facts["published"], *(getattr(stands, field.name) for field in fields(Standing)))
 
 
 def nothing(mechanism: Mechanism) -> Standing:

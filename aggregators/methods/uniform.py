@@ -1,7 +1,8 @@
-"""The same for every period: everybody with a w-th of epsilon (LBU), or a w-th of the slots with all of it (LPU).
+"""Schedules that look at no answer: a w-th of epsilon from everybody (LBU) or all of it from a w-th of the slots (LPU)
+in every period; or all of it from everybody in every w-th (LSP).
 
-Contract: every period asks one question and releases its answer.  Where an answer stays below min_batch the last
-release stands, and its variance grows with its age.  Source: LDP-IDS sections 4.1 and 5.1.
+Contract: a period that asks, asks one question and releases its answer.  Where none is asked, or an answer stays below
+min_batch, the last release stands, and its variance grows with its age.  Source: LDP-IDS sections 4.1 and 5.1.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.asking import Everybody, oracle, sample_of
+from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import groups
 from murmurate.aggregators.methods.standing import measured
@@ -21,42 +23,34 @@ from murmurate.randomizers.state import Arrays
 
 
 class Uniform(Turns):
-    """What LBU and LPU share: a release a period, and drift where one is missing."""
+    """What LBU, LPU and LSP share: releases of fresh answers, and drift where one is missing."""
 
     def __init__(self, setting: Setting, *, mechanism: Mechanism) -> None:
         super().__init__(setting, would_use=mechanism)
         self._mechanism = mechanism
-        self._moved: tuple[float, int] | None = None
-        """Mean square difference of the last two estimates, and the periods between them."""
+        self._drift = Drift()
 
     def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Decision:
         old = self.standing
         if not answer.counted:
-            return old.decision(self.t, mean_square=self._drift())
-        self.standing = measured(self.t, self._mechanism, answer, sample_of(self.division, self.crowd))
-        if old.measured_t is not None:
-            moved = float(((self.standing.unbiased - old.unbiased) ** 2).mean())
-            self._moved = moved, self.t - old.measured_t
+            return self._unasked()
+        self.standing = measured(self.t, self._mechanism, answer, self._sample())
+        self._drift.note(old, self.standing)
         return self.standing.decision(self.t)
 
-    def _drift(self) -> float:
-        """How far the last release may be off by now: the step between the last two, stretched to its age.
+    def _unasked(self) -> Decision:
+        """The last release."""
+        return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
 
-        A random walk's mean square grows with the time, a trend's with its square; the larger is taken, and the noise
-        of the two estimates is left in: rather too much than too little. Before there were two: 1, nothing is known.
-        """
-        measured_t = self.standing.measured_t
-        if measured_t is None or self._moved is None:
-            return 1.0
-        step, gap = self._moved
-        ratio = (self.t - measured_t) / gap
-        return min(1.0, float(self.standing.variance.mean()) + step * max(ratio, ratio**2))
+    def _sample(self) -> float | None:
+        """Of how many users the reports are a sample; None if of none."""
+        return sample_of(self.division, self.crowd)
 
     def _facts(self) -> dict[str, Any]:
-        return {"moved": self._moved}
+        return {"moved": self._drift.facts()}
 
     def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
-        self._moved = (facts["moved"][0], facts["moved"][1]) if facts["moved"] else None
+        self._drift.load(facts["moved"])
 
 
 class LBU(Uniform):
@@ -98,6 +92,36 @@ class LPU(Uniform):
 
     def _turn(self, t: int) -> NDArray[np.bool_]:
         return np.asarray(self._group == (t - self.setting.first_t) % self.setting.w)
+
+    def _slots(self, amount: int) -> int:
+        return amount
+
+
+class LSP(Uniform):
+    """LDP-IDS sampling: everybody answers every w-th period, the first one first, with the whole epsilon."""
+
+    name = "lsp"
+    division = "population"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
+
+    def later(self, t: int) -> Question | None:
+        """When everybody is asked is known beforehand."""
+        return None if self._off(t) else Question(self._mechanism, None, "publication")
+
+    def _begin(self) -> Question | Decision:
+        if self._off(self.t):
+            return self._unasked()
+        self.waiting = "publication", self.setting.slots
+        return Question(self._mechanism, None, "publication")
+
+    def _off(self, t: int) -> int:
+        """How many periods ago it was everybody's turn."""
+        return (t - self.setting.first_t) % self.setting.w
+
+    def _sample(self) -> None:
+        return None
 
     def _slots(self, amount: int) -> int:
         return amount

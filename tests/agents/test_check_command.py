@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from murmurate.config.streams import METHODS
+
 SHOP = Path(__file__).resolve().parent.parent / "data" / "shop.toml"
 CANARY = "hunter2-c4n4ry"
 
@@ -49,7 +51,8 @@ def test_each_mistake_is_a_line_and_the_exit_is_2(tmp_path: Path) -> None:
         "murmurate.toml: privacy.window: found '1 hour'; "
         'allowed: a whole number and one of ms, s, m, h, d, such as "90s"',
         'murmurate.toml: kafka.password: found (hidden); allowed: { file = "PATH" } or { env = "VARIABLE" }',
-        "murmurate.toml: streams.screen.method.name: found 'lpx'; allowed: lbu, lpu, lpa",
+        "murmurate.toml: streams.screen.method.name: found 'lpx'; "
+        f"allowed: {', '.join(METHODS)}",
     ]  # fmt: skip
     found = json.loads(murmurate("check", "--json", cwd=tmp_path).stdout)
     assert found["ok"] is False

@@ -92,8 +92,9 @@ def test_numbers_have_no_figures_before_anything_was_measured_nor_has_nobody_a_m
 
 
 def distance(shares: list[float], none: float | None = 0.5, **changes: Any) -> Release:
-    names = [*stretches(Grid(0, 30, len(shares), "stretches")), *([] if none is None else ["none"])]
-    estimate = dict(zip(names, [*shares, *([] if none is None else [none])], strict=True))
+    estimate = dict(zip(stretches(Grid(0, 30, len(shares), "stretches")), shares, strict=True))
+    if none is not None:
+        estimate["none"] = none
     return release(estimate, measure="distribution", unit="km", range=[0, 30], decision="published", **changes)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import build, load
-from murmurate.config.streams import Frequency
+from murmurate.config.measures import Frequency
+from murmurate.config.streams import METHODS
 from murmurate.randomizers import ORACLES
 from tests.config.deployments import SHOP, lines, shop, small
 
@@ -117,9 +118,18 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"screen__share": 0}, f"streams.screen.share: found 0; allowed: {SHARE}"),
         ({"screen__share": 1 / 3},
          f"streams.screen.share: found 0.3333333333333333; allowed: {SHARE}"),
-        ({"screen__method": "lpx"}, "streams.screen.method.name: found 'lpx'; allowed: lbu, lpu, lpa"),
+        ({"screen__method": "lpx"}, f"streams.screen.method.name: found 'lpx'; allowed: {', '.join(METHODS)}"),
         ({"screen__method": {"name": "lbu", "variance": "paper"}},
-         "streams.screen.method.variance: found 'paper'; allowed: only with lpa"),
+         "streams.screen.method.variance: found 'paper'; allowed: only with lpd, lpa, lp-dsat, lp-rescuedp, lp-fast, "
+         "lp-pegasus"),
+        ({"screen__method": {"name": "lpa", "first_share": 1}},
+         "streams.screen.method.first_share: found 1; allowed: a number above 0, below 1"),
+        ({"screen__method": {"name": "lpa", "first_share": 0.001}},
+         "streams.screen.slots: found no number, and 61000 rounds of stream 'screen' a window; "
+         "allowed: at least 61000, or another method"),
+        ({"screen__method": {"name": "lbd", "first_share": 0.9}, "privacy__epsilon": 0.0006},
+         "privacy.epsilon: found 0.0006, 600 micro-nats for 610 answers of stream 'screen'; "
+         "allowed: at least one micro-nat an answer"),
         ({"screen__mechanism": "rappor"},
          f"streams.screen.mechanism: found 'rappor'; allowed: auto, {', '.join(sorted(ORACLES))}"),
         ({"screen__several": "all"}, "streams.screen.several: found 'all'; allowed: last, first"),

@@ -41,7 +41,16 @@ END = (FIRST + PERIODS + 2) * SECOND
 SPLIT = deployment()
 BUDGET = deployment(split="budget")
 ALONE = deployment(stream("screen", "lpu", carry_ms=None, several="first"), partitions=1, targets=1)
-PLANS = {"split by users": SPLIT, "split by budget": BUDGET, "one stream, one partition, values for ever": ALONE}
+SELDOM = deployment(
+    stream("screen", "lsp", share_micro=600_000),
+    stream("mood", "lb-fast", share_micro=400_000, carry_ms=1500, division="budget"),
+)
+PLANS = {
+    "split by users": SPLIT,
+    "split by budget": BUDGET,
+    "one stream, one partition, values for ever": ALONE,
+    "periods in which nothing is asked": SELDOM,
+}
 POINTS = ["before fold", "after fold", "in the transaction", "after the commit", "in a snapshot", "in a recovery"]
 
 

@@ -152,6 +152,7 @@ def test_a_jump_is_followed_within_a_few_periods() -> None:
     oracle, n = OUE(d=4, epsilon=1.0), 10_000
     before, after = np.array([0.6, 0.3, 0.08, 0.02]), np.array([0.2, 0.3, 0.08, 0.42])
     filter_ = AdaptiveFilter(4)
+    estimate, variance = filter_.release()
     for t in range(105):
         filter_.learn(oracle, heard(oracle, before if t < 100 else after, n, rng), users=None)
         estimate, variance = filter_.release()

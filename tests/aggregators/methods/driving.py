@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.method import Answer, Decision, Method, Question, Setting
+from murmurate.randomizers import Key, Mechanism
 from murmurate.randomizers.mechanism import PureOracle
 
 SEED = bytes(range(32))
+KEY = Key(hashlib.sha256(b"reports of made-up users").digest(), deployment="test")
+MOST_REPORTS = 200
+"""So many users at most really report numbers; more are only counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,8 @@ def told(step: Question | Decision) -> tuple[object, ...]:
     """Everything a method said, comparable."""
     if isinstance(step, Question):
         return step.mechanism, None if step.asked is None else step.asked.tobytes(), step.purpose
-    rest = step.unbiased.tobytes(), step.variance.tobytes(), step.mechanism
+    answer = (step.answer.support.tobytes(), step.answer.counted) if step.answer else None
+    rest = step.unbiased.tobytes(), step.variance.tobytes(), step.mechanism, answer, step.users
     return step.t, step.published, step.measured_t, *rest
 
 
@@ -56,10 +61,14 @@ def random_answers(setting: Setting, users: NDArray[np.int64], seed: int) -> Cal
         purpose = 0 if asked.question.purpose == "dissimilarity" else 1
         rng = np.random.default_rng([seed, asked.t, purpose])
         n = int(users[asked.mask(setting.slots)].sum())
+        mechanism = asked.question.mechanism
         if n < setting.min_batch or rng.random() < 0.15:
-            return Answer(np.zeros(setting.d, np.int64), 0)
-        c = np.random.default_rng([seed, asked.t // 3]).dirichlet(np.ones(setting.d))
-        return Answer(counts(asked.question, rng.multinomial(n, c), rng), n)
+            return Answer(np.zeros(mechanism.outcomes, np.int64), 0)
+        still = np.random.default_rng([seed, asked.t // 3])
+        if mechanism.measure == "frequency":
+            return Answer(counts(asked.question, rng.multinomial(n, still.dirichlet(np.ones(setting.d))), rng), n)
+        n = min(n, MOST_REPORTS)
+        return Answer(support(mechanism, still.uniform(0, 1), n, rng), n)
 
     return answer
 
@@ -70,3 +79,13 @@ def counts(question: Question, holders: NDArray[np.int64], rng: np.random.Genera
     assert isinstance(oracle, PureOracle)
     n = int(holders.sum())
     return rng.binomial(holders, float(oracle.p)) + rng.binomial(n - holders, float(oracle.q))
+
+
+def support(mechanism: Mechanism, middle: float, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The support of n real reports of numbers around a middle between 0 and 1; every fifth user says none."""
+    ends = mechanism.d - 2 if mechanism.says_none else mechanism.d - 1
+    codes = np.rint(np.clip(rng.normal(middle, 0.2, n), 0, 1) * ends).astype(np.int64)
+    if mechanism.says_none:
+        codes[::5] = mechanism.d - 1
+    draw = KEY.draw(rng.integers(0, 256, (n, 16), np.uint8), round=hashlib.sha256(rng.bytes(8)).digest())
+    return mechanism.support(mechanism.perturb(codes, draw))

@@ -1,0 +1,74 @@
+"""FAST: M samples of one size a window at most, sooner where the filter was wrong.
+
+Contract: M = max(1, round(0.15 w)) samples in any w periods, each an M-th of the resource; a sample that is due while
+the window has had all waits.  The relative error of the prediction, through the controller, lengthens the interval
+below `GOAL` and shortens it above.  Source: FAST in LDP-IDS's frame, which only names it; spec streams.md 2.2.
+"""
+
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+
+from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
+from murmurate.aggregators.methods.drawing import too_little
+from murmurate.aggregators.methods.dsat import often
+from murmurate.aggregators.methods.filtered import Filtered
+from murmurate.aggregators.methods.method import Floats, Setting
+
+THETA, GOAL = 5.0, 0.1
+"""How far the interval moves, and xi: the feedback that leaves it as it is."""
+MEMORY = 5
+"""Errors that the controller remembers."""
+LEAST = 0.001
+"""delta: an error is relative to at least this."""
+STEEPEST = 50.0
+"""Beyond this exponent the interval is 1 whatever it was."""
+
+
+class Fast(Filtered):
+    """FAST over any resource."""
+
+    def __init__(self, setting: Setting, asking: Asking, variance: str | None = None) -> None:
+        self.samples = often(setting.w)
+        if asking.total < self.samples:
+            raise too_little(self.name, asking, setting.w, f"{self.samples}")
+        usual = asking.total // self.samples
+        super().__init__(setting, asking, usual=usual, variance=variance, memory=MEMORY)
+
+    def share(self) -> float:
+        """1 / M, as long as the window has had fewer than M."""
+        return 1 / self.samples if len(self.used.before(self.step)) < self.samples else 0.0
+
+    def amount(self, share: float) -> int:
+        """An M-th of the resource."""
+        return self.asking.total // self.samples if share else 0
+
+    def adapt(self, prior: Floats) -> None:
+        """I + theta (1 - e^((Delta - xi) / xi)), from 1 to w."""
+        level = self.kalman.level
+        error = float(np.abs(level - prior).mean()) / max(abs(float(level.mean())), LEAST)
+        excess = (self.pid.feedback(error) - GOAL) / GOAL
+        longer = THETA * (1 - exp(min(excess, STEEPEST)))
+        self.interval = min(max(1.0, self.interval + longer), float(self.setting.w))
+
+
+class LBFast(Fast):
+    """FAST by budget division: everybody answers, with a part of epsilon."""
+
+    name = "lb-fast"
+    division = Everybody.division
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, Everybody(setting))
+
+
+class LPFast(Fast):
+    """FAST by population division: fresh slots answer, with all of epsilon."""
+
+    name = "lp-fast"
+    division = FreshSlots.division
+
+    def __init__(self, setting: Setting, *, variance: str = "sampling") -> None:
+        super().__init__(setting, FreshSlots(setting), variance)

@@ -1,0 +1,104 @@
+"""Ask now and then, filter what comes, and release predictions between: what FAST and RescueDP share.
+
+Contract: a period is asked when its turn has come and its amount is worth asking: fewer users than min_batch are not,
+unless the window has had nothing (our own: who never asks never learns that there are more).  Else the filter's level
+is released unasked.  A sample's answer moves the level and sets how many periods follow without one, fewer than w.  A
+lost answer leaves the level and lets the next period ask; its amount is used all the same.  A release's variance is the
+filter's own P, and grows by its Q from period to period: as good as the model, which takes all statistics to wander
+alike.  Where numbers are measured the newest answer stands beside the level.
+Source: spec streams.md 2.2.  Not here: how much a sample takes and how long the next one waits (fast.py, rescuedp.py).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from murmurate.aggregators.methods.asking import Asking
+from murmurate.aggregators.methods.drawing import Drawing
+from murmurate.aggregators.methods.kalman import Kalman
+from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Question, Setting
+from murmurate.aggregators.methods.pid import Pid
+from murmurate.aggregators.methods.recent import Recent
+from murmurate.randomizers.state import Arrays
+
+
+class Filtered(Drawing):
+    """A filter over any resource, but for its amounts and its intervals."""
+
+    def __init__(self, setting: Setting, asking: Asking, *, usual: int, variance: str | None, memory: int) -> None:
+        """memory: how many errors the controller remembers."""
+        super().__init__(setting, asking, usual=usual, variance=variance)
+        self.kalman = Kalman()
+        self.pid = Pid(memory)
+        self.interval = 1.0
+        """I: how many periods later the next sample is due, rounded down."""
+        self.due = 1
+        """The step of the next sample."""
+        self.used: Recent[float] = Recent(setting.w)
+        """The share of the resource, from 0 to 1, that each sample took."""
+        self.profile: Floats = np.zeros(0)
+        """The raw profile of the newest answer, from which errors to come are priced."""
+
+    @abstractmethod
+    def share(self) -> float:
+        """x: the share of the resource that a sample of this period takes; 0 for none."""
+
+    @abstractmethod
+    def adapt(self, prior: Floats) -> None:
+        """Set the interval after an answer: where the level was before, and where it is now."""
+
+    def amount(self, share: float) -> int:
+        """A share of the resource in whole units."""
+        return int(share * self.asking.total)
+
+    def _begin(self) -> Question | Decision:
+        share = self.share() if self.step >= self.due else 0.0
+        amount = self.amount(share)
+        if amount < 1 or (self.used.before(self.step) and not self._enough(amount)):
+            return self._predicted()
+        self.used.note(self.step, share)
+        return self._ask(amount, "publication")
+
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Decision:
+        if not answer.counted:
+            self.due = self.step + 1
+            return self._predicted()
+        fresh, mechanism = self._measured(amount, answer), self.asking.mechanism(amount)
+        profile = mechanism.profile(answer.support, answer.counted)
+        gain = self.take(fresh.unbiased, self._error(amount, answer), profile)
+        self.standing = replace(fresh, unbiased=self.kalman.level, variance=fresh.variance * gain)
+        return self._predicted()
+
+    def take(self, measured: Floats, variance: float, profile: Floats) -> float:
+        """Filter an answer of this period, with its variance and its raw profile, and choose when the next one is due.
+        The filter's gain.
+        """
+        prior, self.profile = self.kalman.level, profile
+        gain = self.kalman.correct(measured, variance, self.t)
+        if len(prior):
+            self.adapt(prior)
+        self.due = self.step + int(self.interval)
+        return gain
+
+    def _predicted(self) -> Decision:
+        known = len(self.kalman.level) > 0
+        return self.standing.decision(self.t, mean_square=self.kalman.error_at(self.t) if known else None)
+
+    def _facts(self) -> dict[str, Any]:
+        control = {"interval": self.interval, "due": self.due, "errors": self.pid.facts()}
+        return {**control, "used": self.used.facts(), "kalman": self.kalman.facts()}
+
+    def _arrays(self) -> Arrays:
+        return {**super()._arrays(), "level": self.kalman.level, "profile": self.profile}
+
+    def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        self.interval, self.due = facts["interval"], facts["due"]
+        self.pid.load(facts["errors"])
+        self.used.load(facts["used"])
+        self.kalman.load(facts["kalman"], arrays["level"])
+        self.profile = arrays["profile"].copy()
+        self.asking.load(self.t, arrays)

@@ -1,0 +1,62 @@
+"""PeGaSus's grouping: successive estimates that differ by their noise alone are one group.
+
+Contract: an estimate joins the group if, with it, the mean square around the group's mean is less than `kappa` times
+the noise's own, after what noise explains is taken off; else it begins the next group.  Only estimates are looked at,
+so that grouping the releases themselves costs no privacy.  Source: PeGaSus, spec streams.md 2.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from murmurate.aggregators.methods.method import Floats
+
+
+class Grouping:
+    """The newest group, as sums over its estimates."""
+
+    def __init__(self, kappa: float) -> None:
+        self.kappa = kappa
+        self.clear()
+
+    def clear(self) -> None:
+        """Let the next estimate begin a group."""
+        self.size, self._squares, self._noise = 0, 0.0, 0.0
+        self._sum: Floats = np.zeros(0)
+
+    def take(self, estimate: Floats, variance: float) -> bool:
+        """Take the next estimate and the mean of its statistics' variances. Whether it joins the group."""
+        size, noise = self.size + 1, self._noise + variance
+        squares = self._squares + float((estimate**2).mean())
+        joined = self._sum + estimate if self.size else estimate
+        mean_noise = noise / size
+        apart = squares - float((joined**2).mean()) / size - self.size * mean_noise
+        if self.size and apart / size < self.kappa * mean_noise * (1 - 1 / size):
+            self.size, self._squares, self._noise, self._sum = size, squares, noise, joined
+            return True
+        self.size, self._squares, self._noise, self._sum = 1, float((estimate**2).mean()), variance, estimate
+        return False
+
+    @property
+    def hidden(self) -> float:
+        """How far the newest truth may lie from the group's mean, in mean square, without being told apart from it.
+
+        Three times what the group may hide on average, since of a trend the last period lies so far off its middle.
+        """
+        return 3 * self.kappa * self._noise / self.size * (1 - 1 / self.size) if self.size else 0.0
+
+    def facts(self) -> dict[str, Any]:
+        """What of the state is no array."""
+        return {"size": self.size, "squares": self._squares, "noise": self._noise}
+
+    @property
+    def sums(self) -> Floats:
+        """The rest of the state."""
+        return self._sum
+
+    def load(self, facts: dict[str, Any], sums: Floats) -> None:
+        """Take over `facts` and `sums`."""
+        self.size, self._squares, self._noise = facts["size"], facts["squares"], facts["noise"]
+        self._sum = sums.copy()

@@ -1,0 +1,116 @@
+"""PeGaSus: a w-th of the resource for every period, and the mean over the group that a period belongs to.
+
+Contract: every period asks; its release is the mean of the estimates of its group, whose variance is that of a mean
+and what a group can hide.  grouping = "free": groups are found among the estimates themselves, which is post-processing
+and takes nothing from them (our own; a grouper's round is then pointless).  "paid": a first round with a fifth of each
+period's part finds the groups, as in the original, and estimates have the other four fifths.  A lost first round begins
+a group; a lost estimate leaves the last release.  Source: PeGaSus in LDP-IDS's frame, which only names it; spec
+streams.md 2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
+from murmurate.aggregators.methods.drawing import Drawing, too_little
+from murmurate.aggregators.methods.drift import Drift
+from murmurate.aggregators.methods.grouping import Grouping
+from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Question, Setting
+from murmurate.aggregators.methods.standing import Standing
+from murmurate.randomizers import ParameterError
+from murmurate.randomizers.errors import shown
+from murmurate.randomizers.state import Arrays
+
+KAPPA = {"free": 0.25, "paid": 0.1}
+"""What a group may hide, in units of the noise by which it is found, by the kind of grouping."""
+PARTS = 5
+"""Under "paid" the grouper has one of so many parts, estimates the others."""
+
+
+class Pegasus(Drawing):
+    """PeGaSus over any resource."""
+
+    def __init__(self, setting: Setting, asking: Asking, grouping: str, variance: str | None = None) -> None:
+        if grouping not in KAPPA:
+            raise ParameterError(f"grouping: found {shown(grouping)}; allowed: {', '.join(KAPPA)}")
+        parts = PARTS if grouping == "paid" else 1
+        self.grouper = asking.total // (parts * setting.w) if grouping == "paid" else 0
+        self.unit = max(parts - 1, 1) * asking.total // (parts * setting.w)
+        if asking.total < parts * setting.w:
+            raise too_little(self.name, asking, setting.w, f"{parts} w = {parts * setting.w}".replace("1 w", "w"))
+        super().__init__(setting, asking, usual=self.unit, variance=variance, grouping=grouping)
+        self.groups = Grouping(KAPPA[grouping])
+        self._size = 0
+        self._sums: Floats = np.zeros((2, self.standing.mechanism.statistics))
+        """Of the group's estimates, and of their variances."""
+        self._drift = Drift()
+
+    def _begin(self) -> Question:
+        return self._ask(self.grouper, "dissimilarity") if self.grouper else self._ask(self.unit, "publication")
+
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Question | Decision:
+        if purpose == "dissimilarity":
+            if answer.counted:
+                self._group(self._measured(amount, answer), self._error(amount, answer))
+            else:
+                self.groups.clear()
+                self._restart()
+            return self._ask(self.unit, "publication")
+        if not answer.counted:
+            square = self._drift.bound(self.standing, self.t) + self.groups.hidden
+            return self.standing.decision(self.t, mean_square=min(1.0, square))
+        fresh = self._measured(amount, answer)
+        if not self.grouper:
+            self._group(fresh, self._error(amount, answer))
+        old, self.standing = self.standing, self._mean(fresh)
+        self._drift.note(old, self.standing)
+        return self.standing.decision(self.t, mean_square=float(self.standing.variance.mean()) + self.groups.hidden)
+
+    def _group(self, estimate: Standing, error: float) -> None:
+        if not self.groups.take(estimate.unbiased, error):
+            self._restart()
+
+    def _restart(self) -> None:
+        self._size, self._sums = 0, np.zeros_like(self._sums)
+
+    def _mean(self, fresh: Standing) -> Standing:
+        """The group's mean, this estimate in it."""
+        self._size += 1
+        self._sums = self._sums + np.stack((fresh.unbiased, fresh.variance))
+        return replace(fresh, unbiased=self._sums[0] / self._size, variance=self._sums[1] / self._size**2)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"groups": self.groups.facts(), "size": self._size, "moved": self._drift.facts()}
+
+    def _arrays(self) -> Arrays:
+        return {**super()._arrays(), "grouped": self.groups.sums, "sums": self._sums}
+
+    def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        self.groups.load(facts["groups"], arrays["grouped"])
+        self._size, self._sums = facts["size"], arrays["sums"].copy()
+        self._drift.load(facts["moved"])
+        self.asking.load(self.t, arrays)
+
+
+class LBPegasus(Pegasus):
+    """PeGaSus by budget division: everybody answers, with a w-th of epsilon."""
+
+    name = "lb-pegasus"
+    division = Everybody.division
+
+    def __init__(self, setting: Setting, *, grouping: str = "free") -> None:
+        super().__init__(setting, Everybody(setting), grouping)
+
+
+class LPPegasus(Pegasus):
+    """PeGaSus by population division: a w-th of the slots answers, with all of epsilon."""
+
+    name = "lp-pegasus"
+    division = FreshSlots.division
+
+    def __init__(self, setting: Setting, *, grouping: str = "free", variance: str = "sampling") -> None:
+        super().__init__(setting, FreshSlots(setting), grouping, variance)

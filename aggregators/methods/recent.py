@@ -1,0 +1,37 @@
+"""What the last periods were given: all that shares a window with the present one.
+
+Contract: a window of w periods that ends now holds now and the w - 1 periods before; `before` is about those, so that
+what fits into the rest of the promise now fits into every window.  Nothing older is remembered.  Source: erratum E1 of
+spec streams.md: the paper's sum over publications begins at -w + 1, before time.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+Amount = TypeVar("Amount", int, float)
+
+
+class Recent(Generic[Amount]):
+    """Amounts by period, the newest w of them at most. Time is the paper's: 1 for the first period."""
+
+    def __init__(self, w: int) -> None:
+        self.w = w
+        self._noted: list[tuple[int, Amount]] = []
+
+    def note(self, step: int, amount: Amount) -> None:
+        """Note what this period is given."""
+        self._noted = [(at, known) for at, known in self._noted if at > step - self.w]
+        self._noted.append((step, amount))
+
+    def before(self, step: int) -> list[Amount]:
+        """What was noted in the w - 1 periods before this one."""
+        return [amount for at, amount in self._noted if step - self.w < at < step]
+
+    def facts(self) -> list[tuple[int, Amount]]:
+        """The whole state."""
+        return self._noted
+
+    def load(self, facts: list[tuple[int, Amount]]) -> None:
+        """Take over `facts`."""
+        self._noted = [(at, amount) for at, amount in facts]
