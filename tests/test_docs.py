@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from murmurate.config.settings import Deployment
+from murmurate.config.streams import METHODS, OPTIONS
 from murmurate.topics.codec import MESSAGES
 from murmurate.topics.names import STAGES, TOPICS
 
@@ -214,3 +215,14 @@ def test_the_prose_is_plain(name: str) -> None:
     text = page(name)
     assert "\u2014" not in text
     assert not re.search(r"(?<![\w`/])/(home|root|work|tmp|Users)/", text)
+
+
+def test_every_method_and_option_has_its_row_and_no_other() -> None:
+    rows = [line.split("|") for line in page("docs/METHODS.md").splitlines() if line.startswith("| `")]
+    methods = [name for row in rows if len(row) == 7 for name in re.findall(r"`([^`]+)`", row[1])]
+    options = [name for row in rows if len(row) == 5 for name in re.findall(r"`([^`]+)`", row[1])]
+    assert sorted(methods) == sorted(METHODS)
+    assert sorted(options) == sorted(OPTIONS)
+    for row in (row for row in rows if len(row) == 7 and row[2].strip() != "both"):
+        for name in re.findall(r"`([^`]+)`", row[1]):
+            assert METHODS[name].division == row[2].strip()
