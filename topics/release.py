@@ -18,7 +18,7 @@ PLACES = 6
 MAX_NAMES = 1 << 12
 """Statistics in one release: three maps of them, names included, fit a message."""
 
-Number = Annotated[int, Field(ge=-(1 << 63), lt=1 << 64)] | float  # the integers that JSON writers have
+Number = Annotated[int, Field(ge=-(1 << 63), le=(1 << 64) - 1)] | float  # the integers that JSON writers have
 Nats = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Text = Annotated[str, Field(min_length=1, max_length=64)]

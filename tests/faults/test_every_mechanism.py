@@ -12,7 +12,7 @@ from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import START_MS
 
-PERIODS, USERS = 12, 1600
+PERIODS, USERS = 8, 1600
 VALUES = ("home", "search", "basket")
 ALWAYS = 'missing = { carry = "always" }'
 
@@ -83,7 +83,7 @@ def test_every_mechanism_releases_the_same_bytes_as_embedded(deployed: Deployed,
     assert {release["mechanism"]["name"] for release in told if release["reports"]["counted"]} == set(STREAMED)
     for _ in range(2):
         deployed.worker()
-    chaos = Chaos(deployed, seed=5, pause_s=4.0)
+    chaos = Chaos(deployed, seed=5, pause_s=2.0)
     chaos.plan([chaos.kill])
     feed = deployed.feed(source, "--speed", "1x")
     assert in_order(deployed.releases(len(wanted), 120.0, chaos)) == in_order(wanted)
