@@ -1,8 +1,46 @@
 """Hypothesis draws the same examples every time in `make test`, so that a build says something about the change it is
-of; `make audit` draws fresh ones (profile `fresh`)."""
+of; `make audit` draws fresh ones (profile `fresh`).  Where tests run in several processes, each begins with its part of
+the long files: whoever has finished takes over from the others' ends, where the short ones are.
+"""
 
+import os
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("fresh")
 settings.load_profile("same")
+
+SECONDS = {
+    "faults/test_kills.py": 130, "randomizers/test_ledger_machine.py": 105, "agents/embedded/test_exactness.py": 100,
+    "faults/test_rights.py": 65, "faults/test_observe.py": 60, "faults/test_broker.py": 55,
+    "faults/test_vertical.py": 48, "topics/test_fuzz.py": 45, "faults/test_audit_ledger.py": 40,
+    "faults/test_bad_records.py": 40, "audit/test_pipeline.py": 38, "faults/test_security.py": 36,
+    "faults/test_operating.py": 35, "faults/test_topics_verbs.py": 35, "faults/test_every_mechanism.py": 20,
+    "faults/test_leaks_on_kafka.py": 20, "faults/test_verbs.py": 20, "faults/test_shuffled_records.py": 16,
+    "faults/test_isolation.py": 15, "faults/test_foreign_consumer.py": 10, "faults/test_provision.py": 10,
+}  # fmt: skip
+"""What the long files take, about."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order the tests so that of as many equal stretches as there are processes each begins with long files."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes == 1:
+        return
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.split("::")[0].removeprefix("tests/"), []).append(item)
+    parts: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    taken = [0] * processes
+    for name in sorted(SECONDS.keys() & files.keys(), key=lambda name: -SECONDS[name]):
+        least = taken.index(min(taken))
+        parts[least] += files.pop(name)
+        taken[least] += SECONDS[name]
+    short = [item for found in files.values() for item in found]
+    for i, part in enumerate(parts):
+        room = len(items) * (i + 1) // processes - len(items) * i // processes - len(part)
+        part += short[:room]
+        del short[:room]
+    items[:] = [item for part in parts for item in part] + short
