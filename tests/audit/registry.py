@@ -53,12 +53,12 @@ def built(name: str, d: int, epsilon: Fraction | float) -> Mechanism:
     return MECHANISMS[name](d=d, epsilon=epsilon, **LISTED.get(name, {}))
 
 
-def instances() -> list[Mechanism]:
-    made = [
-        built(name, d, epsilon)
-        for name in sorted(MECHANISMS)
-        for d in (*SMALL, *MORE.get(name, []))
-        for epsilon in EPSILONS
-        if d >= LEAST.get(name, 2)
-    ]
+def kinds() -> list[tuple[str, int]]:
+    """Each mechanism's name with each domain; `instances` of it are many, and one test looks at all of them."""
+    return [(name, d) for name in sorted(MECHANISMS) for d in (*SMALL, *MORE.get(name, [])) if d >= LEAST.get(name, 2)]
+
+
+def instances(name: str, d: int) -> list[Mechanism]:
+    """At every claim, as far as their reports can be listed."""
+    made = [built(name, d, epsilon) for epsilon in EPSILONS]
     return [one for one in made if one.reports_possible <= MAX_LAW]

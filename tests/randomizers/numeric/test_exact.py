@@ -16,26 +16,33 @@ from tests.audit.registry import EPSILONS
 from tests.randomizers.numeric.instances import KINDS, moments
 
 GRIDS = [(3, EPSILONS), (5, EPSILONS), (8, EPSILONS), (32, EPSILONS[::6])]
-INSTANCES = [kind(d=d, epsilon=epsilon) for kind in KINDS for d, claims in GRIDS for epsilon in claims]
-INSTANCES += [kind(d=2, epsilon=epsilon) for kind in KINDS if not kind.says_none for epsilon in EPSILONS]
+GROUPS = [[kind(d=d, epsilon=epsilon) for epsilon in claims] for kind in KINDS for d, claims in GRIDS]
+GROUPS += [[kind(d=2, epsilon=epsilon) for epsilon in EPSILONS] for kind in KINDS if not kind.says_none]
+SMALL = [group for group in GROUPS if group[0].d <= 8]
 
 
-@pytest.mark.parametrize("made", INSTANCES, ids=repr)
-def test_no_report_tells_more_than_epsilon_and_hardly_less(made: Mechanism) -> None:
-    found = audit_exact(made)
-    assert found.violations == ()
-    assert found.realised <= found.claimed
-    laws = [made.law(value) for value in range(made.d)]
-    assert max(max(c) / min(c) for c in zip(*(law.values() for law in laws), strict=True)) == made.realised
-    assert float(made.realised) >= math.exp(made.epsilon) * (1 - 2**-14)
-    assert set(map(len, (law.keys() for law in laws))) == {made.reports_possible}
+def same(group: list[Mechanism]) -> str:
+    """What the mechanisms of a group, at different claims, have in common."""
+    return f"{group[0].name}-{group[0].d}"
 
 
-@pytest.mark.parametrize(
-    "made", [made for made in INSTANCES if made.d <= 8 and not isinstance(made, WaveAndPresence)], ids=repr
-)
-def test_what_a_report_is_worth_has_exactly_the_value_as_its_mean_and_the_stated_variance(made: Mechanism) -> None:
-    for cell in range(made.d):
+@pytest.mark.parametrize("group", GROUPS, ids=same)
+def test_no_report_tells_more_than_epsilon_and_hardly_less(group: list[Mechanism]) -> None:
+    for made in group:
+        found = audit_exact(made)
+        assert found.violations == (), made
+        assert found.realised <= found.claimed, made
+        laws = [made.law(value) for value in range(made.d)]
+        assert max(max(c) / min(c) for c in zip(*(law.values() for law in laws), strict=True)) == made.realised, made
+        assert float(made.realised) >= math.exp(made.epsilon) * (1 - 2**-14), made
+        assert set(map(len, (law.keys() for law in laws))) == {made.reports_possible}, made
+
+
+@pytest.mark.parametrize("group", [one for one in SMALL if not isinstance(one[0], WaveAndPresence)], ids=same)
+def test_what_a_report_is_worth_has_exactly_the_value_as_its_mean_and_the_stated_variance(
+    group: list[Mechanism],
+) -> None:
+    for made, cell in ((one, cell) for one in group for cell in range(one.d)):
         if isinstance(made, MeanMechanism | SW):
             v = made.value(cell)
             assert moments(made, cell) == (v, made.floor + made.slope * v * v)
@@ -50,9 +57,10 @@ def test_what_a_report_is_worth_has_exactly_the_value_as_its_mean_and_the_stated
         assert both - (holder or 0) == (holder or 0) * made.q / made.window.gain
 
 
-@pytest.mark.parametrize("made", [made for made in INSTANCES if made.d <= 8], ids=repr)
-def test_the_evidence_has_the_chances_it_says(made: Mechanism) -> None:
-    for value, said in zip((0, made.d - 1), made.telling, strict=True):
+@pytest.mark.parametrize("group", SMALL, ids=same)
+def test_the_evidence_has_the_chances_it_says(group: list[Mechanism]) -> None:
+    for made, at in ((one, at) for one in group for at in (0, 1)):
+        value, said = (0, made.d - 1)[at], made.telling[at]
         law = made.law(value)
         told = made.evidence(np.frombuffer(b"".join(law), np.uint8).reshape(-1, made.wire_size), 0, made.d - 1)
         assert sum(chance for chance, speaks in zip(law.values(), told, strict=True) if speaks) == said
