@@ -133,7 +133,7 @@ class Mechanism(ABC):
         """The variance that the mechanism gives each statistic of one report, in a population of this profile. Raw
         profiles are taken as they are: float64[statistics].
         """
-        raise NotImplementedError(f"{self.name} serves no stream")
+        raise ParameterError(f"{self.name}: found asked for its noise; allowed: a mechanism that serves a stream")
 
     def sampling(self, profile: Floats) -> Floats:
         """The variance of each statistic among users: what it adds to draw one of very many: float64[statistics]."""

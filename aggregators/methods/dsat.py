@@ -19,7 +19,7 @@ from murmurate.aggregators.methods.adaptive import Adaptive
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
-from murmurate.aggregators.methods.recent import Recent
+from murmurate.aggregators.methods.recent import Publications
 from murmurate.randomizers.state import Arrays
 
 SIGMA, THETA = 0.05, 0.1
@@ -37,12 +37,12 @@ def often(w: int) -> int:
     return max(1, round(Fraction(3 * w, 20)))
 
 
-class Counted:
+class Counted(Publications):
     """So many publications a window, of one size."""
 
     def __init__(self, *, unit: int, most: int, w: int) -> None:
-        self.unit, self.most, self.w = unit, most, w
-        self._used: Recent[int] = Recent(w)
+        super().__init__(w)
+        self.unit, self.most = unit, most
 
     def count(self, step: int) -> int:
         """Publications in the w - 1 periods before this one."""
@@ -51,18 +51,6 @@ class Counted:
     def offer(self, step: int) -> int:
         """The amount for a publication now; 0 where the window has had all."""
         return self.unit if self.count(step) < self.most else 0
-
-    def spend(self, step: int, amount: int) -> None:
-        """Note that this amount is asked for a publication now."""
-        self._used.note(step, amount)
-
-    def facts(self) -> dict[str, Any]:
-        """The whole state."""
-        return {"used": self._used.facts()}
-
-    def load(self, facts: dict[str, Any]) -> None:
-        """Take over `facts`."""
-        self._used.load(facts["used"])
 
 
 class Dsat(Adaptive):

@@ -8,36 +8,23 @@ Erratum E1: the printed sum over publications runs from -w + 1, which is all of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from murmurate.aggregators.methods.adaptive import HALF, Adaptive
 from murmurate.aggregators.methods.asking import Everybody, FreshSlots
 from murmurate.aggregators.methods.method import Setting
-from murmurate.aggregators.methods.recent import Recent
+from murmurate.aggregators.methods.recent import Publications
 
 
-class Halving:
+class Halving(Publications):
     """How much the next publication may use. Time is the paper's: 1 for the first period."""
 
     def __init__(self, *, total: int, w: int) -> None:
+        super().__init__(w)
         self.total = total
-        self._used: Recent[int] = Recent(w)
 
     def offer(self, step: int) -> int:
         """The amount for a publication now."""
         return (self.total - sum(self._used.before(step))) // 2
-
-    def spend(self, step: int, amount: int) -> None:
-        """Note that this amount is asked for a publication now."""
-        self._used.note(step, amount)
-
-    def facts(self) -> dict[str, Any]:
-        """The whole state."""
-        return {"used": self._used.facts()}
-
-    def load(self, facts: dict[str, Any]) -> None:
-        """Take over `facts`."""
-        self._used.load(facts["used"])
 
 
 class LBD(Adaptive):

@@ -7,7 +7,7 @@ spec streams.md: the paper's sum over publications begins at -w + 1, before time
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Amount = TypeVar("Amount", int, float)
 
@@ -35,3 +35,22 @@ class Recent(Generic[Amount]):
     def load(self, facts: list[tuple[int, Amount]]) -> None:
         """Take over `facts`."""
         self._noted = [(at, amount) for at, amount in facts]
+
+
+class Publications:
+    """What the publications of a window used: the state of a schedule that looks at nothing else."""
+
+    def __init__(self, w: int) -> None:
+        self._used: Recent[int] = Recent(w)
+
+    def spend(self, step: int, amount: int) -> None:
+        """Note that this amount is asked for a publication now."""
+        self._used.note(step, amount)
+
+    def facts(self) -> dict[str, Any]:
+        """The whole state."""
+        return {"used": self._used.facts()}
+
+    def load(self, facts: dict[str, Any]) -> None:
+        """Take over `facts`."""
+        self._used.load(facts["used"])

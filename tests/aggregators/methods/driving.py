@@ -34,6 +34,16 @@ class Asked:
         return hashlib.sha256(f"{self.t} {self.question.purpose}".encode()).digest()
 
 
+def ask(step: Question | Decision) -> Question:
+    assert isinstance(step, Question)
+    return step
+
+
+def decided(step: Question | Decision) -> Decision:
+    assert isinstance(step, Decision)
+    return step
+
+
 def told(step: Question | Decision) -> tuple[object, ...]:
     """Everything a method said, comparable."""
     if isinstance(step, Question):

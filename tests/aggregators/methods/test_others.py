@@ -18,7 +18,7 @@ from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
 from murmurate.aggregators.methods.pid import Pid
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
 from murmurate.randomizers import GRR, ParameterError
-from tests.aggregators.methods.driving import SEED
+from tests.aggregators.methods.driving import SEED, ask, decided
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "methods.json").read_text(encoding="ascii")
@@ -26,16 +26,6 @@ GOLDEN: dict[str, Any] = json.loads(
 SETTING = Setting(d=2, epsilon_micro=1_000_000, w=10, slots=20_000, first_t=1, seed=SEED)
 EVEN = np.array([0.5, 0.5])
 LOST = Answer(np.zeros(2, np.int64), 0)
-
-
-def ask(step: Question | Decision) -> Question:
-    assert isinstance(step, Question)
-    return step
-
-
-def decided(step: Question | Decision) -> Decision:
-    assert isinstance(step, Decision)
-    return step
 
 
 def slots_of(question: Question) -> int:

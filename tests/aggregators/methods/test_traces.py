@@ -10,11 +10,11 @@ import pytest
 
 from murmurate.aggregators.methods.absorption import LPA, Absorption
 from murmurate.aggregators.methods.errors import TurnError
-from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Question, Setting
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.uniform import LBU, LPU
 from murmurate.randomizers import GRR, OLH, HadamardResponse, ParameterError, SnapshotError, SubsetSelection
-from tests.aggregators.methods.driving import SEED
+from tests.aggregators.methods.driving import SEED, ask, decided
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "methods.json").read_text(encoding="ascii")
@@ -28,16 +28,6 @@ def even(question: Question, users: int = 1) -> Answer:
     """The answer of so many users a slot, half of whose reports name each value."""
     n = users * int(SETTING.slots if question.asked is None else question.asked.sum())
     return Answer(np.array([n - n // 2, n // 2]), n)
-
-
-def ask(step: Question | Decision) -> Question:
-    assert isinstance(step, Question)
-    return step
-
-
-def decided(step: Question | Decision) -> Decision:
-    assert isinstance(step, Decision)
-    return step
 
 
 def test_a_tie_is_approximated() -> None:
