@@ -1,9 +1,10 @@
 """From a decision to the figures that a release shows: frequencies, a mean in the stream's own unit, a distribution.
 
-Contract: `unbiased` is raw, `estimate` the best that its reports allow and always possible, `stderr` that of `unbiased`
-as a figure of its period.  A mean of holders is a ratio, so that it is unbiased up to 1/n; where nobody is known to
-hold a value it is the middle of the range, with half the range for its error.  Not here: what to release when
-(methods), the record (agents/stages/release.py).
+Contract: `unbiased` is raw and of the period's own method; `estimate` is the best there is and always possible, and
+`stderr` its error as a figure of its period: the filter's where one follows the stream, else what the newest reports
+allow.  A mean of holders is a ratio, so that it is unbiased up to 1/n; where nobody is known to hold a value it is the
+middle of the range, with half the range for its error.  Not here: what to release when (methods), the record
+(agents/stages/release.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
-from murmurate.aggregators.methods.method import Decision, Floats
+from murmurate.aggregators.methods.method import Decision, Estimate, Floats
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.randomizers import SW, ValueAndPresence, WaveAndPresence
@@ -34,46 +35,81 @@ class Figures:
 def figures(decision: Decision, range_: Range | None) -> Figures:
     """What a decision says. range_: of numbers, what -1 and 1 stand for."""
     mechanism = decision.mechanism
+    said = decision.best or Estimate(decision.t, decision.unbiased, decision.variance)
     if isinstance(mechanism, ValueAndPresence):
-        return _holders(decision, mechanism, range_ or (-1.0, 1.0))
+        return _holders(decision, mechanism, said, range_ or (-1.0, 1.0))
+    if isinstance(mechanism, SW | WaveAndPresence) and said.of_reports:
+        shares, error = _behind(said, mechanism)
+        return Figures(shares, error, decision.unbiased)
+    stderr = np.sqrt(said.variance)
     if mechanism.measure == "mean":
-        return _mean(decision, range_ or (-1.0, 1.0))
-    stderr = np.sqrt(decision.variance)
+        low, half = _scale(range_ or (-1.0, 1.0))
+        near = np.clip(said.statistics, -1, 1)
+        return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1))
+    return Figures(_shares(decision), stderr, decision.unbiased)
+
+
+def _behind(said: Estimate, mechanism: SW | WaveAndPresence) -> tuple[Floats, Floats]:
+    """The likeliest distribution behind shares of reports, and the error that the unbiased one would have: EM's own is
+    smaller where the distribution is smooth, and not known.
+    """
+    shares = np.clip(said.statistics, 0, 1)
+    reports = float((shares * (1 - shares)).mean() / said.variance.mean())  # that know as much
+    likeliest = em(channel_of(mechanism), shares * reports).frequencies
+    return likeliest, np.sqrt((mechanism.noise(likeliest) + mechanism.sampling(likeliest)) / reports)
+
+
+def _scale(range_: Range) -> tuple[float, float]:
+    """Its low end, and half its length."""
+    return range_[0], (range_[1] - range_[0]) / 2
+
+
+def _shares(decision: Decision) -> Floats:
+    """Shares that a population can have."""
+    if decision.best is not None:
+        return norm_sub(decision.best.statistics)
     if decision.measured_t is None:
-        return Figures(decision.unbiased, stderr, decision.unbiased)
-    if isinstance(mechanism, SW | WaveAndPresence) and decision.answer is not None:
-        likeliest = em(channel_of(mechanism), decision.answer.support).frequencies
-        return Figures(likeliest, stderr, decision.unbiased)
-    return Figures(norm_sub(decision.unbiased), stderr, decision.unbiased)
+        return decision.unbiased
+    if isinstance(decision.mechanism, SW | WaveAndPresence) and decision.answer is not None:
+        return em(channel_of(decision.mechanism), decision.answer.support).frequencies
+    return norm_sub(decision.unbiased)
 
 
-def _mean(decision: Decision, range_: Range) -> Figures:
-    low, half = range_[0], (range_[1] - range_[0]) / 2
-    raw = decision.unbiased
-    return Figures(low + half * (np.clip(raw, -1, 1) + 1), half * np.sqrt(decision.variance), low + half * (raw + 1))
-
-
-def _holders(decision: Decision, mechanism: ValueAndPresence, range_: Range) -> Figures:
+def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:
     """The mean of those who hold a value, and their share."""
-    low, half = range_[0], (range_[1] - range_[0]) / 2
-    share, total = decision.unbiased.tolist()
-    raw, error = 0.0, 1.0
-    if decision.answer is not None and share > 0:
-        raw, error = total / share, _ratio_error(decision, mechanism, share, total / share)
-    near = min(max(raw, -1.0), 1.0)
+    low, half = _scale(range_)
+    own, own_share = 0.0, float(decision.unbiased[0])
+    if decision.answer is not None and own_share > 0:
+        own = float(decision.unbiased[1]) / own_share
+    share, total = said.statistics.tolist()
+    mean, error = 0.0, 1.0
+    if (decision.best or decision.answer) and share > 0:
+        mean, error = total / share, _ratio_error(decision, mechanism, said)
+    near = min(max(mean, -1.0), 1.0)
     return Figures(
         np.array([low + half * (near + 1), min(max(share, 0.0), 1.0)]),
-        np.array([half * min(error, 1 + abs(near)), np.sqrt(decision.variance[0])]),
-        np.array([low + half * (raw + 1), share]),
+        np.array([half * min(error, 1 + abs(near)), np.sqrt(said.variance[0])]),
+        np.array([low + half * (own + 1), own_share]),
     )
 
 
-def _ratio_error(decision: Decision, mechanism: ValueAndPresence, share: float, mean: float) -> float:
-    """The standard error of total / share: when it was measured, and what both have drifted since, as far as known."""
+def _ratio_error(decision: Decision, mechanism: ValueAndPresence, said: Estimate) -> float:
+    """The standard error of total / share, by the delta method. Errors of share and total go together where they were
+    measured, which makes that of their ratio smaller; what both have drifted since does not, as far as is known.
+    """
+    share, total = said.statistics.tolist()
+    mean = total / share
+    of_share, of_total = said.variance.tolist()
+    if decision.answer is None:
+        return float(np.sqrt(of_total + mean * mean * of_share) / share)
     answer, users = decision.answer, decision.users
-    assert answer is not None  # noqa: S101 - asked before
-    fresh = measured(decision.t, mechanism, answer, users)
-    drift_share, drift_total = np.maximum(decision.variance - fresh.variance, 0).tolist()
-    drift = (drift_total + mean * mean * drift_share) / share**2
+    fresh = measured(decision.t, mechanism, answer, users).variance
     profile = mechanism.plausible(mechanism.profile(answer.support, answer.counted))
-    return float(np.sqrt(mechanism.mean_error(profile, answer.counted, users) ** 2 + drift))
+    alone = mechanism.mean_error(profile, answer.counted, users) ** 2
+    if decision.best is None:
+        drifted = np.maximum(said.variance - fresh, 0)
+        return float(np.sqrt(alone + (drifted[1] + mean * mean * drifted[0]) / share**2))
+    measured_mean = profile[1] / profile[0] if profile[0] else 0.0
+    apart = fresh[1] + measured_mean**2 * fresh[0]
+    together = min(1.0, alone * profile[0] ** 2 / apart) if profile[0] and apart else 1.0
+    return float(np.sqrt(together * (of_total + mean * mean * of_share)) / share)

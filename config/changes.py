@@ -190,7 +190,8 @@ def _written(value: Any) -> str:
         case Missing():
             return f"carry {shortest(value.carry_ms)}" if value.carry_ms else "none"
         case Method():
-            return " ".join(value.described().values())
+            name, *options = value.described().items()
+            return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Source():
             return " ".join(part for part in (value.topic, value.user, value.time, value.value) if part)
         case Secret():

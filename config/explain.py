@@ -203,11 +203,15 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     share = {1.0: "all of", 0.5: "half of"}.get(stream.share, f"{stream.share * 100:g} % of")
     whole = f"{share} {stream.share_of}".replace("all of the", "all")
     variance = " by the paper's variance" if stream.method.get("variance") == "paper" else ""
+    first = f", {stream.method['first_share']} of it to look" if "first_share" in stream.method else ""
+    paid = ", groups by rounds of their own" if stream.method.get("grouping") == "paid" else ""
+    filtered = ", unfiltered" if stream.method.get("filter") == "off" else ""
+    revised = f", revised {stream.method['revise']} periods later" if "revise" in stream.method else ""
     parts = [
         f"{_measured(stream)} every {shortest(stream.every_ms)}",
         f"w = {stream.w}",
         whole,
-        f"{stream.method['name']}{variance}",
+        f"{stream.method['name']}{variance}{first}{paid}{filtered}{revised}",
         f"{stream.mechanism} at epsilon {stream.answer_epsilon:g}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]

@@ -6,6 +6,7 @@ of the promise (settings.py).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
@@ -24,6 +25,8 @@ from murmurate.topics.domains import Categories, Domain, Grid
 from murmurate.topics.release import MAX_NAMES
 
 AUTO: Final = "auto"
+MAX_REVISABLE: Final = 4096
+"""Figures of releases that are still to be revised: all of them are in the state of the stage that releases."""
 UNIT: Final = Text(r"^[^\u0000-\u001f\u007f]{1,64}$", "a text of 1 to 64 printable characters")
 VALUE: Final = Text(r"^[^\u0000-\u001f\u007f]{1,256}$", "a text of 1 to 256 printable characters")
 
@@ -56,6 +59,11 @@ class Stream(Table):
         """Whether a user may have no value."""
         return self.missing.carry_ms is not None
 
+    @property
+    @abstractmethod
+    def figures(self) -> int:
+        """How many a release has."""
+
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         mistakes = tuple(self._mistakes())
@@ -67,6 +75,9 @@ class Stream(Table):
         carry = self.missing.carry_ms
         if carry and carry % self.every:
             yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
+        if self.method.revise * self.figures > MAX_REVISABLE:
+            most = f"at most {MAX_REVISABLE // self.figures}, for {self.figures} figures a release"
+            yield Mistake("method.revise", seen(self.method.revise), most)
 
 
 class Frequency(Stream):
@@ -92,6 +103,11 @@ class Frequency(Stream):
     def added(self) -> tuple[str, ...]:
         """What a release has besides the declared values."""
         return (*(("other",) if self.other else ()), *(("none",) if self.says_none else ()))
+
+    @property
+    def figures(self) -> int:
+        """One a value."""
+        return len(self.values) + len(self.added)
 
     def _mistakes(self) -> Iterator[Mistake]:
         twice = sorted({value for value in self.values if self.values.count(value) > 1})
@@ -143,6 +159,11 @@ class Mean(Numbers):
         """What its events may say."""
         return Grid(*self.range, GRID, "points")
 
+    @property
+    def figures(self) -> int:
+        """The mean, and how many have a value."""
+        return 1 + self.says_none
+
 
 class Distribution(Numbers):
     """How a number is distributed over the users: shares of equally long stretches of its range."""
@@ -161,6 +182,11 @@ class Distribution(Numbers):
     def domain(self) -> Domain:
         """What its events may say."""
         return Grid(*self.range, self.cells, "stretches")
+
+    @property
+    def figures(self) -> int:
+        """One a stretch, and how many have no value."""
+        return self.cells + self.says_none
 
 
 MEASURES: Final[Mapping[str, type[Stream]]] = MappingProxyType(

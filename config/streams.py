@@ -18,12 +18,16 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from murmurate.aggregators.methods.adaptive import HALF
 from murmurate.aggregators.methods.dsat import often
 from murmurate.aggregators.methods.pegasus import PARTS
+from murmurate.aggregators.methods.registry import ADAPTIVE, OFF
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Kind, Number, Text, seen
+from murmurate.config.kinds import Kind, Number, Text, Whole, seen
 from murmurate.randomizers.terms import Division
 
 EVEN: Final = float(HALF)
 """The share of first rounds where the file does not say."""
+
+MAX_REVISE: Final = 100
+"""Periods after which one may be revised."""
 
 Described = Mapping[str, str | int | float]
 """A method's name and options as a release shows them."""
@@ -137,6 +141,10 @@ class Method(Table):
     """For lbd, lpd, lba, lpa: the part of what a window may spend that looks for change; 0.5 if left out."""
     grouping: Literal["free", "paid"] | None = None
     """For pegasus: groups are found among the estimates (default), or by rounds of their own with a fifth of all."""
+    filter: Literal["adaptive", "off"] = "adaptive"
+    """Estimates from all reports so far, by the adaptive filter; or the method's own series."""
+    revise: Annotated[int, Whole(0, MAX_REVISE)] = 0
+    """So many periods later each is released once more, in the light of what came since; 0: not."""
 
     @model_validator(mode="after")
     def _only_its_own(self) -> Self:
@@ -146,19 +154,24 @@ class Method(Table):
             if found is not None and option not in METHODS[self.name].options:
                 takers = ", ".join(name for name, schedule in METHODS.items() if option in schedule.options)
                 mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
+        if self.revise and self.filter == OFF:
+            mistakes.append(Mistake("revise", seen(self.revise), f"only with filter = {ADAPTIVE}"))
         if mistakes:
             raise NotAllowedError(*mistakes)
         return self
 
-    def described(self) -> dict[str, str]:
+    def described(self) -> dict[str, str | int]:
         """Name and options as a release shows them, defaults written out; an even share is as good as none. Numbers
         as texts that say them exactly.
         """
-        said = {"name": self.name}
+        said: dict[str, str | int] = {"name": self.name}
         for option in METHODS[self.name].options:
             found = getattr(self, option) or OPTIONS[option]
             if option != "first_share" or found != EVEN:
                 said[option] = str(found)
+        said["filter"] = self.filter
+        if self.revise:
+            said["revise"] = self.revise
         return said
 
 

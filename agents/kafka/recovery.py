@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from murmurate.agents.kafka.client import Got, Place, Reader
 from murmurate.agents.kafka.errors import LostRecordsError
-from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
+from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, joined, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.stage import Log, Record, Stage
@@ -79,7 +79,10 @@ async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, mark
     stage, start, records, size = wiring.build(), dict(marks), 0, 0
     if last is not None:
         chunks = [] if last.snapshot is None else await _chunks(reader, wiring, last.snapshot)
-        stage.restore(last.small, chunks)
+        if stage.large:
+            stage.restore(last.small, chunks)
+        else:
+            stage.restore(joined(last, chunks), ())
         start = {log: last.start.get(log, 0) for log in wiring.inputs}
     await _check_reach(reader, wiring, start, marks)
     async for log, got in _in_order(reader, wiring, stage, start, marks):

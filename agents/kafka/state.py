@@ -3,14 +3,15 @@
 Contract: a state partition has one writer.  Its last record with the key "P/state" is the state: marks, where a
 recovery begins to read, the small state, the pointer of the newest snapshot.  Snapshots are chunks with the keys
 "P/G/0", "P/G/1" ..., of a generation G, 0 or 1 in turn: the newest one that a state record points to is never
-overwritten before its successor is pointed to, so compaction cannot take it.  Source: DESIGN rules 12, 13.
+overwritten before its successor is pointed to, so compaction cannot take it.  A small state that has grown stands in
+such chunks too, written with its record (`split`, `joined`).  Source: DESIGN rules 12, 13.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -18,6 +19,8 @@ from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.stage import Log
 
 SCHEMA = "murmurate/state/1"
+MOST_SMALL = 256 << 10
+"""A small state of more bytes stands in chunks of so many."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,23 @@ class StateRecord:
             return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise StateError(f"{where}: found a record that is no state; allowed: what its stage wrote") from None
+
+
+def split(record: StateRecord, before: tuple[int, StateRecord] | None) -> tuple[StateRecord, list[bytes]]:
+    """A record without a snapshot, and the chunks that its small state needs. Its pointer says where to look for them:
+    behind the record before it, which keeps chunks of its own generation.
+    """
+    small, last = record.small, before[1].snapshot if before else None
+    if len(small) <= MOST_SMALL:
+        return record, []
+    chunks = [small[at : at + MOST_SMALL] for at in range(0, len(small), MOST_SMALL)]
+    pointer = Pointer(before[0] + 1 if before else 0, len(chunks), 1 - last.generation if last else 0, {})
+    return replace(record, small=b"", snapshot=pointer), chunks
+
+
+def joined(record: StateRecord, chunks: Sequence[bytes]) -> bytes:
+    """The small state of a record without a snapshot, from the chunks it points to."""
+    return b"".join(chunks) if record.snapshot else record.small
 
 
 def state_key(partition: int) -> bytes:

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from murmurate.agents.kafka.client import Client, Place, Run, Waiting, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
@@ -21,7 +21,7 @@ from murmurate.agents.kafka.life import Life, Observer
 from murmurate.agents.kafka.pending import MARKS_S, Pending
 from murmurate.agents.kafka.pulling import SharedLog, pull
 from murmurate.agents.kafka.recovery import check_revisions, first_marks, newest, recover
-from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
+from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
 
@@ -272,10 +272,14 @@ class Task:
         writes = [Write(wiring.place(log), value) for log, value in pending.out]
         if stage.large and (self._fresh >= SNAPSHOT_BYTES or (self._fresh and began - self._snapped >= SNAPSHOT_S)):
             await self._snapshot(stage, writer)
-        record = self._record(stage)
+        record, chunks = self._record(stage), list[bytes]()
+        if not stage.large:
+            record, chunks = split(record, self._last)
         value = record.dump()
         if not stage.large:
-            self.state_bytes = len(value)
+            self.state_bytes = len(value) + sum(map(len, chunks))
+        if record.snapshot and chunks:
+            writes += self._chunks(record.snapshot.generation, chunks)
         writes.append(Write(wiring.state, value, state_key(wiring.partition)))
         offsets = await writer.transact(writes)
         self._last = offsets[-1], record
@@ -283,21 +287,22 @@ class Task:
 
     async def _snapshot(self, stage: Stage, writer: Writer) -> None:
         """The large state as it is now, in a transaction of its own, to which the next state record will point."""
-        wiring, before = self.wiring, self._pointer
+        before = self._pointer
         generation = 1 - before.generation if before else 0
-        parts = [
-            Write(wiring.state, part, chunk_key(wiring.partition, generation, i))
-            for i, part in enumerate(stage.snapshot())
-        ]
+        parts = self._chunks(generation, stage.snapshot())
         offsets = await writer.transact(parts)
         self._pointer = Pointer(offsets[0], len(parts), generation, dict(self.marks))
         self._fresh, self._snapped = 0, time.monotonic()
         self.state_bytes = sum(len(part.value) for part in parts)
 
+    def _chunks(self, generation: int, parts: Iterable[bytes]) -> list[Write]:
+        place = self.wiring.state
+        return [Write(place, part, chunk_key(place.partition, generation, i)) for i, part in enumerate(parts)]
+
     def _record(self, stage: Stage) -> StateRecord:
         marks, inputs, pointer = dict(self.marks), self.wiring.inputs, self._pointer
         if not stage.large:
-            start = dict(stage.replay_from(marks))
+            start, pointer = dict(stage.replay_from(marks)), None
         else:
             start = dict(pointer.start) if pointer else dict.fromkeys(inputs, 0)
         return StateRecord(marks, start, stage.small(), pointer, self.wiring.revisions)

@@ -25,7 +25,7 @@ from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
-from murmurate.agents.stages.release import release
+from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.aggregators.methods.method import Answer, Decision, Method, Question, Setting
 from murmurate.aggregators.methods.registry import method
@@ -34,6 +34,7 @@ from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.messages import GiveUp, Progress, Round, Settled, Start, Tally
 from murmurate.topics.names import stream_partition
+from murmurate.topics.release import Release
 from murmurate.topics.slots import Slots
 
 ROUNDS = Log("rounds", 0)
@@ -90,6 +91,8 @@ class Course:
     """and what came back in those that are complete."""
     decided: Decision | None = None
     """What the method said of this period unasked: released when the period is over."""
+    past: dict[int, Release] = field(default_factory=dict)
+    """Releases that are still to be revised."""
     since: int | None = None
     """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
 
@@ -179,8 +182,13 @@ class Publish:
 
     def _release(self, course: Course, decision: Decision) -> None:
         """Release, and settle the period."""
+        releases = Log("releases", self._partition)
         record = release(self._plan, course.plan, decision, course.slots, course.tallies)
-        self._out.append(Out(Log("releases", self._partition), encode(record)))
+        self._out.append(Out(releases, encode(record)))
+        if decision.revised is not None and (before := course.past.pop(decision.revised.t, None)) is not None:
+            self._out.append(Out(releases, encode(revised(course.plan, decision, before))))
+        if course.plan.method.get("revise"):
+            course.past[record.t] = record
         self._out.append(Out(ROUNDS, encode(Settled(stream=course.plan.name, t=course.t))))
         course.t, course.slots, course.tallies = course.t + 1, 0, []
 
@@ -267,6 +275,7 @@ class Publish:
                 "ahead": [asked.kept() for asked in course.ahead.values()],
                 "tallies": [encode(tally).decode() for tally in course.tallies],
                 "method": base64.b64encode(course.method.state()).decode(),
+                "past": [encode(record).decode() for record in course.past.values()],
                 "decided": base64.b64encode(packed(course.decided)).decode() if course.decided else None,
                 "config": course.plan.config,
                 "revision": course.plan.revision,
@@ -298,7 +307,14 @@ class Publish:
             course.open = Asked.of(kept["open"]) if kept["open"] else None
             course.ahead = {asked.round.t: asked for asked in map(Asked.of, kept["ahead"])}
             course.tallies = list(_tallies(kept["tallies"]))
+            course.past = {record.t: record for record in map(_release, kept["past"])}
             self._courses[name] = course
+
+
+def _release(text: str) -> Release:
+    record = decode(text.encode())
+    assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
+    return record
 
 
 def _tallies(texts: Sequence[str]) -> Iterator[Tally]:

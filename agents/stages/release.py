@@ -6,6 +6,7 @@ Contract: no clock, host or version; numbers rounded to six places; the same inp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -51,6 +52,15 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         mechanism=_mechanism(decision.mechanism),
         method=dict(stream.method),
     )
+
+
+def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
+    """An older period once more, in the light of what is known at this decision: of two records of a period the one
+    with the higher revision holds. What was asked and answered then, and `unbiased`, stay as they were.
+    """
+    told = figures(replace(decision, best=decision.revised), stream.range)
+    names = {"estimate": _named(stream, told.estimate), "stderr": _named(stream, told.stderr)}
+    return before.model_copy(update={**names, "revision": before.revision + 1})
 
 
 def instant(time_ms: int) -> str:

@@ -20,11 +20,11 @@ import orjson
 
 from murmurate.aggregators.filters.jumps import Jumps
 from murmurate.aggregators.filters.models import Floats, Models
-from murmurate.aggregators.filters.observed import Observed, Tail
+from murmurate.aggregators.filters.observed import Observed, Source, Tail
 from murmurate.aggregators.filters.smoothing import Belief, Past
 from murmurate.aggregators.filters.tracks import Tracks
 from murmurate.aggregators.methods.method import Answer
-from murmurate.randomizers import Mechanism, ParameterError, SnapshotError
+from murmurate.randomizers import ParameterError, SnapshotError
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.state import Arrays
 
@@ -90,7 +90,7 @@ class AdaptiveFilter:
         self._epoch = self._alone = 0.0  # what this period adds to what is known of jumps
         self._weigh()
 
-    def learn(self, mechanism: Mechanism, answer: Answer, users: float | None) -> None:
+    def learn(self, mechanism: Source, answer: Answer, users: float | None) -> None:
         """Take in an answered round of the current period; there may be several. Counted 0 is a gap: nothing changes.
 
         users: of how many the reports are a sample; None: everybody answered.
@@ -102,7 +102,7 @@ class AdaptiveFilter:
         seen = Observed.of(mechanism, answer, users, self._mean, self._tail)
         noise = np.maximum(seen.noise, self._spread * 1e-18)
         gained = 1 / noise
-        if not self._informed:
+        if not self.informed:
             self._precision = gained
             self._tracks.begin(self._unit)
         self._gained += gained
@@ -118,7 +118,7 @@ class AdaptiveFilter:
         """On to a later period."""
         if periods < 1:
             raise ParameterError(f"filter: advance: found {shown(periods)} periods; allowed: from 1")
-        if self._informed:
+        if self.informed:
             for _ in range(min(periods, LONGEST)):
                 self._step()
 
@@ -215,7 +215,8 @@ class AdaptiveFilter:
         self._mean = self._tracks.mean(self._weights)
 
     @property
-    def _informed(self) -> bool:
+    def informed(self) -> bool:
+        """Whether anything was heard."""
         return bool(self._precision[0])
 
     @property

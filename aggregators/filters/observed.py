@@ -9,15 +9,74 @@ profile (a mean square) is an average of the last few answers.  Source: spec str
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.aggregators.filters.models import Floats
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer
-from murmurate.randomizers import Mechanism
 
 _MEMORY = 7 / 8
+
+
+class Source(Protocol):
+    """What a filter must know of the reports behind an answer: of a Mechanism, what a method follows."""
+
+    @property
+    def statistics(self) -> int:
+        """How many numbers are followed: the first ones of a profile."""
+        ...
+
+    def profile(self, support: NDArray[np.int64], n: int) -> Floats:
+        """All that reports say, unbiased and raw."""
+        ...
+
+    def plausible(self, profile: Floats) -> Floats:
+        """The nearest profile that there can be."""
+        ...
+
+    def noise(self, profile: Floats) -> Floats:
+        """The variance of each statistic of one report."""
+        ...
+
+    def sampling(self, profile: Floats) -> Floats:
+        """What it adds to draw one user of very many."""
+        ...
+
+    def added_variance(self, n: int, profile: Floats) -> Floats:
+        """What is the same in every round."""
+        ...
+
+
+class ReportShares:
+    """Shares of the reports themselves: of a distribution, whose unbiased cells are a poor thing to filter one by one,
+    since their errors swing from cell to cell and cancel in every sum.
+    """
+
+    def __init__(self, outcomes: int) -> None:
+        self.statistics = outcomes
+
+    def profile(self, support: NDArray[np.int64], n: int) -> Floats:
+        """How many of them gave each report."""
+        return np.asarray(support / n)
+
+    def plausible(self, profile: Floats) -> Floats:
+        """From 0 to 1."""
+        return np.clip(profile, 0, 1)
+
+    def noise(self, profile: Floats) -> Floats:
+        """Of one report, whoever gives it: the sampling of users is in it."""
+        return profile * (1 - profile)
+
+    def sampling(self, profile: Floats) -> Floats:
+        """Nothing on top."""
+        return np.zeros_like(profile)
+
+    def added_variance(self, n: int, profile: Floats) -> Floats:
+        """Nothing."""
+        return np.zeros_like(profile)
 
 
 @dataclass(eq=False)
@@ -50,7 +109,7 @@ class Observed:
     """and if they have just jumped."""
 
     @classmethod
-    def of(cls, mechanism: Mechanism, answer: Answer, users: float | None, believed: Floats, tail: Tail) -> Observed:
+    def of(cls, mechanism: Source, answer: Answer, users: float | None, believed: Floats, tail: Tail) -> Observed:
         """From a round of at least one report."""
         n = answer.counted
         raw = mechanism.profile(answer.support, n)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import inf
 
-from murmurate.aggregators.methods.asking import Asking, sample_of
+from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.dissimilarity import Rule, checked_rule, publication_error
 from murmurate.aggregators.methods.method import Answer, Floats, Purpose, Question, Setting
 from murmurate.aggregators.methods.standing import Standing, measured
@@ -52,7 +52,7 @@ class Drawing(Turns):
 
     def _measured(self, amount: int, answer: Answer) -> Standing:
         """The estimate from an answer that counts."""
-        return measured(self.t, self.asking.mechanism(amount), answer, sample_of(self.division, self.crowd))
+        return measured(self.t, self.asking.mechanism(amount), answer, self.sample)
 
     def _error(self, amount: int, answer: Answer) -> float:
         """R.var of this answer: its own mean squared error, by the rule."""

@@ -69,6 +69,17 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
+class Estimate:
+    """What all reports so far say of a period, by a filter: raw, with the variance of each statistic as its error."""
+
+    t: int
+    statistics: Floats
+    variance: Floats
+    of_reports: bool = False
+    """Whether they are shares of the reports that there can be: of a distribution, where all come by one mechanism."""
+
+
+@dataclass(frozen=True, eq=False)
 class Decision:
     """The end of a period: what is released."""
 
@@ -87,6 +98,10 @@ class Decision:
     """Those reports, where numbers are measured,"""
     users: float | None = None
     """and of how many users they are a sample; None if of none."""
+    best: Estimate | None = None
+    """The filter's, where there is one and it has heard something,"""
+    revised: Estimate | None = None
+    """and what it says by now of an older period, where revisions are asked for."""
 
 
 class Method(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
+from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.methods.absorption import LBA, LPA
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
@@ -29,9 +30,14 @@ METHODS: dict[str, type[Turns]] = {
     )
 }  # fmt: skip
 
+ADAPTIVE, OFF = FILTERS = ("adaptive", "off")
+OF_FILTERS = ("filter", "revise")
+"""Options that every method takes. A spec that names no filter has none: the papers' series."""
+
 
 def method(spec: Mapping[str, Any], setting: Setting) -> Method:
-    """The method that a spec describes, at its beginning: its name and its options.
+    """The method that a spec describes, at its beginning: its name and its options, and with "filter": "adaptive" the
+    filter behind it ("revise": the lag of its revisions).
 
     >>> setting = Setting(d=4, epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
     >>> method({"name": "lpa", "variance": "paper"}, setting).open(1).asked.sum()
@@ -40,14 +46,20 @@ def method(spec: Mapping[str, Any], setting: Setting) -> Method:
     kind = _kind(spec.get("name"))
     known = [name for name in signature(kind).parameters if name != "setting"]
     options = {key: value for key, value in spec.items() if key != "name"}
+    filtering, revise = options.pop("filter", OFF), options.pop("revise", 0)
     unknown = sorted(set(map(str, options)) - set(known))
     if unknown:
-        raise ParameterError(
-            f"{kind.name}: found {', '.join(unknown)}; allowed: {', '.join(known) or 'no options but the name'}"
-        )
+        raise ParameterError(f"{kind.name}: found {', '.join(unknown)}; allowed: {', '.join((*known, *OF_FILTERS))}")
     if setting.w < 1 or setting.slots < 1:
         raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
-    return kind(setting, **options)
+    if filtering not in FILTERS:
+        raise ParameterError(f"filter: found {shown(filtering)}; allowed: {', '.join(FILTERS)}")
+    made = kind(setting, **options)
+    if filtering == ADAPTIVE:
+        return Following(made, revise=revise)
+    if revise:
+        raise ParameterError(f"revise: found {shown(revise)} without a filter; allowed: with filter = {ADAPTIVE!r}")
+    return made
 
 
 def division(name: str) -> Division:

@@ -9,15 +9,17 @@ itself is kept: a release says more of it than the statistics do.  Not here: whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
-from murmurate.aggregators.methods.method import Answer, Decision, Floats
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
 from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.state import Arrays, dump, load
+
+_FILTERED = ("best", "revised")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +66,24 @@ class Standing:
 def packed(decision: Decision) -> bytes:
     """A decision, to be kept."""
     stands = Standing(*(getattr(decision, field.name) for field in fields(Standing)))
-    return dump("decision", {"t": decision.t, "published": decision.published, **stands.facts()}, stands.arrays())
+    facts, arrays = {"t": decision.t, "published": decision.published, **stands.facts()}, stands.arrays()
+    for name in _FILTERED:
+        if (told := getattr(decision, name)) is not None:
+            facts[name], arrays[name] = [told.t, told.of_reports], np.stack((told.statistics, told.variance))
+    return dump("decision", facts, arrays)
 
 
 def unpacked(kept: bytes) -> Decision:
     """From `packed`."""
     facts, arrays = load("decision", kept)
     stands = restored(facts, arrays)
-    return Decision(facts["t"], facts["published"], *(getattr(stands, field.name) for field in fields(Standing)))
+    told: dict[str, Estimate] = {}
+    for name in _FILTERED:
+        if name in facts:
+            (t, of_reports), (estimate, error) = facts[name], arrays[name]
+            told[name] = Estimate(t, estimate.copy(), error.copy(), of_reports)
+    speaks = Decision(facts["t"], facts["published"], *(getattr(stands, field.name) for field in fields(Standing)))
+    return replace(speaks, best=told.get("best"), revised=told.get("revised"))
 
 
 def nothing(mechanism: Mechanism) -> Standing:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import orjson
 
 from murmurate.aggregators.methods import standing
+from murmurate.aggregators.methods.asking import sample_of
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import Crowd
@@ -46,6 +47,11 @@ class Turns(ABC):
     def step(self) -> int:
         """The period as the papers count it: 1 for the stream's first."""
         return self.t - self.setting.first_t + 1
+
+    @property
+    def sample(self) -> float | None:
+        """Of how many users the reports of a question are a sample; None where everybody answers."""
+        return sample_of(self.division, self.crowd)
 
     def open(self, t: int) -> Question | Decision:
         """Begin period t."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.aggregators.methods.asking import Everybody, oracle, sample_of
+from murmurate.aggregators.methods.asking import Everybody, oracle
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import groups
@@ -34,17 +34,13 @@ class Uniform(Turns):
         old = self.standing
         if not answer.counted:
             return self._unasked()
-        self.standing = measured(self.t, self._mechanism, answer, self._sample())
+        self.standing = measured(self.t, self._mechanism, answer, self.sample)
         self._drift.note(old, self.standing)
         return self.standing.decision(self.t)
 
     def _unasked(self) -> Decision:
         """The last release."""
         return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
-
-    def _sample(self) -> float | None:
-        """Of how many users the reports are a sample; None if of none."""
-        return sample_of(self.division, self.crowd)
 
     def _facts(self) -> dict[str, Any]:
         return {"moved": self._drift.facts()}
@@ -120,7 +116,9 @@ class LSP(Uniform):
         """How many periods ago it was everybody's turn."""
         return (t - self.setting.first_t) % self.setting.w
 
-    def _sample(self) -> None:
+    @property
+    def sample(self) -> None:
+        """Everybody is asked, when anybody is."""
         return None
 
     def _slots(self, amount: int) -> int:

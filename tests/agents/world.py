@@ -56,7 +56,7 @@ def stream(name: str, method: str = "lpa", **changes: Any) -> StreamPlan:
         w=4,
         share_micro=1_000_000,
         slots=128,
-        method={"name": method, **({"variance": "sampling"} if method == "lpa" else {})},
+        method={"name": method, **({"variance": "sampling"} if method == "lpa" else {}), "filter": "adaptive"},
         mechanism="auto",
         division="budget" if method == "lbu" else "population",
         several="last",

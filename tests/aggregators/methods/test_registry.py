@@ -45,12 +45,13 @@ def test_a_file_may_name_every_method_and_every_option_of_it() -> None:
     for name, schedule in SCHEDULES.items():
         assert set(schedule.options) == set(signature(METHODS[name]).parameters) - {"setting"}
         described = Named(name=name, **{option: others[option] for option in schedule.options}).described()
-        assert set(described) == {"name", *schedule.options}
+        assert set(described) == {"name", "filter", *schedule.options}
         state = method(described, SETTING).state()
-        assert state == method({"name": name, **{o: str(others[o]) for o in schedule.options}}, SETTING).state()
-        assert method(Named(name=name).described(), SETTING).state() == method({"name": name}, SETTING).state()
+        follows = {"name": name, "filter": "adaptive"}
+        assert state == method({**follows, **{o: str(others[o]) for o in schedule.options}}, SETTING).state()
+        assert method(Named(name=name).described(), SETTING).state() == method(follows, SETTING).state()
         if schedule.options:
-            assert state != method({"name": name}, SETTING).state()
+            assert state != method(follows, SETTING).state()
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -84,7 +85,7 @@ def test_a_file_is_told_what_the_smallest_round_uses(name: str) -> None:
         ({"name": "lpa", "variance": "exact"}, "variance: found 'exact'; allowed: sampling, paper"),
         ({"name": "lpd", "variance": ""}, "variance: found ''; allowed: sampling, paper"),
         ({"name": "lbd", "variance": "paper"}, "lbd: found variance; allowed: first_share"),
-        ({"name": "lpu", "variance": "paper"}, "lpu: found variance; allowed: no options but the name"),
+        ({"name": "lpu", "variance": "paper"}, "lpu: found variance; allowed: filter, revise"),
     ],
 )
 def test_unknown_names_and_options_list_the_known_ones(spec: dict[str, Any], said: str) -> None:

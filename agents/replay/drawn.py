@@ -1,0 +1,115 @@
+"""Runs of a method over made-up users, without the users: what all their reports add up to is drawn at once.
+
+Contract: the methods' own code with the mechanisms' own probabilities; only who is who is left out.  In each period the
+asked slots hold a sample of the users without replacement, both rounds of a period disjoint ones.  A pure oracle's
+support has, cell by cell, the distribution of real reports; GRR's cells have it together, and so has the support of any
+other mechanism: drawn by its law where that is short, else real reports of every user.  The same seed, the same run.
+Source: spec streams.md section 7.  Not here: streams (made_up.py), what is made of a run (series.py), the path of every
+user through all stages (run.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.registry import method
+from murmurate.randomizers import GRR, Key, Mechanism
+from murmurate.randomizers.mechanism import PureOracle
+
+Holders = NDArray[np.int64]
+"""How many users hold each value: of a period int64[d], of a stream int64[periods, d]."""
+
+MOST_REPORTS = 1 << 9
+"""Mechanisms of so many reports at most are drawn by their law."""
+_KEY = Key(hashlib.sha256(b"murmurate/drawn/1").digest(), deployment="drawn")
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """A round and its answer."""
+
+    question: Question
+    answer: Answer
+    slots: int
+    """How many were asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Period:
+    """What a method did in one period."""
+
+    t: int
+    rounds: tuple[Heard, ...]
+    decision: Decision
+
+
+def run(holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed: int) -> Iterator[Period]:
+    """A method (its name and options) over a stream of users, who fall into slots by chance."""
+    generator = np.random.default_rng([seed, 3])
+    users = int(holders[0].sum())
+    sizes = np.bincount(generator.integers(0, setting.slots, users), minlength=setting.slots)
+    machine = method(spec, setting)
+    for i, held in enumerate(holders):
+        t, left, rounds = setting.first_t + i, held.copy(), list[Heard]()
+        step = machine.open(t)
+        while isinstance(step, Question):
+            if step.asked is None:
+                asked, sample, n = setting.slots, held, users
+            else:
+                asked, n = int(step.asked.sum()), int(sizes[step.asked].sum())
+                sample = generator.multivariate_hypergeometric(left, n, method="marginals")
+                left -= sample
+            heard = Heard(step, answer(step.mechanism, sample, n, setting.min_batch, generator), asked)
+            rounds.append(heard)
+            step = machine.tally(heard.answer)
+        yield Period(t, tuple(rounds), step)
+
+
+def answer(mechanism: Mechanism, sample: Holders, n: int, min_batch: int, generator: np.random.Generator) -> Answer:
+    """What n users who hold these values answer together; nothing counts where they are fewer than min_batch."""
+    if n < min_batch:
+        return Answer(np.zeros(mechanism.outcomes, np.int64), 0)
+    return Answer(support(mechanism, sample, generator), n)
+
+
+def support(mechanism: Mechanism, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
+    """The support of one report each of users who hold these values."""
+    if isinstance(mechanism, GRR):
+        return _told(mechanism, sample, generator)
+    if isinstance(mechanism, PureOracle):
+        p, q, n = float(mechanism.p), float(mechanism.q), int(sample.sum())
+        return np.asarray(generator.binomial(sample, p) + generator.binomial(n - sample, q))
+    if mechanism.reports_possible <= MOST_REPORTS:
+        chances, supports = _listed(mechanism)
+        return np.asarray(generator.multinomial(sample, chances).sum(axis=0) @ supports)
+    values = np.repeat(np.arange(mechanism.d), sample)
+    draw = _KEY.draw(generator.integers(0, 256, (len(values), 16), np.uint8), round=generator.bytes(32))
+    return mechanism.support(mechanism.perturb(values, draw))
+
+
+def _told(mechanism: GRR, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Every report speaks for one value: who does not tell the truth tells each other value alike."""
+    d = mechanism.d
+    true = generator.binomial(sample, float(mechanism.p))
+    if d == 2:
+        return np.asarray(true + (sample - true)[::-1])
+    others = (1 - np.eye(d)) / (d - 1)
+    return np.asarray(true + generator.multinomial(sample - true, others).sum(axis=0))
+
+
+@lru_cache(maxsize=16)
+def _listed(mechanism: Mechanism) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The chance of each report for each value, float64[d, reports]; and what each adds, int64[reports, outcomes]."""
+    laws = [mechanism.law(value) for value in range(mechanism.d)]
+    reports = sorted(set().union(*laws))
+    chances = np.array([[float(law.get(report, 0)) for report in reports] for law in laws])
+    supports = [mechanism.support(np.frombuffer(report, np.uint8)[np.newaxis]) for report in reports]
+    return chances / chances.sum(axis=1, keepdims=True), np.array(supports, np.int64)

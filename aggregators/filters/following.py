@@ -1,0 +1,95 @@
+"""A method with the adaptive filter behind it: asks what the method asks, and adds the best estimate to its decisions.
+
+Contract: questions, and all that a method releases of itself, are those of the method alone, to the bit: the filter
+hears answers and changes nothing that is asked.  A gap (a period that asks nothing, a round that does not count) lets
+the filter's beliefs widen.  With revisions of lag k, a decision on t also says what is known by now of t - k.  The same
+history gives the same state.  Not here: the filter (adaptive.py), what a release makes of it (figures.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from murmurate.aggregators.filters.adaptive import AdaptiveFilter, Ranges
+from murmurate.aggregators.filters.observed import ReportShares
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Question
+from murmurate.aggregators.methods.turns import Turns
+from murmurate.randomizers import Mechanism, SnapshotError, mechanism
+from murmurate.randomizers.state import dump, load
+
+_RANGES: dict[int, Ranges] = {1: ((-1.0, 1.0),), 2: ((0.0, 1.0), (-1.0, 1.0))}
+"""Of what a mean follows, by how much that is: the mean; or the share of holders, and their total."""
+KIND = "following"
+
+
+class Following:
+    """One stream's method and filter."""
+
+    def __init__(self, method: Turns, *, revise: int = 0) -> None:
+        """revise: the lag of revisions in periods; 0 for none."""
+        followed = method.standing.mechanism
+        ranges = _RANGES[followed.statistics] if followed.measure == "mean" else None
+        # Under budget division reports differ from round to round, and cells are all they have in common.
+        self._reports = followed.measure == "distribution" and method.division == "population"
+        statistics = followed.outcomes if self._reports else followed.statistics
+        self.method = method
+        self.revise = revise
+        self.filter = AdaptiveFilter(statistics, ranges=ranges, revisable=revise)
+        self._asked: Mechanism | None = None  # by which the open question is asked
+
+    def open(self, t: int) -> Question | Decision:
+        """Begin period t."""
+        before = self.method.t
+        step = self.method.open(t)
+        if before >= self.method.setting.first_t:
+            self.filter.advance(t - before)
+        return self._seen(step)
+
+    def tally(self, answer: Answer) -> Question | Decision:
+        """Take the whole answer to the question that is open."""
+        step, asked = self.method.tally(answer), self._asked
+        assert asked is not None  # noqa: S101 - the method has had a question open
+        self.filter.learn(ReportShares(asked.outcomes) if self._reports else asked, answer, self.method.sample)
+        return self._seen(step)
+
+    def later(self, t: int) -> Question | None:
+        """What `open` will ask of a period that has not been opened, where that is known by now."""
+        return self.method.later(t)
+
+    def state(self) -> bytes:
+        """All that must survive a crash."""
+        asked = self._asked.spec() if self._asked else None
+        facts = {"asked": asked, "revise": self.revise, "filter": self.filter.facts()}
+        inner = np.frombuffer(self.method.state(), np.uint8)
+        return dump(KIND, facts, {"method": inner, **{f"filter {k}": v for k, v in self.filter.arrays().items()}})
+
+    def load(self, state: bytes) -> None:
+        """Go on from `state()`, given the same setting."""
+        facts, arrays = load(KIND, state)
+        if facts["revise"] != self.revise:
+            raise SnapshotError(f"{KIND}: found the state of another lag; allowed: of {self.revise} periods")
+        self.method.load(arrays.pop("method").tobytes())
+        self.filter.load(facts["filter"], {name.removeprefix("filter "): array for name, array in arrays.items()})
+        self._asked = mechanism(facts["asked"]) if facts["asked"] else None
+
+    def _seen(self, step: Question | Decision) -> Question | Decision:
+        if isinstance(step, Question):
+            self._asked = step.mechanism
+            return step
+        self._asked = None
+        if not self.filter.informed:
+            return step
+        return replace(
+            step, best=Estimate(step.t, *self.filter.release(), self._reports), revised=self._revised(step.t)
+        )
+
+    def _revised(self, t: int) -> Estimate | None:
+        """What is known by now of the period `revise` before t."""
+        if not self.revise:
+            return None
+        estimates, variances = self.filter.smoothed(self.revise)
+        if len(estimates) < self.revise:
+            return None
+        return Estimate(t - self.revise, estimates[0], variances[0], self._reports)

@@ -1,0 +1,164 @@
+"""A method that is followed asks and releases what it would alone; the filter says something of its own beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmurate.agents.replay.drawn import run
+from murmurate.aggregators.figures import figures
+from murmurate.aggregators.filters.adaptive import AdaptiveFilter
+from murmurate.aggregators.filters.following import Following
+from murmurate.aggregators.methods.method import Decision, Estimate, Method, Question, Setting
+from murmurate.aggregators.methods.registry import METHODS, method
+from murmurate.aggregators.methods.standing import packed, unpacked
+from murmurate.randomizers import GRR, ParameterError, SnapshotError
+from tests.aggregators.methods.driving import SEED, Asked, decided, drive, random_answers, told
+
+PERIODS = 30
+SETTING = Setting(d=4, epsilon_micro=2_000_000, w=4, slots=160, first_t=7, seed=SEED)
+TIMES = range(SETTING.first_t, SETTING.first_t + PERIODS)
+USERS = np.full(SETTING.slots, 10)
+MEASURES = {
+    "frequency": SETTING,
+    "mean": replace(SETTING, d=65_538, measure="mean"),
+    "distribution": replace(SETTING, d=9, measure="distribution"),
+}
+
+
+def followed(name: str, setting: Setting, **options: Any) -> Following:
+    made = method({"name": name, "filter": "adaptive", **options}, setting)
+    assert isinstance(made, Following)
+    return made
+
+
+def decisions(made: Method, setting: Setting) -> list[Decision]:
+    steps = drive(made, TIMES, random_answers(setting, USERS, seed=3))
+    return [step for step in steps if isinstance(step, Decision)]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_what_is_asked_and_released_is_the_methods_own(name: str, measure: str) -> None:
+    setting = MEASURES[measure]
+    answer = random_answers(setting, USERS, seed=3)
+
+    def said(made: Method) -> list[object]:
+        steps = drive(made, TIMES, answer)
+        return [told(step.question if isinstance(step, Asked) else step) for step in steps]
+
+    assert said(followed(name, setting, revise=2)) == said(method({"name": name}, setting))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("name", ["lpu", "lpa", "lba", "lsp", "lp-fast"])
+def test_wherever_it_stops_it_goes_on_as_if_nothing_had_happened(name: str, measure: str) -> None:
+    setting = MEASURES[measure]
+    answer = random_answers(setting, USERS, seed=4)
+    made, other = followed(name, setting, revise=3), followed(name, setting, revise=3)
+    for t in TIMES:
+        step = made.open(t)
+        while isinstance(step, Question):
+            other = followed(name, setting, revise=3)
+            other.load(made.state())
+            reply = answer(Asked(t, step))
+            step, again = made.tally(reply), other.tally(reply)
+            assert made.state() == other.state()
+            assert told(step) == told(again)
+        kept = unpacked(packed(step))
+        for name_ in ("best", "revised"):
+            one, two = getattr(step, name_), getattr(kept, name_)
+            assert (one is None) == (two is None)
+            if one is not None:
+                assert (one.t, one.of_reports) == (two.t, two.of_reports)
+                np.testing.assert_array_equal([one.statistics, one.variance], [two.statistics, two.variance])
+
+
+def test_the_best_estimate_is_the_filters_of_all_answers_so_far() -> None:
+    answer = random_answers(SETTING, USERS, seed=5)
+    made, alone = followed("lpa", SETTING), AdaptiveFilter(4)
+    for t in TIMES:
+        if t > SETTING.first_t:
+            alone.advance()
+        step = made.open(t)
+        while isinstance(step, Question):
+            mechanism, reply = step.mechanism, answer(Asked(t, step))
+            step = made.tally(reply)
+            alone.learn(mechanism, reply, made.method.crowd.users)
+        if step.best is None:
+            assert not alone.informed
+            continue
+        assert step.best.t == t
+        np.testing.assert_array_equal((step.best.statistics, step.best.variance), alone.release())
+
+
+def test_a_revision_speaks_of_the_period_its_lag_before_and_knows_more() -> None:
+    lag, still = 5, np.tile([900, 500, 400, 200], (PERIODS, 1))
+    before, saved = dict[int, Estimate](), list[float]()
+    spec = {"name": "lpu", "filter": "adaptive", "revise": lag}
+    for decision in (period.decision for period in run(still, spec, SETTING, seed=1)):
+        if decision.best:
+            before[decision.t] = decision.best
+        if decision.revised:
+            assert decision.revised.t == decision.t - lag
+            saved.append(float((before[decision.revised.t].variance - decision.revised.variance).mean()))
+    assert len(saved) == PERIODS - lag
+    assert min(saved) > 0
+
+
+def test_without_a_filter_a_decision_has_no_best_estimate() -> None:
+    assert all(decision.best is None for decision in decisions(method({"name": "lpu"}, SETTING), SETTING))
+
+
+def test_under_population_division_a_distribution_is_followed_by_its_reports_and_has_no_negative_cells() -> None:
+    setting = MEASURES["distribution"]
+    for name, of_reports in (("lpu", True), ("lba", False)):
+        last = decisions(followed(name, setting), setting)[-1]
+        assert last.best is not None
+        assert last.best.of_reports == of_reports
+        assert len(last.best.statistics) == (last.mechanism.outcomes if of_reports else 9)
+        shown = figures(last, (0, 1))
+        assert shown.estimate.min() >= 0
+        assert shown.estimate.sum() == pytest.approx(1)
+        assert (shown.stderr > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"name": "lpu", "filter": "best"}, "filter: found 'best'; allowed: adaptive, off"),
+        ({"name": "lpu", "filter": "off", "revise": 2}, "revise: found 2 without a filter; allowed: with filter ="),
+        ({"name": "lpu", "revise": 2}, "revise: found 2 without a filter"),
+        ({"name": "lpu", "filter": "adaptive", "revise": -1}, "filter: revisable: found -1"),
+    ],
+)
+def test_what_makes_no_filter_is_refused(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        method(spec, SETTING)
+
+
+def test_the_state_of_another_lag_is_refused() -> None:
+    with pytest.raises(SnapshotError, match="following: found the state of another lag"):
+        followed("lpu", SETTING, revise=2).load(followed("lpu", SETTING).state())
+
+
+def test_before_anything_was_heard_nothing_is_claimed() -> None:
+    made = followed("lpa", SETTING)
+    step = made.open(SETTING.first_t)
+    while isinstance(step, Question):
+        step = made.tally(replace(random_answers(SETTING, USERS * 0, seed=1)(Asked(7, step))))
+    assert decided(step).best is None
+    shown = figures(decided(step), None)
+    np.testing.assert_array_equal(shown.stderr, np.ones(4))
+
+
+def test_the_estimate_is_what_frequencies_can_be_and_its_error_the_filters() -> None:
+    raw = Decision(3, True, 3, np.array([1.2, -0.3]), np.array([0.1, 0.1]), GRR(d=2, epsilon=1))
+    best = Estimate(3, np.array([0.98, 0.04]), np.array([0.0004, 0.0004]))
+    shown = figures(replace(raw, best=best), None)
+    np.testing.assert_allclose(shown.estimate, [0.97, 0.03])
+    np.testing.assert_allclose(shown.stderr, [0.02, 0.02])
+    np.testing.assert_array_equal(shown.unbiased, [1.2, -0.3])
