@@ -30,4 +30,5 @@ def _spec(plan: Plan, stream: StreamPlan, periods: int | None) -> dict[str, Any]
         "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": periods,
         "measure": stream.measure, "unit": stream.unit, "range": stream.range,
         "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6, "method": str(stream.method["name"]),
+        "thresholds": dict(stream.thresholds),
     }  # fmt: skip

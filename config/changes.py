@@ -48,6 +48,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.shuffle": ("free", "the order of reports may change at any time"),
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
+    "streams.*.thresholds": ("free", "stated in releases from then on"),
     "streams.*": ("revision", REVISION),
 }
 """By key, the first that fits; keys of MOVED that move a frozen fact are refused before that."""
@@ -189,6 +190,8 @@ def _written(value: Any) -> str:
             return "carry always"
         case Missing():
             return f"carry {shortest(value.carry_ms)}" if value.carry_ms else "none"
+        case Mapping():
+            return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
         case Method():
             name, *options = value.described().items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from murmurate.aggregators.chooser import choose_for
+from murmurate.aggregators.methods.registry import FOUND
 from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import answer_micro
@@ -221,6 +222,10 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
     needed = f"a round asks {asked}, and has min_batch reports from {_round_up(stream.users_needed)} users on"
     yield from _wrapped(needed, indent, indent)
+    if stream.method.get("clip") == FOUND:
+        phase = f"then nothing is asked until {stream.w} periods are over" if stream.w > 1 else "in the first period"
+        found = f"finds its clipping threshold first: everybody answers once, {phase}; by then the method begins"
+        yield from _wrapped(found, indent, indent)
 
 
 def _measured(stream: StreamFacts) -> str:

@@ -12,8 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
+import orjson
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
@@ -206,6 +208,20 @@ class Texts(Kind):
         if mistakes:
             raise NotAllowedError(*mistakes)
         return tuple(texts)
+
+
+class Levels(Kind):
+    """Numbers by name; from the environment as JSON."""
+
+    allowed = "a table of numbers by name, such as { home = 0.2 }"
+    schema: ClassVar[dict[str, Any]] = {"type": "object", "additionalProperties": {"type": "number"}}
+
+    def read(self, found: Any) -> Mapping[str, float]:
+        """The table."""
+        table = orjson.loads(found) if isinstance(found, str) else found
+        if not isinstance(table, Mapping):
+            raise ValueError
+        return MappingProxyType({str(name): float(exactly(level)) for name, level in table.items()})
 
 
 @dataclass(frozen=True)

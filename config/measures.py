@@ -14,7 +14,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Flag, Text, Texts, Whole, seen, written
+from murmurate.config.kinds import Flag, Levels, Text, Texts, Whole, seen, written
+from murmurate.config.plan import stretches
 from murmurate.config.quantities import Duration, Missing, MissingKind, Range, Share, millionths, shortest
 from murmurate.config.streams import Method, OneOf, Source, Table, by_name
 from murmurate.randomizers.mechanism import Measure
@@ -46,6 +47,8 @@ class Stream(Table):
     """What a user without an event says: "none", or the last value for as long as { carry = "15m" } or "always"."""
     slots: Annotated[int, Whole(2, MAX_SLOTS)] | None = None
     """S: users are addressed by a keyed hash mod S, frozen for life: a multiple of 2 w up to 65 536."""
+    thresholds: Annotated[Mapping[str, float], Levels()] = written({})
+    """By name of a statistic: releases say whether it is above or below, and how sure that is."""
     source: Source | None = None
     """Where its events come from; left out: {name}.events, told apart by their "stream"."""
 
@@ -61,8 +64,13 @@ class Stream(Table):
 
     @property
     @abstractmethod
-    def figures(self) -> int:
-        """How many a release has."""
+    def names(self) -> tuple[str, ...]:
+        """The statistics of a release."""
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between which the first statistic lies; the others are shares."""
+        return 0.0, 1.0
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -75,9 +83,17 @@ class Stream(Table):
         carry = self.missing.carry_ms
         if carry and carry % self.every:
             yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
-        if self.method.revise * self.figures > MAX_REVISABLE:
-            most = f"at most {MAX_REVISABLE // self.figures}, for {self.figures} figures a release"
+        if self.method.revise * (d := len(self.names)) > MAX_REVISABLE:
+            most = f"at most {MAX_REVISABLE // d}, for {d} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)
+        for name, level in self.thresholds.items():
+            if name not in self.names:
+                known = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+                yield Mistake("thresholds", seen(name), f"statistics of the stream: {known}")
+                continue
+            low, high = self.limits if name == self.names[0] else (0.0, 1.0)
+            if not low < level < high:
+                yield Mistake(f"thresholds.{name}", seen(level), f"between {low:g} and {high:g}")
 
 
 class Frequency(Stream):
@@ -105,9 +121,9 @@ class Frequency(Stream):
         return (*(("other",) if self.other else ()), *(("none",) if self.says_none else ()))
 
     @property
-    def figures(self) -> int:
+    def names(self) -> tuple[str, ...]:
         """One a value."""
-        return len(self.values) + len(self.added)
+        return (*self.values, *self.added)
 
     def _mistakes(self) -> Iterator[Mistake]:
         twice = sorted({value for value in self.values if self.values.count(value) > 1})
@@ -153,6 +169,8 @@ class Mean(Numbers):
     """What is measured."""
     mechanism: Annotated[str, OneOf(AUTO, *serving("mean", says_none=True), *serving("mean", says_none=False))] = AUTO
     """"auto": value_presence, or hm where everybody always has a value."""
+    clip: Literal["declared", "found"] = "declared"
+    """"declared": at the ends of the range; "found": above at a threshold that a first round of everybody finds."""
 
     @property
     def domain(self) -> Domain:
@@ -160,9 +178,14 @@ class Mean(Numbers):
         return Grid(*self.range, GRID, "points")
 
     @property
-    def figures(self) -> int:
+    def names(self) -> tuple[str, ...]:
         """The mean, and how many have a value."""
-        return 1 + self.says_none
+        return ("mean", "present") if self.says_none else ("mean",)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """A mean lies in its range."""
+        return self.range
 
 
 class Distribution(Numbers):
@@ -184,9 +207,10 @@ class Distribution(Numbers):
         return Grid(*self.range, self.cells, "stretches")
 
     @property
-    def figures(self) -> int:
+    def names(self) -> tuple[str, ...]:
         """One a stretch, and how many have no value."""
-        return self.cells + self.says_none
+        names = stretches(Grid(*self.range, self.cells, "stretches"))
+        return (*names, "none") if self.says_none else names
 
 
 MEASURES: Final[Mapping[str, type[Stream]]] = MappingProxyType(

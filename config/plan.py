@@ -7,7 +7,7 @@ changes what its releases mean.  Not here: reading the file (loader.py, settings
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from murmurate.randomizers.mechanism import Measure
@@ -48,6 +48,8 @@ class StreamPlan:
     """By what "auto" chooses."""
     unit: str | None = None
     """Of numbers, in words: "EUR"."""
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    """What releases say of statistics besides: on which side of a threshold they are."""
 
     @property
     def says_none(self) -> bool:

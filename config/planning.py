@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import orjson
 
-from murmurate.config.measures import AnyStream, Frequency, Numbers
+from murmurate.aggregators.methods.registry import FOUND
+from murmurate.config.measures import AnyStream, Frequency, Mean, Numbers
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
 from murmurate.config.streams import METHODS
@@ -94,7 +95,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         w=w,
         share_micro=stream.share_micro,
         slots=slots,
-        method=stream.method.described(),
+        method=_method(stream),
         mechanism=stream.mechanism,
         division=METHODS[stream.method.name].division,
         several=stream.several,
@@ -104,6 +105,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         config=_digest(_meaning(deployment, name, stream, slots, topic, fields)),
         prefer=stream.prefer,
         unit=stream.unit if isinstance(stream, Numbers) else None,
+        thresholds=stream.thresholds,
     )
 
 
@@ -128,10 +130,16 @@ def _meaning(
         "split": privacy.split,
         "share_micro": stream.share_micro,
         "slots": slots,
-        "method": stream.method.described(),
+        "method": _method(stream),
         "mechanism": stream.mechanism,
         **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
     }
+
+
+def _method(stream: AnyStream) -> dict[str, str | int]:
+    """The method as a release shows it; that it begins by finding a threshold belongs to it."""
+    said = stream.method.described()
+    return {**said, "clip": stream.clip} if isinstance(stream, Mean) and stream.clip == FOUND else said
 
 
 def _domain(stream: AnyStream) -> dict[str, Any]:

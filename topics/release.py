@@ -38,6 +38,15 @@ Statistics = Annotated[
 ]
 
 
+class Reading(Part):
+    """On which side of a declared threshold a statistic is."""
+
+    threshold: float
+    side: Literal["above", "below"]
+    confidence: Annotated[float, Field(ge=0.5, le=1)]
+    """The chance that the truth is on this side."""
+
+
 class Reports(Part):
     """What the release is made of."""
 
@@ -126,6 +135,8 @@ class Release(Message, tag="murmurate/release/1"):
     """Mechanism, sampling, and drift where the value is older than its period."""
     unbiased: Statistics
     """Before any post-processing: may be negative, need not add to 1."""
+    thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_NAMES), *Freeze] | None = None
+    """Of the statistics that are monitored. Not written where none is."""
     reports: Reports
     privacy: Privacy
     mechanism: Mechanism
@@ -136,6 +147,8 @@ class Release(Message, tag="murmurate/release/1"):
     def _fits_together(self) -> "Release":
         if not self.estimate.keys() == self.stderr.keys() == self.unbiased.keys():
             raise ValueError("found estimate, stderr and unbiased of different names; allowed: the same names")
+        if not (self.thresholds or {}).keys() <= self.estimate.keys():
+            raise ValueError("found a threshold of a name without an estimate; allowed: names of estimates")
         if self.measured_t is not None and self.measured_t > self.t:
             raise ValueError("found measured_t after t; allowed: at most t")
         if self.reports.received != self.reports.counted + self.reports.rejected.total:

@@ -25,7 +25,7 @@ from murmurate.errors import UsageError
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
-from murmurate.topics.release import PLACES, Release
+from murmurate.topics.release import PLACES, Reading, Release
 from murmurate.topics.times import Clock
 
 COLUMNS = 80
@@ -115,7 +115,9 @@ def heading(stream: StreamPlan) -> str:
 def line(release: Release, stream: StreamPlan) -> str:
     """One release: when, decision, as many statistics as there is room for, reports that count."""
     when = clock(release.start, stream.every_ms)
-    head = f"  {when}  {_decision(release, stream.every_ms):<{len('as of ') + len(when)}}{GAP}"
+    revised = release.revision > stream.revision
+    said = "revised" if revised else _decision(release, stream.every_ms)
+    head = f"  {when}  {said:<{len('as of ') + len(when)}}{GAP}"
     tail = f"n {grouped(release.reports.counted)}"
     room = COLUMNS - len(head) - len(tail) - len(GAP)
     names = [name for name in stream.names if name in release.estimate]
@@ -169,10 +171,18 @@ def _shape(release: Release, names: Sequence[str], room: int) -> str:
 def _statistic(release: Release, name: str, called: str = "") -> str:
     estimate, error = release.estimate[name], release.stderr[name]
     called = called or _cut(name, 20)
+    held = (release.thresholds or {}).get(name)
     if release.measure != "mean" or name == "present":
-        return f"{called} {100 * estimate:.1f}% ±{100 * error:.1f}"
+        side = _side(held, f"{100 * held.threshold:.12g}%") if held else ""
+        return f"{called} {100 * estimate:.1f}% ±{100 * error:.1f}{side}"
     unit = f" {_cut(release.unit, 12)}" if release.unit else ""
-    return f"{called} {_digits(estimate, 4)} ±{_digits(error, 2)}{unit}"
+    side = _side(held, f"{held.threshold:.12g}") if held else ""
+    return f"{called} {_digits(estimate, 4)} ±{_digits(error, 2)}{unit}{side}"
+
+
+def _side(held: Reading, threshold: str) -> str:
+    """Where it is, and how sure that is: never more than it is."""
+    return f" {'>' if held.side == 'above' else '<'} {threshold} ({math.floor(100 * held.confidence)}% sure)"
 
 
 def _digits(number: float, count: int) -> str:

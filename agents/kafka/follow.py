@@ -25,7 +25,7 @@ class Follow:
         self._places = [Place(topic(deployment, "releases"), partition) for partition in range(partitions)]
         self._next: dict[Place, int] = {}
         self.last: dict[str, Release] = {}
-        """Of each stream the newest release that has come."""
+        """Of each stream the release of the newest period that has come."""
         self.unreadable = 0
         """Records that are no release."""
 
@@ -39,7 +39,8 @@ class Follow:
                     self._next[got.place] = got.offset + 1
                     release = self._read(got.value)
                     if release is not None:
-                        self.last[release.stream] = release
+                        if (known := self.last.get(release.stream)) is None or release.t >= known.t:
+                            self.last[release.stream] = release
                         yield release
 
     async def _begin(self, reader: Reader) -> None:

@@ -212,7 +212,7 @@ async def _streams(
                 async for got in span(reader, await reader.bounds(there[rounds])):
                     _control(found, _message(got.value))
             if releases in there:
-                await _newest(reader, there[releases], found, now_ms)
+                await _newest(reader, there[releases], found, {s.name: s.revision for s in plan.streams}, now_ms)
     except RefusedError as error:
         wrong.append(str(error))
     for each in found.values():
@@ -234,20 +234,27 @@ def _control(found: Mapping[str, StreamStatus], message: Message | None) -> None
             pass
 
 
-async def _newest(reader: Reader, partitions: list[Place], found: Mapping[str, StreamStatus], now_ms: int) -> None:
+async def _newest(
+    reader: Reader,
+    partitions: list[Place],
+    found: Mapping[str, StreamStatus],
+    revisions: Mapping[str, int],
+    now_ms: int,
+) -> None:
     """The last release of each stream, however many others of its partition lie behind it."""
     for each in found.values():
         own = [partitions[stream_partition(each.stream, len(partitions))]]
-        _, last_of = await last(reader, own, 1, partial(_released, stream=each.stream))
+        _, last_of = await last(reader, own, 1, partial(_released, stream=each.stream, revision=revisions[each.stream]))
         for got in (got for records in last_of.values() for got in records):
             release = _message(got.value)
             if isinstance(release, Release):
                 each.release, each.age_ms = release, max(0, now_ms - got.time_ms)
 
 
-def _released(got: Got, stream: str) -> bool:
+def _released(got: Got, stream: str, revision: int) -> bool:
+    """Whether it is a release of this stream, and no older period once more."""
     found = _message(got.value)
-    return isinstance(found, Release) and found.stream == stream
+    return isinstance(found, Release) and (found.stream, found.revision) == (stream, revision)
 
 
 def _message(value: bytes | None) -> Message | None:

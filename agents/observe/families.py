@@ -48,7 +48,10 @@ class Families:
             "murmurate_batches", "Sub-batches: sealed | too_small | deadline.", ("stream", "result"), registry=registry
         )
         self.releases = Counter(
-            "murmurate_releases", "Releases: published | approximated.", ("stream", "decision"), registry=registry
+            "murmurate_releases",
+            "Releases: published | approximated | revised.",
+            ("stream", "decision"),
+            registry=registry,
         )
         self.close_delay = Histogram(
             "murmurate_close_delay_seconds", "From the end of a period to its release.", ("stream",),

@@ -164,6 +164,9 @@ class Metrics:
 
     def _released(self, release: dict[str, Any]) -> None:
         stream, now = release["stream"], self.now_ms()
+        if release["revision"] > self.plan.stream(stream).revision:
+            self._others.releases.labels(stream, "revised").inc()
+            return
         self._others.releases.labels(stream, release["decision"]).inc()
         self.newest[stream] = release, now
         if not self.fed:

@@ -83,6 +83,7 @@ class Replay:
         self._runtime.logs.listeners.append(self._watch.follow)
         self._truth = Truth(plan, source)
         self._true: dict[tuple[str, int], TruePeriod] = {}
+        self._told_of: set[tuple[str, int]] = set()
         self._clock: int | None = None
         self._pseudonyms: dict[bytes, bytes] = {}
         self._numbered = np.zeros((0, 16), np.uint8)
@@ -213,7 +214,8 @@ class Replay:
             period = self._true.get((release["stream"], release["t"]))
             names = self._plan.stream(release["stream"]).names
             truth = None if period is None else period.record(names)["truth"]
-            if period is not None:
+            if period is not None and (period.stream, period.t) not in self._told_of:
+                self._told_of.add((period.stream, period.t))  # a revision has the same truth
                 self.outcome.truth.append(period)
             self.outcome.releases.append(record)
             self._tell({"type": "release", "release": release, "truth": truth})

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import numpy as np
 
-from murmurate.aggregators.figures import figures
+from murmurate.aggregators.figures import Figures, figures
 from murmurate.aggregators.methods.method import Decision
+from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Mechanism
 from murmurate.topics.messages import Rejected, Tally
-from murmurate.topics.release import PLACES, Periods, Privacy, Release, Reports
+from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
@@ -40,6 +42,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         estimate=_named(stream, told.estimate),
         stderr=_named(stream, told.stderr),
         unbiased=_named(stream, told.unbiased),
+        thresholds=_readings(stream, told),
         reports=_reports(slots, tallies),
         privacy=Privacy(
             unit="user",
@@ -60,7 +63,8 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     """
     told = figures(replace(decision, best=decision.revised), stream.range)
     names = {"estimate": _named(stream, told.estimate), "stderr": _named(stream, told.stderr)}
-    return before.model_copy(update={**names, "revision": before.revision + 1})
+    readings = {"thresholds": _readings(stream, told)}
+    return before.model_copy(update={**names, **readings, "revision": before.revision + 1})
 
 
 def instant(time_ms: int) -> str:
@@ -77,6 +81,18 @@ def duration(length_ms: int) -> str:
 
 def _named(stream: StreamPlan, values: np.ndarray) -> dict[str, float]:
     return {name: round(value, PLACES) + 0.0 for name, value in zip(stream.names, values.tolist(), strict=True)}
+
+
+def _readings(stream: StreamPlan, told: Figures) -> dict[str, Reading] | None:
+    if not stream.thresholds:
+        return None
+    found = {}
+    for name, threshold in stream.thresholds.items():
+        at = stream.names.index(name)
+        where = reading(float(told.estimate[at]), float(told.stderr[at]), threshold)
+        side: Literal["above", "below"] = "above" if where.above else "below"
+        found[name] = Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
+    return found
 
 
 def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:

@@ -47,7 +47,7 @@ KEYS = Keys(
 )
 
 
-def stream(name: str, method: str = "lpa", **changes: Any) -> StreamPlan:
+def stream(name: str, schedule: str = "lpa", **changes: Any) -> StreamPlan:
     plan = StreamPlan(
         name=name,
         measure="frequency",
@@ -56,9 +56,9 @@ def stream(name: str, method: str = "lpa", **changes: Any) -> StreamPlan:
         w=4,
         share_micro=1_000_000,
         slots=128,
-        method={"name": method, **({"variance": "sampling"} if method == "lpa" else {}), "filter": "adaptive"},
+        method={"name": schedule, **({"variance": "sampling"} if schedule == "lpa" else {}), "filter": "adaptive"},
         mechanism="auto",
-        division="budget" if method == "lbu" else "population",
+        division="budget" if schedule == "lbu" else "population",
         several="last",
         carry_ms=0,
         topic=TOPIC,

@@ -106,6 +106,7 @@ class Chart {
     c.font = `12px ${this.font}`;
     ruled(c, v, scale, ink, (value) => this.y(value));
     if (scale.unit) { c.textAlign = "left"; c.fillText(scale.unit, 0, 8); }
+    for (const { threshold, slot } of this.shown()) if (threshold >= v.low && threshold <= v.high) this.#level(threshold, slot);
     if (!this.periods.length) return;
     const { everyMs } = this.periods, begin = this.periods.instant(v.first), end = begin + v.span * everyMs;
     const room = (v.w >= 560 ? 78 : 58) / (v.width / Math.max(1, end - begin));
@@ -117,6 +118,15 @@ class Chart {
       c.fillText(Chart.clock(at, step), x, bottom + 18);
     }
     if (v.w >= 560) { c.textAlign = "left"; c.fillText("UTC", v.left + v.width + 16, bottom + 18); }
+  }
+
+  /** A threshold: a dotted line in the colour of what is held against it. */
+  #level(threshold, slot) {
+    const { back: c, view: v } = this, at = Math.round(this.y(threshold)) + 0.5;
+    c.save();
+    c.strokeStyle = this.ink.lines[slot % COLOURS]; c.lineWidth = 1.5; c.setLineDash([1.5, 4]);
+    c.beginPath(); c.moveTo(v.left, at); c.lineTo(v.left + v.width, at); c.stroke();
+    c.restore();
   }
 
   /** An instant as an axis writes it. */

@@ -48,7 +48,10 @@ class Panel {
 
   /** Take a release; what it changes is drawn with the next refresh. */
   add(release, truth) {
-    if (!this.periods.append(release, truth)) return;
+    if (!this.periods.append(release, truth)) {
+      if (this.periods.revise(release)) this.redraw();
+      return;
+    }
     this.release = release; this.dirty = true;
     const n = this.periods.length;
     if (n >= 2 * this.ranked) this.rank();

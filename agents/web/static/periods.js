@@ -3,9 +3,9 @@
    distribution of nobody: a release then holds the middle of the range, or zeros, which stand for no figure. */
 
 class Periods {
-  constructor({ names, every_ms: everyMs, periods, measure }) {
+  constructor({ names, every_ms: everyMs, periods, measure, thresholds = {} }) {
     this.everyMs = everyMs; this.expected = periods;     /* periods that the run will have, or null */
-    this.measure = measure;
+    this.measure = measure; this.thresholds = thresholds;
     this.t = []; this.published = []; this.records = [];
     this.start = 0; this.hasTruth = false;
     this.categories = new Map();
@@ -18,8 +18,23 @@ class Periods {
     const [estimate, error, truth] = [0, 1, 2].map(() => new Array(this.length).fill(NaN));
     this.categories.set(name, {
       name, estimate, error, truth, sum: 0, high: 0, low: 0, reach: 0, narrow: Infinity,
-      slot: -1, shown: false, listed: false, dash: 0,
+      slot: -1, shown: false, listed: false, dash: 0, threshold: this.thresholds[name] ?? NaN,
     });
+  }
+
+  /** Take the estimates of a release whose period is there already, under a higher revision; false if it is not. */
+  revise(release) {
+    const at = release.t - this.t[0];                    /* periods follow one another */
+    const record = this.records[at];
+    if (this.t[at] !== release.t || !(release.revision > record.revision)) return false;
+    for (const c of this.categories.values()) {
+      if (Number.isNaN(c.estimate[at])) continue;
+      c.sum -= c.estimate[at];
+      c.estimate[at] = this.#number(release.estimate, c.name); c.error[at] = this.#number(release.stderr, c.name);
+      c.sum += c.estimate[at] || 0;
+    }
+    record.revision = release.revision; record.thresholds = release.thresholds ?? {};
+    return true;
   }
 
   /** Take a release; false if its period is not newer than the last one. */
@@ -45,7 +60,7 @@ class Periods {
     this.t.push(release.t); this.published.push(release.decision === "published");
     this.records.push({                                  /* what the table needs, so that releases need not be kept */
       start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
-      reports: release.reports,
+      reports: release.reports, revision: release.revision, thresholds: release.thresholds ?? {},
     });
     return true;
   }

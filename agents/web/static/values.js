@@ -30,7 +30,8 @@ class Values {
     const { periods, reading } = this, record = periods.records[i];
     const key = `${categories.map((c) => `${c.name} ${c.slot}`).join()}${periods.hasTruth}`;
     if (key !== this.rowsOf) { this.rowsOf = key; this.#rows(categories); }
-    for (const { c, cells } of this.rows) {
+    for (const { c, cells, held } of this.rows) {
+      write(held, this.#against(record.thresholds[c.name], c, chart));
       const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
       told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
     }
@@ -41,12 +42,19 @@ class Values {
   #rows(categories) {
     this.rows = categories.map((c) => {
       const row = make("tr"), name = make("th"), cells = [0, 1, 2, 3].map(() => make("td")), title = this.reading.title(c);
-      name.scope = "row"; name.title = title; name.append(swatch(c.slot), title);
+      const held = make("small");
+      name.scope = "row"; name.title = title; name.append(swatch(c.slot), title, held);
       cells[2].hidden = cells[3].hidden = !this.periods.hasTruth;
       row.append(name, ...cells);
-      return { c, row, cells };
+      return { c, row, cells, held };
     });
     this.table.tBodies[0].replaceChildren(...this.rows.map(({ row }) => row));
+  }
+
+  /** On which side of its threshold a statistic is, and how sure that is. */
+  #against(told, c, chart) {
+    if (!told) return "";
+    return ` ${told.side} ${this.reading.text(c, told.threshold, chart)}, ${Math.floor(100 * told.confidence)} % sure`;
   }
 
   /** The day and the times of a period. */

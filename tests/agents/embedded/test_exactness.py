@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -43,13 +44,16 @@ BUDGET = deployment(split="budget")
 ALONE = deployment(stream("screen", "lpu", carry_ms=None, several="first"), partitions=1, targets=1)
 SELDOM = deployment(
     stream("screen", "lsp", share_micro=600_000),
-    stream("mood", "lb-fast", share_micro=400_000, carry_ms=1500, division="budget"),
-)
+    stream(
+        "mood", "lb-fast", share_micro=400_000, carry_ms=1500, division="budget",
+        method={"name": "lb-fast", "filter": "adaptive", "revise": 2},
+    ),
+)  # fmt: skip
 PLANS = {
     "split by users": SPLIT,
     "split by budget": BUDGET,
     "one stream, one partition, values for ever": ALONE,
-    "periods in which nothing is asked": SELDOM,
+    "periods in which nothing is asked, or that are released twice": SELDOM,
 }
 POINTS = ["before fold", "after fold", "in the transaction", "after the commit", "in a snapshot", "in a recovery"]
 
@@ -85,7 +89,10 @@ FEW_CALM = {name: by_stream(played(plan, FEW[name], step=1000)) for name, plan i
 def test_the_undisturbed_run_releases_every_period_once_and_passes_the_audit(name: str) -> None:
     plan, runtime = PLANS[name], CALM[name]
     for each in plan.streams:
-        released = by_stream(runtime)[each.name]
+        said = [orjson.loads(record) for record in by_stream(runtime)[each.name]]
+        released = [record for record in said if record["revision"] == 1]
+        revised = [record["t"] for record in said if record["revision"] == 2]
+        assert len(revised) == (len(released) - 2 if "revise" in each.method else 0)
         assert len(released) == (END - 500) // each.every_ms - FIRST * SECOND // each.every_ms
     found = audited(runtime, plan)
     assert found.holds, found.where

@@ -205,3 +205,25 @@ def test_state_of_another_configuration_stops_the_process_and_names_the_command(
 def test_what_is_worth_asking_stays_above_min_batch_by_five_sigma(min_batch: int, least: int) -> None:
     assert worth_asking(min_batch) == least
     assert least - 5 * least**0.5 >= min_batch > (least - 1) - 5 * (least - 1) ** 0.5
+
+
+def test_a_period_is_released_once_more_when_its_lag_is_over_also_by_a_successor() -> None:
+    plan = deployment(stream("screen", "lpu", method={"name": "lpu", "filter": "adaptive", "revise": 2}), min_batch=8)
+    hand = Hand(Publish(plan))
+    asked = read(hand.give(ROUNDS, start(plan.streams[0])))
+    first: dict[int, Release] = {}
+    for i in range(5):
+        said = read(hand.give(TALLIES, tally(asked[i], 0), tally(asked[i], 1, counted=25 + i)))
+        releases = [one for one in said if isinstance(one, Release)]
+        first[releases[0].t] = releases[0]
+        assert (releases[0].t, releases[0].revision) == (FIRST + i, 1)
+        assert [(one.t, one.revision) for one in releases[1:]] == ([(FIRST + i - 2, 2)] if i >= 2 else [])
+        for again in releases[1:]:
+            before = first[again.t]
+            changed = {"estimate", "stderr", "revision"}
+            assert again.model_dump(exclude=changed) == before.model_dump(exclude=changed)
+            assert again.stderr != before.stderr
+        successor = Hand(Publish(plan))
+        successor.stage.restore(hand.stage.small(), ())
+        assert successor.stage.small() == hand.stage.small()
+        hand = successor

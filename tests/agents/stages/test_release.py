@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import orjson
 import pytest
 
 from murmurate.agents.stages.release import duration, instant, release
 from murmurate.aggregators.methods.method import Decision
+from murmurate.aggregators.monitoring import reading
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Rejected, Tally
 from tests.agents.stages.hands import GRR
@@ -96,3 +99,29 @@ def test_instants_are_exact_to_the_millisecond(time_ms: int, text: str) -> None:
 )  # fmt: skip
 def test_durations_are_written_as_the_config_writes_them(length_ms: int, text: str) -> None:
     assert duration(length_ms) == text
+
+
+def test_a_monitored_statistic_is_above_or_below_with_the_confidence_of_its_error() -> None:
+    plan = deployment(stream("screen", thresholds={"home": 0.3, "help": 0.5}))
+    made = decision([0.2, 0.1, 0.5, 0.1, 0.1])
+    found = orjson.loads(encode(release(plan, plan.streams[0], made, 32, [tally(0, 10, 9), tally(1, 8, 8)])))
+    assert found["thresholds"]["home"] == {"threshold": 0.3, "side": "below", "confidence": 1.0}
+    assert found["thresholds"]["help"] == {"threshold": 0.5, "side": "below", "confidence": 0.5}
+    assert "thresholds" not in record(made)
+    uncertain = dataclasses.replace(made, variance=np.full(5, 0.01))
+    found = orjson.loads(encode(release(plan, plan.streams[0], uncertain, 32, [tally(0, 10, 9), tally(1, 8, 8)])))
+    assert found["thresholds"]["home"]["confidence"] == pytest.approx(0.841345, abs=1e-6)  # one standard error
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5, 1.0, 2.0])
+def test_that_often_the_truth_is_on_the_side_that_is_told(gap: float) -> None:
+    # 4 000 normal errors about the truth: the share of right sides within 5 standard errors of the mean confidence.
+    errors = np.random.default_rng(7).normal(0, 0.1, 4_000)
+    truth = 0.4 + gap * 0.1 + np.linspace(-0.3, 0.3, 4_000)  # uniform about the threshold, nearly: no prior matters
+    told = [reading(float(t + e), 0.1, 0.4) for t, e in zip(truth, errors, strict=True)]
+    right = np.mean([one.above == (t > 0.4) for one, t in zip(told, truth, strict=True)])
+    assert abs(right - np.mean([one.confidence for one in told])) < 5 * (0.25 / 4_000) ** 0.5
+
+
+def test_an_error_of_zero_leaves_no_doubt_but_on_the_threshold_itself() -> None:
+    assert (reading(0.3, 0.0, 0.2).confidence, reading(0.2, 0.0, 0.2).confidence) == (1.0, 0.5)
