@@ -1,4 +1,6 @@
-"""Every mechanism that serves a stream does so on Kafka too, with a worker killed: the same bytes as embedded."""
+"""Every mechanism that serves a stream does so on Kafka too, with a worker killed: the same bytes as embedded. So does
+a stream of so many values that the state of its filter is too large for one record, and whose periods are revised.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from tests.faults.recordings import START_MS
 
 PERIODS, USERS = 8, 1600
 VALUES = ("home", "search", "basket")
+WIDE = tuple(f"value-{i}" for i in range(998))
 ALWAYS = 'missing = { carry = "always" }'
 
 
@@ -37,6 +40,17 @@ method = "lpu"
 """
 
 
+WIDE_STREAM = f"""
+[streams.wide]
+measure = "frequency"
+values = {list(WIDE)}
+every = "1s"
+share = 0.0625
+method = {{ name = "lpu", revise = 2 }}
+thresholds = {{ value-7 = 0.01 }}
+"""
+NAMES = (*sorted(STREAMED), "wide")
+
 DEPLOYMENT = f"""
 [privacy]
 epsilon = 2.0
@@ -53,6 +67,7 @@ lateness = "500ms"
 patience = "60s"
 
 {"".join(_stream(name) for name in sorted(STREAMED))}
+{WIDE_STREAM}
 """
 
 
@@ -63,9 +78,10 @@ def recording(path: Path) -> Path:
         for t in range(PERIODS):
             moments = sorted((draw.randrange(1000), user) for user in range(USERS) if draw.random() < 0.5 or not t)
             for at, user in moments:
-                name = sorted(STREAMED)[draw.randrange(len(STREAMED))]
-                numbers = STREAMED[name].measure != "frequency"
-                value = round(draw.gauss(40 + t, 20), 2) if numbers else draw.choice(VALUES)
+                name = NAMES[draw.randrange(len(NAMES))]
+                numbers = name in STREAMED and STREAMED[name].measure != "frequency"
+                values = WIDE if name == "wide" else VALUES
+                value = round(draw.gauss(40 + t, 20), 2) if numbers else draw.choice(values)
                 event = {"stream": name, "user": f"user-{user}", "time": START_MS + 1000 * t + at, "value": value}
                 file.write(orjson.dumps(event) + b"\n")
     return path
@@ -73,7 +89,8 @@ def recording(path: Path) -> Path:
 
 def in_order(releases: list[bytes]) -> list[bytes]:
     """By stream, then by period: how streams take turns is nobody's concern."""
-    return sorted(releases, key=lambda text: (orjson.loads(text)["stream"], orjson.loads(text)["t"]))
+    told = [(orjson.loads(text), text) for text in releases]
+    return [text for _, text in sorted(told, key=lambda one: (one[0]["stream"], one[0]["t"], one[0]["revision"]))]
 
 
 def test_every_mechanism_releases_the_same_bytes_as_embedded(deployed: Deployed, tmp_path: Path) -> None:
@@ -81,6 +98,7 @@ def test_every_mechanism_releases_the_same_bytes_as_embedded(deployed: Deployed,
     wanted = deployed.expected(source)
     told = [orjson.loads(text) for text in wanted]
     assert {release["mechanism"]["name"] for release in told if release["reports"]["counted"]} == set(STREAMED)
+    assert any(release["stream"] == "wide" and release["revision"] == 2 for release in told)
     for _ in range(2):
         deployed.worker()
     chaos = Chaos(deployed, seed=5, pause_s=2.0)
