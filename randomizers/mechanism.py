@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -276,9 +277,14 @@ class PureOracle(Mechanism):
 
     def noise(self, profile: Floats) -> Floats:
         """The variance of one report at these frequencies."""
+        at_zero, slope = self._noise
+        return np.asarray(at_zero + profile * slope, np.float64)
+
+    @cached_property
+    def _noise(self) -> tuple[float, float]:
+        """The variance of one report at frequency 0, and how it grows from there."""
         gap = self.p - self.q
-        at_zero, slope = self.q * (1 - self.q) / gap**2, (1 - self.p - self.q) / gap
-        return np.asarray(float(at_zero) + profile * float(slope), np.float64)
+        return float(self.q * (1 - self.q) / gap**2), float((1 - self.p - self.q) / gap)
 
     def mean_noise(self, profile: Floats) -> float:
         """At frequency 1/d, since frequencies sum to 1: it depends on no estimate (spec streams.md, erratum E2)."""

@@ -67,15 +67,21 @@ async def _show(plan: Plan, source: Source, once: bool, port: int) -> None:
 
 
 def _said(outcome: Outcome, plan: Plan) -> str:
-    """The figures at the end, in two lines."""
+    """The figures at the end, in three lines."""
     found = outcome.summary(plan)
     releases, published = found["releases"], found["published"]
     if not releases:
         return "  stopped before the first release"
-    return (
-        f"  released {releases} ({published} published, {releases - published} approximated)   "
-        f"error (MRE) {found['mre']:.3f}\n  bits per user and period {found['bits_per_user_per_period']:.2f}   "
-        f"{found['events_per_second'] / 1e6:.1f} M events/s   over budget {found['over_budget']}"
+    measured, estimated = (100 * found[name] ** 0.5 for name in ("mse", "estimate_mse"))
+    return "\n".join(
+        (
+            f"  released {releases} ({published} published, {releases - published} approximated)   "
+            f"error (MRE) {found['mre']:.3f}",
+            f"  rms error {measured:.2f} points as measured, {estimated:.2f} as estimated   "
+            f"within 2 errors {found['coverage']:.0%}",
+            f"  bits per user and period {found['bits_per_user_per_period']:.2f}   "
+            f"{found['events_per_second'] / 1e6:.1f} M events/s   over budget {found['over_budget']}",
+        )
     )
 
 

@@ -1,37 +1,14 @@
-"""`murmurate reproduce`: figures of the literature again, with our code, beside the reference.
+"""`murmurate reproduce`: figures of the literature, and of our own, again, beside what they should be.
 
-Contract: the same --runs and --seed print the same table; exit 1 if a figure is not reproduced.  A figure is, if it is
-within 15 % of the reference or within what chance does to two tables of so few runs: 4 standard errors of both, taken
-from the spread of our runs, more where these are few (Student).  Chance is large: a total of 90 % of the raw values has
-one sum of noise a run, so that the mean of 30 squares has a standard error of 26 %.  --strict leaves chance out.
-Source: aggregators/postprocess/reference.py.  Not here: the methods; anybody's data (all of it is made up, by NumPy's
-generator with a seed).
+Contract: a subcommand's seed decides all of its chance: the same seed prints the same.  Exit 1 if a figure is not
+reproduced.  Not here: what each of them computes (reproductions/).
 """
 
-import math
-import sys
-import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import click
-import numpy as np
-import orjson
-from numpy.typing import NDArray
 
-from murmurate.aggregators.postprocess import reference
-from murmurate.aggregators.postprocess.context import Context, Floats
-from murmurate.aggregators.postprocess.registry import METHODS
-
-FAILED = 1
-COLUMNS = 80
-D, N, ZIPF, EPSILON = 1024, 1_000_000, 1.5, 1.0
-SETS = 10
-"""Random sets a run and size. The reference does not say how many it drew."""
-SHARES = (0.1, 0.5, 0.9)
-TOPS = (10, 32)
-NEAR, ERRORS = 0.15, 4.0
-"""A figure may be so far off, as a share or in standard errors of both tables."""
+from murmurate.agents.cli.reproductions.filter import command as filter_command
+from murmurate.agents.cli.reproductions.ldp_ids import command as ldp_ids_command
+from murmurate.agents.cli.reproductions.post_processing import command as post_processing_command
 
 
 @click.group("reproduce")
@@ -39,145 +16,5 @@ def command() -> None:
     """Compute figures of the literature again and compare. Exit 1: a figure is not reproduced."""
 
 
-@command.command("post-processing")
-@click.option("--runs", type=click.IntRange(5), default=30, show_default=True, help="Simulated collections.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same table.")
-@click.option("--strict", is_flag=True, help="Exit 1 for every figure more than 15 % off, chance or not.")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
-def post_processing_command(runs: int, seed: int, strict: bool, as_json: bool) -> None:
-    """Mean squared errors of the ways to post-process an estimate, on a Zipf distribution."""
-    found = compare(runs, seed)
-    failed = found.far if strict else found.off
-    if as_json:
-        rows = {name: found.mse[i].tolist() for i, name in enumerate(METHODS_SHOWN)}
-        said = {"ok": not failed.any(), "runs": runs, "seed": seed, "metrics": reference.METRICS, "mse": rows}
-        click.echo(orjson.dumps({**said, "far": named(found.far), "off": named(found.off)}))
-    else:
-        click.echo(f"Zipf({ZIPF}), d = {D}, n = {N:,}, epsilon {EPSILON:g}, OLH; {runs} runs, seed {seed}; MSE")
-        for line in lines(found):
-            click.echo(line)
-    sys.exit(FAILED if failed.any() else 0)
-
-
-METHODS_SHOWN = tuple(reference.MSE)
-REFERENCE: Floats = np.array([reference.MSE[name] for name in METHODS_SHOWN])
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Our table beside the reference: arrays are [method, metric] in the reference's order."""
-
-    runs: int
-    mse: Floats
-    error: Floats
-    """Its standard error as a share of it."""
-    reference_error: Floats
-    """That of the reference, if its runs spread like ours."""
-    mle: float
-    """How far MLE-Apx is from Norm-Sub at most, as a share."""
-
-    @property
-    def ratio(self) -> Floats:
-        """Ours over the reference."""
-        return self.mse / REFERENCE
-
-    @property
-    def far(self) -> NDArray[np.bool_]:
-        """More than 15 % off."""
-        return np.abs(self.ratio - 1) > NEAR
-
-    @property
-    def off(self) -> NDArray[np.bool_]:
-        """More than 15 % off, and further than chance goes."""
-        return self.far & (np.abs(np.log(self.ratio)) > self.allowed * np.hypot(self.error, self.reference_error))
-
-    @property
-    def allowed(self) -> float:
-        """So many standard errors: what is as unlikely for Student's t as 4 are for a normal one, to third order."""
-        z, freedom = ERRORS, self.runs - 1
-        orders = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-        return z + math.fsum(order / freedom**i for i, order in enumerate(orders, 1))
-
-
-def compare(runs: int, seed: int) -> Comparison:
-    """The table of so many simulated collections."""
-    names = (*METHODS_SHOWN, "mle-apx")
-    squares = np.array([_run(names, np.random.default_rng([seed, run])) for run in range(runs)])  # noqa: TID251 - made-up data needs chance of its own, with a seed
-    mean = squares.mean(axis=0)
-    spread = squares.std(axis=0, ddof=1) / mean
-    shown = slice(0, len(METHODS_SHOWN))
-    norm_sub = mean[names.index("norm-sub")]
-    return Comparison(
-        runs=runs,
-        mse=mean[shown],
-        error=spread[shown] / math.sqrt(runs),
-        reference_error=spread[shown] / math.sqrt(reference.RUNS),
-        mle=float(np.abs(mean[-1] / norm_sub - 1).max()),
-    )
-
-
-def zipf() -> NDArray[np.int64]:
-    """How many of N users hold each of the D values: shares of rank^-1.5, rounded by largest remainders."""
-    shares = np.arange(1, D + 1) ** -ZIPF
-    exact = N * shares / shares.sum()
-    counts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
-    counts[np.argsort(counts - exact, kind="stable")[: N - int(counts.sum())]] += 1
-    return counts
-
-
-def _run(names: tuple[str, ...], generator: np.random.Generator) -> list[list[float]]:  # noqa: TID251 - see `compare`
-    """One collection: the squared error of every method in every metric."""
-    counts = zipf()
-    g = round(math.exp(EPSILON) + 1)
-    p, q = math.exp(EPSILON) / (math.exp(EPSILON) + g - 1), 1 / g
-    context = Context(p=p, q=q, n=N, d=D)
-    # OLH's support of a value: each holder speaks for it with p, each other user with 1/g, one by one.
-    support = generator.binomial(counts, p) + generator.binomial(N - counts, q)
-    estimate, truth = (support / N - q) / (p - q), counts / N
-    every = np.tile(np.arange(D), (SETS, 1))
-    sets = [generator.permuted(every, axis=1) < round(share * D) for share in SHARES]
-    rows = []
-    for name in names:
-        error = METHODS[name](estimate, context) - truth
-        totals = [float(np.mean((chosen @ error) ** 2)) for chosen in sets]
-        rows.append([float(np.mean(error**2)), *totals, *(float(np.mean(error[:top] ** 2)) for top in TOPS)])
-    return rows
-
-
-def named(cells: NDArray[np.bool_]) -> list[str]:
-    """The cells that are true, as words."""
-    return [f"{METHODS_SHOWN[i]}, {reference.METRICS[j]}" for i, j in zip(*np.nonzero(cells), strict=True)]
-
-
-def lines(found: Comparison) -> Iterator[str]:
-    """The table, three metrics wide, and what it says."""
-    for start in range(0, len(reference.METRICS), 3):
-        columns = range(start, min(start + 3, len(reference.METRICS)))
-        yield ""
-        yield " " * 9 + "".join(f"{reference.METRICS[j]:>9}{'ref.':>8}{'ratio':>6}" for j in columns).rstrip()
-        for i, name in enumerate(METHODS_SHOWN):
-            cells = (
-                f"{_short(found.mse[i, j]):>9}{_short(REFERENCE[i, j]):>8}{found.ratio[i, j]:5.2f}{_mark(found, i, j)}"
-                for j in columns
-            )
-            yield (f"{name:<9}" + "".join(cells)).rstrip()
-    yield ""
-    yield f"MLE-Apx within {found.mle:.1%} of Norm-Sub (reference: within {reference.MLE_NEAR_NORM_SUB:.0%})"
-    chance = int(found.far.sum() - found.off.sum())
-    yield from textwrap.wrap(
-        f"{found.far.size - int(found.far.sum())} of {found.far.size} figures within {NEAR:.0%} of the reference; "
-        f"{chance} further off, but within {found.allowed:.1f} standard errors of both tables (~)",
-        COLUMNS,
-    )
-    for cell in named(found.off):
-        yield f"NOT REPRODUCED: {cell} (!)"
-
-
-def _mark(found: Comparison, i: int, j: int) -> str:
-    return "!" if found.off[i, j] else "~" if found.far[i, j] else " "
-
-
-def _short(number: float) -> str:
-    """Three digits and a power of ten without zeros: 3.72e-6."""
-    digits, power = f"{number:.2e}".split("e")
-    return f"{digits}e{int(power)}"
+for subcommand in (ldp_ids_command, filter_command, post_processing_command):
+    command.add_command(subcommand)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
 from murmurate.aggregators.methods.registry import method
-from murmurate.randomizers import GRR, Key, Mechanism
+from murmurate.randomizers import GRR, Key, Mechanism, Recoded
 from murmurate.randomizers.mechanism import PureOracle
 
 Holders = NDArray[np.int64]
@@ -87,7 +87,7 @@ def support(mechanism: Mechanism, sample: Holders, generator: np.random.Generato
     if isinstance(mechanism, PureOracle):
         p, q, n = float(mechanism.p), float(mechanism.q), int(sample.sum())
         return np.asarray(generator.binomial(sample, p) + generator.binomial(n - sample, q))
-    if mechanism.reports_possible <= MOST_REPORTS:
+    if mechanism.reports_possible <= MOST_REPORTS and not isinstance(mechanism, Recoded):  # whose values are many
         chances, supports = _listed(mechanism)
         return np.asarray(generator.multinomial(sample, chances).sum(axis=0) @ supports)
     values = np.repeat(np.arange(mechanism.d), sample)

@@ -1,14 +1,9 @@
 """How good the releases of a replay were: error against the truth, bits, publications, refusals.
 
-Contract, per stream, over the periods that have a release and a truth about at least one user:
-  MRE   mean over periods of |r - c| / max(|c|, .001); of the second value where there are two (the papers' value 1), of
-        the mean of numbers, else the mean over all values.  r is the release's `unbiased`: what the papers measure,
-        before any projection.
-  MSE   mean over periods and values of (r - c)^2.
-  bits  per user and period (spec/streams.md 2.1), from what was received.  A report costs b = ceil(log2 d) bits, d
-        where it is a bit vector.  Population: (b + 1) a report, the one being the announcement to its sender.  Budget:
-        b a report, and for a method that decides min(m, w - m) / w a user, m publications in w periods: who publishes
-        rarely announces that, who publishes mostly announces the rest.
+Contract, per stream, over the periods that have a release and a truth about at least one user: MRE, MSE and bits as
+measured.py says; of a frequency or distribution over its values, of numbers the mean's.  r is the release's `unbiased`:
+what the papers measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and
+how often the truth lies within two of its standard errors.  A period that was released twice counts as it was at first.
 Overall figures weigh streams by their periods; bits add up, since a user may serve them all.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
@@ -22,14 +17,11 @@ from typing import Any, Final
 import numpy as np
 from rich.table import Table
 
+from murmurate.agents.replay.measured import bits, mean_relative_error, mean_squared_error, report_bits
 from murmurate.agents.replay.truth import TruePeriod
 from murmurate.config.plan import Plan, StreamPlan
 
-SMALLEST: Final = 0.001
-"""Frequencies below count as this one in a relative error."""
 WIDTH: Final = 80
-_BIT_VECTORS = ("oue", "sue")
-_FIXED_SCHEDULES = ("lbu", "lpu", "lsp")
 
 Release = Mapping[str, Any]
 
@@ -50,6 +42,9 @@ class StreamScore:
     mre: float | None
     """None, like the others, where there is nothing to compare."""
     mse: float | None
+    estimate_mse: float | None
+    coverage: float | None
+    """Share of truths within two standard errors of the estimate."""
     bits: float | None
 
 
@@ -84,6 +79,18 @@ class Score:
         return self._mean([stream.mse for stream in self.streams])
 
     @property
+    def estimate_mse(self) -> float | None:
+        """The same of the estimates."""
+        if len({stream.scale for stream in self.streams}) > 1:
+            return None
+        return self._mean([stream.estimate_mse for stream in self.streams])
+
+    @property
+    def coverage(self) -> float | None:
+        """Mean over the periods of all streams."""
+        return self._mean([stream.coverage for stream in self.streams])
+
+    @property
     def bits(self) -> float | None:
         """Per user and period, all streams together."""
         known = [stream.bits for stream in self.streams if stream.bits is not None]
@@ -101,7 +108,8 @@ def score(
     true = {(period.stream, period.t): period for period in truth}
     by_stream: dict[str, list[Release]] = {}
     for release in releases:
-        by_stream.setdefault(release["stream"], []).append(release)
+        if release["revision"] == plan.stream(release["stream"]).revision:
+            by_stream.setdefault(release["stream"], []).append(release)
     streams = tuple(_score(plan.stream(name), found, true) for name, found in sorted(by_stream.items()))
     return Score(streams, {reason: n for reason, n in sorted((refused or {}).items()) if n})
 
@@ -116,6 +124,8 @@ def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> d
         "published": score.published,
         "mre": _places(score.mre),
         "mse": _places(score.mse, 10),
+        "estimate_mse": _places(score.estimate_mse, 10),
+        "coverage": _places(score.coverage),
         "bits_per_user_per_period": _places(score.bits),
         "over_budget": over_budget,
     }
@@ -126,21 +136,15 @@ def table(score: Score) -> Table:
     refused = "   ".join(f"{reason} {count:,}".replace(",", " ") for reason, count in score.refused.items())
     shown = Table(width=WIDTH, caption=f"refused: {refused or 'none'}", caption_justify="left")
     shown.add_column("stream", overflow="ellipsis", no_wrap=True)
-    for heading in ("releases", "published", "per window", "MRE", "MSE", "bits"):
+    for heading in ("releases", "published", "MRE", "MSE", "of estimate", "in 2 se", "bits"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for stream in score.streams:
         shown.add_row(
-            stream.stream, str(stream.releases), str(stream.published), f"{stream.published_per_window:.1f}",
-            _text(stream.mre, ".4f"), _text(stream.mse, ".2e"), _text(stream.bits, ".4f"),
+            stream.stream, str(stream.releases), f"{stream.published} ({stream.published_per_window:.1f})",
+            _text(stream.mre, ".3f"), _text(stream.mse, ".1e"), _text(stream.estimate_mse, ".1e"),
+            _text(stream.coverage, ".0%"), _text(stream.bits, ".3f"),
         )  # fmt: skip
     return shown
-
-
-def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
-    """b: what one report of a mechanism costs, as the papers count."""
-    if mechanism["name"] == "sr":
-        return 1
-    return d if mechanism["name"] in _BIT_VECTORS else max(1, (d - 1).bit_length())
 
 
 def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, int], TruePeriod]) -> StreamScore:
@@ -153,29 +157,26 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
     scale = f"mean of {plan.unit or plan.name}" if plan.measure == "mean" else "share"
     rate = published / len(releases)
     if not pairs:
-        return StreamScore(plan.name, scale, 0, len(releases), published, rate * plan.w, None, None, None)
-    said = np.array([[release["unbiased"][name] for name in plan.names] for release, _ in pairs])
-    held = np.array([period.figures for _, period in pairs])
-    if plan.measure == "mean":
-        said, held = said[:, :1], held[:, :1]  # how many have a value is not what was asked
-    relative = np.abs(said - held) / np.maximum(np.abs(held), SMALLEST)
-    mre = relative[:, 1].mean() if plan.measure == "frequency" and plan.d == 2 else relative.mean()
+        return StreamScore(plan.name, scale, 0, len(releases), published, rate * plan.w, None, None, None, None, None)
+    names = plan.names[:1] if plan.measure == "mean" else plan.names  # how many have a value is not what was asked
+    said, best, error = (
+        np.array([[release[what][name] for name in names] for release, _ in pairs])
+        for what in ("unbiased", "estimate", "stderr")
+    )
+    held = np.array([period.figures[: len(names)] for _, period in pairs])
+    second = plan.measure == "frequency" and plan.d == 2
     return StreamScore(
         plan.name, scale, len(pairs), len(releases), published, rate * plan.w,
-        float(mre), float(((said - held) ** 2).mean()), _bits(plan, pairs),
+        mean_relative_error(said, held, second=second), mean_squared_error(said, held),
+        mean_squared_error(best, held), float((np.abs(best - held) <= 2 * error).mean()), _bits(plan, pairs),
     )  # fmt: skip
 
 
 def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
-    announced = 1 if plan.division == "population" else 0
-    sent = sum(
-        (report_bits(release["mechanism"], plan.d) + announced) * release["reports"]["received"] for release, _ in pairs
-    )
-    bits: float = sent / sum(period.users for _, period in pairs)
-    if not announced and plan.method["name"] not in _FIXED_SCHEDULES:
-        share = sum(release["decision"] == "published" for release, _ in pairs) / len(pairs)
-        bits += min(share, 1 - share)
-    return bits
+    answers = [(report_bits(release["mechanism"], plan.d), release["reports"]["received"]) for release, _ in pairs]
+    published = sum(release["decision"] == "published" for release, _ in pairs) / len(pairs)
+    users = sum(period.users for _, period in pairs)
+    return bits(answers, users, method=str(plan.method["name"]), division=plan.division, published=published)
 
 
 def _places(value: float | None, places: int = 6) -> float | None:

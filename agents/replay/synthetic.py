@@ -3,7 +3,7 @@
 Contract: in period t exactly round(p_t n) users, drawn anew without replacement, hold 1 and the others 0, as the paper
 says; the same seed gives the same stream.  With t from 1:  LNS  p_0 = .05, p_t = min(1, |p_{t-1} + N(0, .0025^2)|)
 (the paper is silent about the ends; without reflection it goes negative);  Sin  .05 sin(.01 t) + .075;  Log  .25 / (1 +
-e^(-.01 t)). The one file of ours that may use NumPy's generators: nothing here is anybody's.
+e^(-.01 t)). It may use NumPy's generators: nothing here is anybody's.  Not here: other made-up streams (made_up.py).
 """
 
 from __future__ import annotations
@@ -24,20 +24,26 @@ Model = Literal["lns", "sin", "log"]
 DEFAULTS: Final[Mapping[str, int]] = {"n": 200_000, "periods": 800, "seed": 1}
 """The paper's setting."""
 MOST: Final = 100_000_000
+SPREAD: Final = 0.0025
+"""The standard deviation of a step of LNS, the paper's root of Q,"""
+PACE: Final = 0.01
+"""and its b, by which Sin turns."""
 
 
-def probabilities(model: Model, periods: int, seed: int) -> NDArray[np.float64]:
+def probabilities(
+    model: Model, periods: int, seed: int, *, spread: float = SPREAD, pace: float = PACE
+) -> NDArray[np.float64]:
     """p_1 to p_T: float64[periods]. Only LNS has chance in it."""
     t = np.arange(1, periods + 1, dtype=np.float64)
     path: NDArray[np.float64]
     if model == "sin":
-        path = 0.05 * np.sin(0.01 * t) + 0.075
+        path = 0.05 * np.sin(pace * t) + 0.075
         return path
     if model == "log":
         path = 0.25 / (1 + np.exp(-0.01 * t))
         return path
     path, p = np.empty(periods), 0.05
-    for i, step in enumerate(_generator(seed, 0).normal(0, 0.0025, periods).tolist()):
+    for i, step in enumerate(_generator(seed, 0).normal(0, spread, periods).tolist()):
         path[i] = p = min(1.0, abs(p + step))
     return path
 

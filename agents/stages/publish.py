@@ -14,8 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,18 +22,18 @@ import orjson
 
 from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
+from murmurate.agents.stages.course import Asked, Course, release_of, tallies_of
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
-from murmurate.aggregators.methods.method import Answer, Decision, Method, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.topics.codec import decode, encode
+from murmurate.topics.codec import encode
 from murmurate.topics.messages import GiveUp, Progress, Round, Settled, Start, Tally
 from murmurate.topics.names import stream_partition
-from murmurate.topics.release import Release
 from murmurate.topics.slots import Slots
 
 ROUNDS = Log("rounds", 0)
@@ -47,59 +46,6 @@ FEED = "feed"
 def worth_asking(min_batch: int) -> int:
     """The smallest expected size of a round that stays below min_batch once in millions: n - 5 sqrt(n) >= min_batch."""
     return math.ceil(((5 + math.sqrt(25 + 4 * min_batch)) / 2) ** 2)
-
-
-@dataclass(eq=False)
-class Asked:
-    """A round, and its tallies so far by sub-batch."""
-
-    round: Round
-    got: dict[int, Tally] = field(default_factory=dict)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all sub-batches are counted."""
-        return len(self.got) == self.round.targets
-
-    def kept(self) -> dict[str, Any]:
-        """As a part of a state."""
-        return {"round": encode(self.round).decode(), "got": [encode(tally).decode() for tally in self.got.values()]}
-
-    @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> Asked:
-        """From that part."""
-        asked = decode(kept["round"].encode())
-        assert isinstance(asked, Round)  # noqa: S101 - what `kept` wrote
-        return cls(asked, {tally.q: tally for tally in _tallies(kept["got"])})
-
-
-@dataclass(eq=False)
-class Course:
-    """Where one stream stands."""
-
-    plan: StreamPlan
-    method: Method
-    first_t: int
-    t: int
-    open: Asked | None = None
-    """The open round."""
-    ahead: dict[int, Asked] = field(default_factory=dict)
-    """The first rounds of the next periods, where they were known and asked before their turn."""
-    slots: int = 0
-    """Slots asked in all rounds of this period,"""
-    tallies: list[Tally] = field(default_factory=list)
-    """and what came back in those that are complete."""
-    decided: Decision | None = None
-    """What the method said of this period unasked: released when the period is over."""
-    past: dict[int, Release] = field(default_factory=dict)
-    """Releases that are still to be revised."""
-    since: int | None = None
-    """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
-
-    def asked(self, digest: str) -> Asked | None:
-        """The round of this digest that waits for its tallies, if there is one."""
-        waiting = (self.open, *self.ahead.values())
-        return next((one for one in waiting if one and one.round.digest.hex() == digest), None)
 
 
 class Publish:
@@ -306,19 +252,6 @@ class Publish:
             course.decided = unpacked(base64.b64decode(kept["decided"])) if kept["decided"] else None
             course.open = Asked.of(kept["open"]) if kept["open"] else None
             course.ahead = {asked.round.t: asked for asked in map(Asked.of, kept["ahead"])}
-            course.tallies = list(_tallies(kept["tallies"]))
-            course.past = {record.t: record for record in map(_release, kept["past"])}
+            course.tallies = list(tallies_of(kept["tallies"]))
+            course.past = {record.t: record for record in map(release_of, kept["past"])}
             self._courses[name] = course
-
-
-def _release(text: str) -> Release:
-    record = decode(text.encode())
-    assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
-    return record
-
-
-def _tallies(texts: Sequence[str]) -> Iterator[Tally]:
-    for text in texts:
-        tally = decode(text.encode())
-        assert isinstance(tally, Tally)  # noqa: S101 - what `small` wrote
-        yield tally

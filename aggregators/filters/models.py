@@ -3,7 +3,7 @@
 Contract: a drift is a variance a period, in units of the observation variance of an average period, so that a filter
 of data in another unit, or of more reports, is the same filter; a model of drift rho forgets with gain about sqrt(rho).
 Rows of every array of a filter: levels, trends, settling, jump.  Source: spec filter.md (the mixture); grids, chances
-and what is learned of them are our own, tuned with tests/aggregators/filters/simulated.py.
+and what is learned of them are our own, tuned with agents/replay/filtered.py.
 """
 
 from __future__ import annotations

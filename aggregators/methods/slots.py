@@ -10,6 +10,7 @@ Not here: keeping the promise, which is the ledger's of every device.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,11 @@ def slot_words(seed: bytes, purpose: str, slots: NDArray[np.int64]) -> NDArray[n
     """A pseudorandom word for each of these slots, the same for everybody who knows the seed: uint64[len(slots)]."""
     if not isinstance(seed, bytes) or len(seed) != SECRET_BYTES:
         raise ParameterError(f"seed: found {len(seed)} bytes; allowed: {SECRET_BYTES}")
-    # A Key refuses bytes that look like no secret; this seed is none, and any will do: so its hash stands for it.
-    key = Key(hashlib.sha256(b"murmurate/slots/1\n" + seed).digest(), deployment="public")
-    words = key.words("permutation", contexts(slots), round=hashlib.sha256(purpose.encode()).digest())
+    words = _key(seed).words("permutation", contexts(slots), round=hashlib.sha256(purpose.encode()).digest())
     return words[:, 0].astype(np.uint64)
+
+
+@lru_cache(maxsize=64)
+def _key(seed: bytes) -> Key:
+    """A Key refuses bytes that look like no secret; this seed is none, and any will do: so its hash stands for it."""
+    return Key(hashlib.sha256(b"murmurate/slots/1\n" + seed).digest(), deployment="public")

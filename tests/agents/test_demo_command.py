@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
@@ -17,7 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("MURMURATE")}
+from tests.agents.commands import CLEAN, murmurate
+
 RELEASES = 288
 
 
@@ -73,13 +73,16 @@ def test_once_serves_its_page_while_it_runs_and_ends_by_itself_with_the_figures(
         assert running.poll() is None
         said, wrong = running.communicate(timeout=120)
     assert (running.returncode, wrong) == (0, "")
-    first, second = said.splitlines()
-    assert all(len(line) <= 80 for line in (first, second))
-    figures = r"  released 288 \((\d+) published, (\d+) approximated\)   error \(MRE\) \d\.\d{3}"
-    counts = re.fullmatch(figures, first)
+    first, second, third = said.splitlines()
+    assert all(len(line) <= 80 for line in (first, second, third))
+    counts = re.fullmatch(r"  released 288 \((\d+) published, (\d+) approximated\)   error \(MRE\) \d\.\d{3}", first)
     assert counts
     assert int(counts[1]) + int(counts[2]) == RELEASES
-    assert re.fullmatch(r"  bits per user and period \d\.\d\d   \d+\.\d M events/s   over budget 0", second)
+    errors = r"  rms error (\d\.\d\d) points as measured, (\d\.\d\d) as estimated   within 2 errors \d\d%"
+    rms = re.fullmatch(errors, second)
+    assert rms
+    assert float(rms[2]) < float(rms[1])
+    assert re.fullmatch(r"  bits per user and period \d\.\d\d   \d+\.\d M events/s   over budget 0", third)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -97,9 +100,6 @@ def test_ctrl_c_ends_the_endless_form_with_what_was_released_so_far(number: sign
 def test_a_port_that_is_taken_is_one_line_and_exit_2() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            [sys.executable, "-m", "murmurate", "demo", "--once", "--port", port],
-            capture_output=True, text=True, check=False, timeout=60, env=CLEAN,
-        )  # fmt: skip
+        done = murmurate("demo", "--once", "--port", port)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(rf"murmurate: web: cannot listen on 127\.0\.0\.1:{port}: .*; allowed: .*\n", done.stderr)

@@ -7,16 +7,27 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from murmurate.agents.replay.score import Score, report_bits, score, summary, table
+from murmurate.agents.replay.measured import report_bits
+from murmurate.agents.replay.score import Score, score, summary, table
 from murmurate.agents.replay.truth import TruePeriod
 from tests.agents.replay.plans import plan, stream
 
 
 def release(
-    t: int, said: dict[str, float], received: int, *, published: bool = True, name: str = "bit", by: str = "grr"
+    t: int,
+    said: dict[str, float],
+    received: int,
+    *,
+    published: bool = True,
+    name: str = "bit",
+    by: str = "grr",
+    revision: int = 1,
+    estimate: dict[str, float] | None = None,
+    error: float = 0.02,
 ) -> dict[str, Any]:
     return {
         "stream": name, "t": t, "decision": "published" if published else "approximated", "unbiased": said,
+        "estimate": estimate or said, "stderr": dict.fromkeys(said, error), "revision": revision,
         "reports": {"slots": 1, "received": received, "counted": received}, "mechanism": {"name": by},
     }  # fmt: skip
 
@@ -35,6 +46,17 @@ def test_the_relative_error_of_two_values_is_that_of_value_one() -> None:
     # period 1: .05 / .2; period 2: .001 / max(0, .001); period 3 has no truth
     assert found.mre == pytest.approx((0.25 + 1) / 2)
     assert found.mse == pytest.approx((0.05**2 + 0.001**2) / 2)
+
+
+def test_of_the_estimate_there_is_an_error_and_how_often_its_own_holds() -> None:
+    near = [
+        release(1, {"0": 0, "1": 1}, 9, estimate={"0": 0.83, "1": 0.17}),  # .03 off: within .04
+        release(2, {"0": 0, "1": 1}, 9, estimate={"0": 0.95, "1": 0.05}),  # .05 off: not
+        release(1, {"0": 0, "1": 1}, 9, estimate={"0": 0.8, "1": 0.2}, revision=2),  # the first one counts
+    ]
+    found = score(BIT, near, TRUTH)
+    assert found.estimate_mse == pytest.approx((0.03**2 + 0.05**2) / 2)
+    assert (found.coverage, found.releases) == (0.5, 2)
 
 
 def test_the_relative_error_of_more_values_is_their_mean() -> None:
@@ -82,11 +104,11 @@ def test_streams_weigh_by_their_periods_and_their_bits_add_up() -> None:
     assert found.bits == pytest.approx(0.4 + 1)
 
 
-def test_the_summary_has_its_nine_keys_and_no_others() -> None:
+def test_the_summary_has_its_eleven_keys_and_no_others() -> None:
     found = summary(score(BIT, RELEASES, TRUTH), events=3_000, seconds=1.5, over_budget=0)
     assert found == {
         "events": 3_000, "seconds": 1.5, "events_per_second": 2_000, "releases": 3, "published": 2, "mre": 0.625,
-        "mse": 0.0012505, "bits_per_user_per_period": 0.4, "over_budget": 0,
+        "mse": 0.0012505, "estimate_mse": 0.0012505, "coverage": 0.5, "bits_per_user_per_period": 0.4, "over_budget": 0,
     }  # fmt: skip
 
 

@@ -1,0 +1,81 @@
+"""Recordings as counts of users: what the papers' methods are run over beside the synthetic streams.
+
+Contract: an array, integers [periods, users], is a category for each user and period; -1 is no event, and the value
+before it stands (before the first event, the first one).  Any other file is read by a deployment file, as `murmurate
+replay` reads it, and the truth of its periods taken: a period's shares are those of all users there are.  What users
+held is in these counts: they stay in this process, and what is drawn from them is no release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.replay.made_up import apportioned
+from murmurate.agents.replay.source import SourceError
+from murmurate.agents.replay.sources import open_source
+from murmurate.agents.replay.truth import true_periods
+from murmurate.config.loader import load
+from murmurate.config.planning import plan
+from murmurate.errors import UsageError
+
+Holders = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A file, and the deployment that says how to read it."""
+
+    path: Path
+    config: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.path.stem
+
+
+@lru_cache(maxsize=8)
+def recorded(recording: Recording) -> Holders:
+    """How many users hold each value: int64[periods, d]."""
+    if recording.config is not None:
+        return _read(recording.path, recording.config)
+    if recording.path.suffix != ".npy":
+        raise UsageError(f"--data: found {recording.path.name!r} without --config; allowed: .npy, or a deployment file")
+    return _array(recording.path)
+
+
+def _array(path: Path) -> Holders:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise SourceError(f"{path.name}: found no array; allowed: one saved by numpy.save") from None
+    if array.dtype.kind not in "iu" or array.ndim != 2 or not array.size or array.min() < -1:
+        found = f"{array.dtype}{list(array.shape)}"
+        raise SourceError(f"{path.name}: found {found}; allowed: whole numbers from -1, [periods, users]")
+    d = max(2, int(array.max()) + 1)
+    held = np.full(array.shape[1], -1, np.int64)
+    for row in array:
+        held = np.where(held < 0, row, held)
+        if held.min() >= 0:
+            break
+    counts = []
+    for row in array:
+        held = np.where(row < 0, held, row)
+        counts.append(np.bincount(held[held >= 0], minlength=d))
+    return np.array(counts, np.int64)
+
+
+def _read(path: Path, config: Path) -> Holders:
+    deployment = plan(load(config))
+    if len(deployment.streams) != 1 or deployment.streams[0].measure == "mean":
+        raise UsageError(f"--config: found {config.name!r}; allowed: one stream, of frequencies or a distribution")
+    periods = list(true_periods(deployment, open_source(str(path), deployment)))
+    users = max((period.users for period in periods), default=0)
+    if not users:
+        raise SourceError(f"{path.name}: found no period with a user; allowed: at least one")
+    return apportioned(np.array([period.figures for period in periods if period.users]), users)

@@ -1,0 +1,70 @@
+"""A run over made-up users as series: what a method said of each period, its filter, what was true, what it cost.
+
+Contract: a function of its arguments, as drawn.py is.  Of numbers the truth is their mean, on the scale of the
+mechanism, -1 to 1, and so is what was said.  Not here: drawing users (drawn.py), errors (measured.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.replay.drawn import Holders, run
+from murmurate.agents.replay.measured import bits, mean_relative_error, report_bits
+from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.registry import division
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Arrays are [periods, statistics]."""
+
+    said: Floats
+    """The method's own series, raw."""
+    true: Floats
+    bits: float
+    """Per user and period."""
+    published: float
+    """The share of periods that speak by reports of their own."""
+    best: Floats | None = None
+    """The filter's estimates, where there is one,"""
+    variance: Floats | None = None
+    """and their variances."""
+
+    def relative_error(self, said: Floats | None = None) -> float:
+        """MRE of the method's own series or of another one; of numbers on the scale from 0 to 1."""
+        mine = self.said if said is None else said
+        if mine.shape[1] == 1:
+            return mean_relative_error((mine + 1) / 2, (self.true + 1) / 2, second=False)
+        return mean_relative_error(mine, self.true, second=mine.shape[1] == 2)
+
+
+def series(holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed: int) -> Series:
+    """Run a method over a stream."""
+    true = truth(holders, setting)
+    said, best, variance = np.empty_like(true), np.empty_like(true), np.empty_like(true)
+    answers, published, filtered = list[tuple[int, int]](), 0, False
+    for i, period in enumerate(run(holders, spec, setting, seed=seed)):
+        decision = period.decision
+        said[i], published = decision.unbiased, published + decision.published
+        if filtered := decision.best is not None:
+            best[i], variance[i] = decision.best.statistics, decision.best.variance
+        for heard in period.rounds:
+            answers.append((report_bits(heard.question.mechanism.spec(), setting.d), heard.answer.counted))
+    share = published / len(holders)
+    cost = bits(answers, int(holders.sum()), method=spec["name"], division=division(spec["name"]), published=share)
+    return Series(said, true, cost, share, *((best, variance) if filtered else ()))
+
+
+def truth(holders: Holders, setting: Setting) -> Floats:
+    """What a release without any noise would say."""
+    users = holders.sum(axis=1, keepdims=True)
+    if setting.measure == "mean":
+        return np.asarray(holders @ np.linspace(-1, 1, setting.d)[:, np.newaxis] / users)
+    return np.asarray(holders / users)

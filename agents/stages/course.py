@@ -1,0 +1,84 @@
+"""Where a stream stands, as the stage that releases it sees it: what it asked, what came back, what is still to come.
+
+Contract: plain state; a round and its tallies as a part of a state and back.  Not here: what is done next (publish.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from murmurate.aggregators.methods.method import Decision, Method
+from murmurate.config.plan import StreamPlan
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.messages import Round, Tally
+from murmurate.topics.release import Release
+
+
+@dataclass(eq=False)
+class Asked:
+    """A round, and its tallies so far by sub-batch."""
+
+    round: Round
+    got: dict[int, Tally] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all sub-batches are counted."""
+        return len(self.got) == self.round.targets
+
+    def kept(self) -> dict[str, Any]:
+        """As a part of a state."""
+        return {"round": encode(self.round).decode(), "got": [encode(tally).decode() for tally in self.got.values()]}
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Asked:
+        """From that part."""
+        asked = decode(kept["round"].encode())
+        assert isinstance(asked, Round)  # noqa: S101 - what `kept` wrote
+        return cls(asked, {tally.q: tally for tally in tallies_of(kept["got"])})
+
+
+@dataclass(eq=False)
+class Course:
+    """Where one stream stands."""
+
+    plan: StreamPlan
+    method: Method
+    first_t: int
+    t: int
+    open: Asked | None = None
+    """The open round."""
+    ahead: dict[int, Asked] = field(default_factory=dict)
+    """The first rounds of the next periods, where they were known and asked before their turn."""
+    slots: int = 0
+    """Slots asked in all rounds of this period,"""
+    tallies: list[Tally] = field(default_factory=list)
+    """and what came back in those that are complete."""
+    decided: Decision | None = None
+    """What the method said of this period unasked: released when the period is over."""
+    past: dict[int, Release] = field(default_factory=dict)
+    """Releases that are still to be revised."""
+    since: int | None = None
+    """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
+
+    def asked(self, digest: str) -> Asked | None:
+        """The round of this digest that waits for its tallies, if there is one."""
+        waiting = (self.open, *self.ahead.values())
+        return next((one for one in waiting if one and one.round.digest.hex() == digest), None)
+
+
+def release_of(text: str) -> Release:
+    """A release that was kept."""
+    record = decode(text.encode())
+    assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
+    return record
+
+
+def tallies_of(texts: Sequence[str]) -> Iterator[Tally]:
+    """Tallies that were kept."""
+    for text in texts:
+        tally = decode(text.encode())
+        assert isinstance(tally, Tally)  # noqa: S101 - what `small` wrote
+        yield tally
