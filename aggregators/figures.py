@@ -9,7 +9,7 @@ middle of the range, with half the range for its error.  Not here: what to relea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.method import Decision, Estimate, Floats
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.norm import norm_sub
-from murmurate.randomizers import SW, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
 
@@ -34,6 +34,8 @@ class Figures:
 
 def figures(decision: Decision, range_: Range | None) -> Figures:
     """What a decision says. range_: of numbers, what -1 and 1 stand for."""
+    if isinstance(decision.mechanism, Recoded):
+        return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
     mechanism = decision.mechanism
     said = decision.best or Estimate(decision.t, decision.unbiased, decision.variance)
     if isinstance(mechanism, ValueAndPresence):
@@ -47,6 +49,14 @@ def figures(decision: Decision, range_: Range | None) -> Figures:
         near = np.clip(said.statistics, -1, 1)
         return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1))
     return Figures(_shares(decision), stderr, decision.unbiased)
+
+
+def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
+    """What its inner mechanism says, whose scale is a part of the range; what a threshold takes is an error, too."""
+    told = figures(replace(decision, mechanism=mechanism.inner), mechanism.within(*range_))
+    taken = np.zeros(len(told.stderr))
+    taken[0] = decision.clipped * (range_[1] - range_[0])
+    return replace(told, stderr=np.hypot(told.stderr, taken))
 
 
 def _behind(said: Estimate, mechanism: SW | WaveAndPresence) -> tuple[Floats, Floats]:

@@ -223,9 +223,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     needed = f"a round asks {asked}, and has min_batch reports from {_round_up(stream.users_needed)} users on"
     yield from _wrapped(needed, indent, indent)
     if stream.method.get("clip") == FOUND:
-        phase = f"then nothing is asked until {stream.w} periods are over" if stream.w > 1 else "in the first period"
-        found = f"finds its clipping threshold first: everybody answers once, {phase}; by then the method begins"
-        yield from _wrapped(found, indent, indent)
+        begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
+        yield from _wrapped(f"finds its clipping threshold first: everybody answers once, and {begins}", indent, indent)
 
 
 def _measured(stream: StreamFacts) -> str:

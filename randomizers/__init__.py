@@ -11,7 +11,7 @@
     oue.variance(len(reports), .1)              exact
 
 Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, SUE, THE, BLH (SHE (ORACLES: a stream may
-             use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence;
+             use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence, Recoded;
              `mechanism(spec)` builds any of them by name, docs/MECHANISMS.md says which is good for what
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
@@ -44,7 +44,7 @@ from murmurate.randomizers.frequency import (
 from murmurate.randomizers.guard import Ask, Refusal, Secrets
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.mechanism import Mechanism
-from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.numeric import HM, PM, SR, SW, Recoded, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, mechanism, streamed
 from murmurate.randomizers.terms import StreamTerms, Terms
@@ -80,6 +80,7 @@ __all__ = [
     "ParameterError",
     "Pepper",
     "RandomnessError",
+    "Recoded",
     "Refusal",
     "ReportError",
     "Secrets",

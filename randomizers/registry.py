@@ -1,6 +1,6 @@
 """From a name and a spec to a mechanism: the one list of what there is, over which the audit runs.
 
-Contract: a mechanism that is in `MECHANISMS` is audited; one that is not in `STREAMED` cannot be named in a round.
+Contract: a mechanism that is in `MECHANISMS` is audited; one that is not in `ASKED` cannot be named in a round.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from murmurate.randomizers.frequency import (
     SubsetSelection,
 )
 from murmurate.randomizers.mechanism import Measure, Mechanism
-from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.numeric import HM, PM, SR, SW, Recoded, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
 ORACLES: dict[str, type[Mechanism]] = {
@@ -34,8 +34,10 @@ STREAMED: dict[str, type[Mechanism]] = {
     **ORACLES,
     **{kind.name: kind for kind in (SR, PM, HM, ValueAndPresence, SW, WaveAndPresence)},
 }
+"""Those that a stream may name."""
+ASKED: dict[str, type[Mechanism]] = {**STREAMED, Recoded.name: Recoded}
 """Those that a round may name."""
-MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
+MECHANISMS: dict[str, type[Mechanism]] = {**ASKED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
 """All there are."""
 _PARAMETERS = {name: signature(kind).parameters for name, kind in MECHANISMS.items()}
 
@@ -72,8 +74,8 @@ def mechanism(spec: Mapping[str, Any]) -> Mechanism:
 def streamed(spec: Mapping[str, Any]) -> Mechanism:
     """The mechanism that a round names."""
     named = spec.get("name") if isinstance(spec, Mapping) else None
-    if isinstance(named, str) and named in MECHANISMS and named not in STREAMED:
-        allowed = ", ".join(sorted(STREAMED))
+    if isinstance(named, str) and named in MECHANISMS and named not in ASKED:
+        allowed = ", ".join(sorted(ASKED))
         raise ParameterError(f"mechanism: found {named!r}, which serves no stream; allowed: {allowed}")
     return mechanism(spec)
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 from murmurate.aggregators.chooser import choose_for
 from murmurate.aggregators.methods.method import Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import Crowd, Pool
-from murmurate.randomizers import Mechanism, ParameterError, mechanism
+from murmurate.randomizers import Mechanism, ParameterError, Recoded, mechanism
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import MICRO
@@ -121,9 +121,14 @@ def oracle(setting: Setting, epsilon_micro: int) -> Mechanism:
         raise ParameterError(
             f"epsilon: found {setting.epsilon_micro} micro-nats for w = {setting.w} periods; allowed: at least one each"
         )
-    if setting.mechanism == "auto":
-        epsilon = Fraction(epsilon_micro, MICRO)
-        return choose_for(
+    name, epsilon = setting.mechanism, Fraction(epsilon_micro, MICRO)
+    if name == "auto":
+        chosen = choose_for(
             setting.measure, says_none=setting.says_none, d=setting.d, epsilon=epsilon, prefer=setting.prefer
         )
-    return mechanism({"name": setting.mechanism, "d": setting.d, "epsilon_micro": epsilon_micro})
+        if setting.clip is None:
+            return chosen
+        name = chosen.name
+    if setting.clip is not None:
+        return Recoded(d=setting.d, epsilon=epsilon, inner=name, clip=setting.clip, group=setting.group)
+    return mechanism({"name": name, "d": setting.d, "epsilon_micro": epsilon_micro})

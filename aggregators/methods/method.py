@@ -46,6 +46,10 @@ class Setting:
     """What the chooser looks at."""
     min_batch: int = 2
     """Fewer reports than this are not released: a round expected to stay below is not worth asking."""
+    clip: int | None = None
+    """Of numbers the highest code that counts as itself, where a threshold was found,"""
+    group: int = 1
+    """and how many neighbouring codes are told as one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +106,8 @@ class Decision:
     """The filter's, where there is one and it has heard something,"""
     revised: Estimate | None = None
     """and what it says by now of an older period, where revisions are asked for."""
+    clipped: float = 0.0
+    """How much the threshold that was found, or what found it, may take from the mean: a part of the range."""
 
 
 class Method(Protocol):

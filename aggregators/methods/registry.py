@@ -6,6 +6,7 @@ Contract: a method that is not in `METHODS` cannot be named in a deployment file
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from inspect import signature
 from typing import Any
 
@@ -14,6 +15,7 @@ from murmurate.aggregators.methods.absorption import LBA, LPA
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.halving import LBD, LPD
+from murmurate.aggregators.methods.holdout import Holdout
 from murmurate.aggregators.methods.method import Method, Setting
 from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
@@ -33,11 +35,13 @@ METHODS: dict[str, type[Turns]] = {
 ADAPTIVE, OFF = FILTERS = ("adaptive", "off")
 OF_FILTERS = ("filter", "revise")
 """Options that every method takes. A spec that names no filter has none: the papers' series."""
+DECLARED, FOUND = CLIPS = ("declared", "found")
+"""Of a mean: whether numbers are clipped at the end of the range, or at a threshold that a phase before all finds."""
 
 
 def method(spec: Mapping[str, Any], setting: Setting) -> Method:
     """The method that a spec describes, at its beginning: its name and its options, and with "filter": "adaptive" the
-    filter behind it ("revise": the lag of its revisions).
+    filter behind it ("revise": the lag of its revisions). With "clip": "found" it begins with a hold-out phase.
 
     >>> setting = Setting(d=4, epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
     >>> method({"name": "lpa", "variance": "paper"}, setting).open(1).asked.sum()
@@ -47,6 +51,7 @@ def method(spec: Mapping[str, Any], setting: Setting) -> Method:
     known = [name for name in signature(kind).parameters if name != "setting"]
     options = {key: value for key, value in spec.items() if key != "name"}
     filtering, revise = options.pop("filter", OFF), options.pop("revise", 0)
+    clip = options.pop("clip", DECLARED)
     unknown = sorted(set(map(str, options)) - set(known))
     if unknown:
         raise ParameterError(f"{kind.name}: found {', '.join(unknown)}; allowed: {', '.join((*known, *OF_FILTERS))}")
@@ -54,12 +59,20 @@ def method(spec: Mapping[str, Any], setting: Setting) -> Method:
         raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
     if filtering not in FILTERS:
         raise ParameterError(f"filter: found {shown(filtering)}; allowed: {', '.join(FILTERS)}")
-    made = kind(setting, **options)
-    if filtering == ADAPTIVE:
-        return Following(made, revise=revise)
-    if revise:
+    if clip not in CLIPS:
+        raise ParameterError(f"clip: found {shown(clip)}; allowed: {', '.join(CLIPS)}")
+    filtered = filtering == ADAPTIVE
+    if revise and not filtered:
         raise ParameterError(f"revise: found {shown(revise)} without a filter; allowed: with filter = {ADAPTIVE!r}")
-    return made
+
+    def made(of: Setting) -> Method:
+        turns = kind(of, **options)
+        return Following(turns, revise=revise) if filtered else turns
+
+    if clip == DECLARED:
+        return made(setting)
+    share = Fraction(1) if kind is LSP else Fraction(1, setting.w)
+    return Holdout(setting, made, share=share, divided=kind.division == "budget", filtered=filtered)
 
 
 def division(name: str) -> Division:

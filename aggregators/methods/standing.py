@@ -67,6 +67,7 @@ def packed(decision: Decision) -> bytes:
     """A decision, to be kept."""
     stands = Standing(*(getattr(decision, field.name) for field in fields(Standing)))
     facts, arrays = {"t": decision.t, "published": decision.published, **stands.facts()}, stands.arrays()
+    facts["clipped"] = decision.clipped
     for name in _FILTERED:
         if (told := getattr(decision, name)) is not None:
             facts[name], arrays[name] = [told.t, told.of_reports], np.stack((told.statistics, told.variance))
@@ -83,7 +84,7 @@ def unpacked(kept: bytes) -> Decision:
             (t, of_reports), (estimate, error) = facts[name], arrays[name]
             told[name] = Estimate(t, estimate.copy(), error.copy(), of_reports)
     speaks = Decision(facts["t"], facts["published"], *(getattr(stands, field.name) for field in fields(Standing)))
-    return replace(speaks, best=told.get("best"), revised=told.get("revised"))
+    return replace(speaks, best=told.get("best"), revised=told.get("revised"), clipped=facts["clipped"])
 
 
 def nothing(mechanism: Mechanism) -> Standing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from murmurate.randomizers import MECHANISMS, Mechanism
 from murmurate.randomizers.mechanism import MAX_LAW
@@ -39,18 +40,30 @@ MORE = {
     "sw": [32],
     "value_presence": [32],
     "sw_presence": [33],
+    "recoded": [17, 32, 33],
 }
 LISTED: dict[str, dict[str, int]] = {
     "blh": {"pool": 2}, "olh": {"pool": 2}, "she": {"grid": 2, "reach": 0}, "rappor_cohorts": {"bits": 5, "cohorts": 2},
 }  # fmt: skip
 """Parameters at which all reports can be listed; the law given a seed, a cell or a cohort is the same at any."""
+RECODED: dict[int, dict[str, Any]] = {
+    3: {"inner": "value_presence"},
+    4: {"inner": "sw_mean", "group": 2},
+    5: {"inner": "sr", "clip": 3},
+    6: {"inner": "sw_mean_presence", "clip": 3, "group": 2},
+    17: {"inner": "pm", "clip": 9},
+    32: {"clip": 21, "group": 2},
+    33: {"inner": "sw_mean_presence", "group": 4},
+}
+"""By domain: every inner mechanism, clipped and not, in groups and not."""
 LEAST = {"value_presence": 3, "sw_presence": 3}
-THRIFTY = {"the", "she", "sr", "hm", "value_presence", "rappor_cohorts"}
+THRIFTY = {"the", "she", "sr", "hm", "value_presence", "recoded", "rappor_cohorts"}
 """Those that cannot use up the whole claim, by their nature or at these parameters."""
 
 
 def built(name: str, d: int, epsilon: Fraction | float) -> Mechanism:
-    return MECHANISMS[name](d=d, epsilon=epsilon, **LISTED.get(name, {}))
+    more = RECODED.get(d, {}) if name == "recoded" else LISTED.get(name, {})
+    return MECHANISMS[name](d=d, epsilon=epsilon, **more)
 
 
 def kinds() -> list[tuple[str, int]]:

@@ -50,6 +50,13 @@ def test_each_setting_is_said_in_words(changes: dict[str, Any], said: str) -> No
     assert all(len(line) <= 80 for line in explain(planned(**changes), 10).lines())
 
 
+def test_a_threshold_that_is_found_first_is_said_with_when_the_method_begins() -> None:
+    fare = {"measure": "mean", "range": [0, 10_000], "clip": "found", "every": "5m", "method": "lba"}
+    said = "finds its clipping threshold first: everybody answers once, and lba begins 13 periods later"
+    assert said in words(screen__share=0.5, streams__fare={**fare, "share": 0.5})
+    assert "clipping" not in words(screen__share=0.5, streams__fare={**fare, "share": 0.5, "clip": "declared"})
+
+
 def test_who_joins_is_no_matter_of_values_where_all_of_them_count() -> None:
     assert "joins with" not in words(screen__missing={"carry": "always"}, screen__other=True)
     assert "joins with" not in words()

@@ -96,7 +96,9 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          f"streams.screen.range: found a list of 2; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"values": ["a"]}},
          "streams.screen.values: found an unknown key; allowed: every, share, method, several, missing, "
-         "slots, thresholds, source, range, unit, mechanism, measure"),
+         "slots, thresholds, source, range, unit, mechanism, measure, clip"),
+        ({"streams__screen": MEAN | {"clip": "guessed"}},
+         "streams.screen.clip: found 'guessed'; allowed: declared, found"),
         ({"streams__screen": MEAN | {"thresholds": {"median": 3}}},
          "streams.screen.thresholds: found 'median'; allowed: statistics of the stream: mean, present"),
         ({"streams__screen": MEAN | {"thresholds": {"mean": 1e9}}},

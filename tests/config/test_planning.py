@@ -145,3 +145,14 @@ def test_another_stream_does_not_change_a_streams_digest() -> None:
 
 def test_every_mechanism_of_a_stream_takes_as_many_values_as_a_release_has_names() -> None:
     assert all(kind.max_domain >= MAX_NAMES for kind in STREAMED.values())
+
+
+def test_a_threshold_that_is_to_be_found_belongs_to_the_method_and_to_the_meaning() -> None:
+    fare = {"measure": "mean", "range": [0, 10_000], "every": "1m"}
+    declared, same, found = (
+        planned(streams__screen=fare | clip).stream("screen") for clip in ({}, {"clip": "declared"}, {"clip": "found"})
+    )
+    assert declared == same
+    assert found.method == {**declared.method, "clip": "found"}
+    assert found.config != declared.config
+    assert found.range == declared.range

@@ -1,0 +1,105 @@
+"""A stream of skewed numbers through all stages, whose clipping threshold is found first; with crashes, the same."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from murmurate.agents.cli.replay import known_secrets
+from murmurate.agents.replay.run import Outcome, Replay, keys
+from murmurate.agents.replay.sources import open_source
+from murmurate.config.plan import Plan
+from murmurate.config.streams import METHODS
+from murmurate.topics.domains import Grid
+from tests.agents.replay.plans import plan, stream
+from tests.agents.world import FIRST, SECOND, Crashes, Event, arrivals, deployment, played
+from tests.agents.world import stream as small_stream
+
+USERS, PERIODS, W = 6_000, 16, 4
+RANGE = (0.0, 10_000.0)
+GRID = Grid(*RANGE, (1 << 16) + 1, "points")
+
+
+def deployed(name: str, clip: str, *, none: bool) -> Plan:
+    method = {"name": name, "filter": "adaptive", **({"clip": clip} if clip == "found" else {})}
+    one = stream("fare", method=name, w=W, carry_ms=0 if none else None)
+    one = dataclasses.replace(one, measure="mean", domain=GRID, share_micro=1_000_000, unit="EUR", method=method)
+    assert one.division == METHODS[name].division
+    return plan(one, partitions=2, targets=2)
+
+
+def replayed(of: Plan, source: str) -> tuple[Outcome, list[dict[str, Any]]]:
+    outcome = Replay(of, open_source(source, of), keys(known_secrets(of.name), of.name)).run()
+    return outcome, [orjson.loads(text) for text in outcome.releases]
+
+
+@pytest.mark.parametrize(("name", "none"), [("lpa", True), ("lba", True), ("lpu", False)])
+def test_a_threshold_found_privately_beats_the_declared_range(tmp_path: Path, name: str, none: bool) -> None:
+    rng = np.random.default_rng(4)
+    fares = rng.lognormal(np.log(60) + 0.2 * np.sin(np.arange(PERIODS) / 4)[:, None], 1.0, (PERIODS, USERS))
+    source = tmp_path / "fares.npy"
+    np.save(source, np.where(none & (rng.random(fares.shape) < 0.3), np.nan, fares))
+    errors: dict[str, Mapping[str, float]] = {}
+    for clip in ("found", "declared"):
+        outcome, releases = replayed(deployed(name, clip, none=none), str(source))
+        assert outcome.over_budget == 0
+        assert not sum(outcome.refused.values())
+        assert [release["t"] for release in releases] == [period.t for period in outcome.truth]
+        off = [
+            {what: release[what]["mean"] - period.figures[0] for what in ("estimate", "unbiased")}
+            for release, period in zip(releases, outcome.truth, strict=True)
+        ]
+        errors[clip] = {
+            what: float(np.sqrt(np.mean([each[what] ** 2 for each in off[W:]]))) for what in ("estimate", "unbiased")
+        }
+        if clip == "declared":
+            continue
+        for at, release in enumerate(releases):
+            assert release["range"] == list(RANGE)
+            assert release["method"]["clip"] == "found"
+            assert release["mechanism"]["name"] == "recoded"
+            assert abs(off[at]["estimate"]) < 4 * release["stderr"]["mean"]
+            assert RANGE[0] <= release["estimate"]["mean"] <= RANGE[1]
+        first, *held = releases[:W]
+        assert first["mechanism"]["inner"] == ("sw_mean_presence" if none else "sw_mean")
+        assert (first["decision"], first["reports"]["counted"]) == ("published", USERS)
+        assert all(one["decision"] == "approximated" and not one["reports"]["slots"] for one in held)
+        clips = {release["mechanism"]["clip"] for release in releases[W:]}
+        assert len(clips) == 1
+        assert 0 < clips.pop() / 65_536 < 0.2
+        assert releases[W]["decision"] == "published"  # the first publication of the method is forced
+    assert errors["found"]["unbiased"] < errors["declared"]["unbiased"] / 4
+    assert errors["found"]["estimate"] < errors["declared"]["estimate"] / 2
+
+
+def test_whatever_crashes_the_releases_are_those_of_the_undisturbed_run() -> None:
+    fare = small_stream(
+        "fare", measure="mean", domain=GRID, unit="EUR", share_micro=1_000_000,
+        method={"name": "lpa", "variance": "sampling", "filter": "adaptive", "clip": "found"},
+    )  # fmt: skip
+    of, rng, periods = deployment(fare, partitions=2), np.random.default_rng(9), 9
+    events = []
+    for user in range(400):
+        for t in range(periods):
+            if t and rng.random() < 0.2:
+                continue
+            time = (FIRST - 1 + t) * SECOND + int(rng.integers(SECOND))
+            value = round(float(rng.lognormal(np.log(60), 1)), 2)
+            events.append(Event("fare", f"user-{user}", time, value, user % 2, time + int(rng.integers(300))))
+    events.sort(key=lambda event: (event.arrives, event.user))
+    records = arrivals(events, until=(FIRST + periods + 1) * SECOND)
+    releases = played(of, records).releases()
+    assert [orjson.loads(one)["mechanism"]["inner"] for one in releases[:5]] == ["sw_mean_presence"] * 4 + [
+        "value_presence"
+    ]
+    points = ("before fold", "after fold", "in the transaction", "after the commit")
+    crashes = Crashes({(point, "publish"): range(2, 60, 5) for point in points} | {("after fold", "perturb"): (9, 40)})
+    disturbed = played(of, records, faults=crashes, step=7)
+    assert crashes.died > 20
+    assert disturbed.releases() == releases
