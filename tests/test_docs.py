@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from murmurate.aggregators.methods.registry import OF_FILTERS
 from murmurate.config.settings import Deployment
 from murmurate.config.streams import METHODS, OPTIONS
 from murmurate.topics.codec import MESSAGES
@@ -222,7 +223,7 @@ def test_every_method_and_option_has_its_row_and_no_other() -> None:
     methods = [name for row in rows if len(row) == 7 for name in re.findall(r"`([^`]+)`", row[1])]
     options = [name for row in rows if len(row) == 5 for name in re.findall(r"`([^`]+)`", row[1])]
     assert sorted(methods) == sorted(METHODS)
-    assert sorted(options) == sorted(OPTIONS)
+    assert sorted(options) == sorted((*OPTIONS, *OF_FILTERS))
     for row in (row for row in rows if len(row) == 7 and row[2].strip() != "both"):
         for name in re.findall(r"`([^`]+)`", row[1]):
             assert METHODS[name].division == row[2].strip()

@@ -1,5 +1,6 @@
 """Every mechanism that serves a stream does so on Kafka too, with a worker killed: the same bytes as embedded. So does
-a stream of so many values that the state of its filter is too large for one record, and whose periods are revised.
+a stream of so many values that the state of its filter is too large for one record, and whose periods are revised; and
+one that finds first where to clip its numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ measure = "{kind.measure}"
 {what}
 mechanism = "{name}"
 every = "1s"
-share = 0.0625
+share = 0.05
 method = "lpu"
 {missing}
 """
@@ -45,11 +46,20 @@ WIDE_STREAM = f"""
 measure = "frequency"
 values = {list(WIDE)}
 every = "1s"
-share = 0.0625
+share = 0.05
 method = {{ name = "lpu", revise = 2 }}
 thresholds = {{ value-7 = 0.01 }}
 """
-NAMES = (*sorted(STREAMED), "wide")
+FOUND_STREAM = """
+[streams.found]
+measure = "mean"
+range = [0, 1000]
+clip = "found"
+every = "1s"
+share = 0.05
+method = "lpu"
+"""
+NAMES = (*sorted(STREAMED), "found", "wide")
 
 DEPLOYMENT = f"""
 [privacy]
@@ -67,7 +77,7 @@ lateness = "500ms"
 patience = "60s"
 
 {"".join(_stream(name) for name in sorted(STREAMED))}
-{WIDE_STREAM}
+{WIDE_STREAM}{FOUND_STREAM}
 """
 
 
@@ -79,7 +89,7 @@ def recording(path: Path) -> Path:
             moments = sorted((draw.randrange(1000), user) for user in range(USERS) if draw.random() < 0.5 or not t)
             for at, user in moments:
                 name = NAMES[draw.randrange(len(NAMES))]
-                numbers = name in STREAMED and STREAMED[name].measure != "frequency"
+                numbers = name == "found" or (name in STREAMED and STREAMED[name].measure != "frequency")
                 values = WIDE if name == "wide" else VALUES
                 value = round(draw.gauss(40 + t, 20), 2) if numbers else draw.choice(values)
                 event = {"stream": name, "user": f"user-{user}", "time": START_MS + 1000 * t + at, "value": value}
@@ -97,7 +107,7 @@ def test_every_mechanism_releases_the_same_bytes_as_embedded(deployed: Deployed,
     source = str(recording(tmp_path / "all.jsonl"))
     wanted = deployed.expected(source)
     told = [orjson.loads(text) for text in wanted]
-    assert {release["mechanism"]["name"] for release in told if release["reports"]["counted"]} == set(STREAMED)
+    assert {release["mechanism"]["name"] for release in told if release["reports"]["counted"]} == {*STREAMED, "recoded"}
     assert any(release["stream"] == "wide" and release["revision"] == 2 for release in told)
     for _ in range(2):
         deployed.worker()
