@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import orjson
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -210,11 +210,19 @@ class Texts(Kind):
         return tuple(texts)
 
 
+@dataclass(frozen=True)
 class Levels(Kind):
     """Numbers by name; from the environment as JSON."""
 
-    allowed = "a table of numbers by name, such as { home = 0.2 }"
-    schema: ClassVar[dict[str, Any]] = {"type": "object", "additionalProperties": {"type": "number"}}
+    @property
+    def allowed(self) -> str:
+        """What such a table looks like."""
+        return "a table of numbers by name, such as { home = 0.2 }"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """An object of numbers."""
+        return {"type": "object", "additionalProperties": {"type": "number"}}
 
     def read(self, found: Any) -> Mapping[str, float]:
         """The table."""

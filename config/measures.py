@@ -83,12 +83,13 @@ class Stream(Table):
         carry = self.missing.carry_ms
         if carry and carry % self.every:
             yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
-        if self.method.revise * (d := len(self.names)) > MAX_REVISABLE:
+        d = len(self.names)
+        if self.method.revise * d > MAX_REVISABLE:
             most = f"at most {MAX_REVISABLE // d}, for {d} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)
         for name, level in self.thresholds.items():
             if name not in self.names:
-                known = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+                known = ", ".join([*self.names[:8], *(["..."] if d > 8 else [])])
                 yield Mistake("thresholds", seen(name), f"statistics of the stream: {known}")
                 continue
             low, high = self.limits if name == self.names[0] else (0.0, 1.0)

@@ -12,6 +12,7 @@ VERBS = {
     "demo": "watch a recorded day being released privately, with a live page",
     "init": "write a deployment file that works, and events that fit it",
     "check": "say in words what a deployment promises",
+    "plan": "predict errors by method and mechanism, and recommend one",
     "replay": "a recorded or synthetic stream through every stage, no broker needed",
     "worker": "run the stages of a zone on Kafka",
     "feed": "write a recording to a source topic, with its own clock",

@@ -1,7 +1,5 @@
 """Closed forms of errors: those of the spec, and the steady state that the scaling of the filter is."""
 
-from math import sqrt
-
 import numpy as np
 import pytest
 
@@ -91,8 +89,7 @@ def test_a_filters_error_scales_as_the_steady_state_of_a_random_walk(drift: floa
 def test_noise_matters_to_a_filter_at_most_as_much_as_to_an_answer() -> None:
     for error in (0.0, 0.01, 0.5, 0.99, 1.0, 2.0):
         scaled = filtered_error(error, 1.0, 4.0)
-        assert error * (1 <= scaled / error if error else 1) <= scaled <= 4 * error + 1e-15
-        assert sqrt(scaled) >= sqrt(error)
+        assert error <= scaled <= 4 * error + 1e-15
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -1,0 +1,292 @@
+"""What a stream could expect of every method and mechanism, and which to take: `murmurate plan`.
+
+Contract: a function of the deployment, the users and what is assumed of the truth.  Of lbu, lpu and lsp the error of
+the series is a closed form; all else is simulated with the mechanism that "auto" takes, and said of the other
+mechanisms by how their exact variance compares (`How`).  The recommended one has the smallest error with the filter;
+of those within 5 % of it, as far as simulation can tell, the one that costs fewer bits, then the simpler one; and it
+does not starve.  Numbers are planned for in their declared range, also where a threshold is to be found in it.
+Not here: words and tables (cli/plan.py), what is simulated (trial.py), closed forms (aggregators/expected.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from math import sqrt
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from murmurate.agents.replay.drawn import Holders
+from murmurate.agents.replay.measured import report_bits
+from murmurate.agents.replay.shapes import coarse, made_up
+from murmurate.agents.replay.trial import MOST, Bench, Tried, profiles_of, settled, truth
+from murmurate.agents.stages.publish import worth_asking
+from murmurate.aggregators.chooser import QUICK
+from murmurate.aggregators.expected import (
+    UNIFORM,
+    filtered_error,
+    moved,
+    round_error,
+    uniform_error,
+    usual_mechanism,
+    usual_users,
+)
+from murmurate.aggregators.methods.method import Setting
+from murmurate.config.explain import users_needed
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.streams import METHODS
+from murmurate.randomizers import Mechanism, ParameterError, mechanism
+from murmurate.randomizers.registry import STREAMED, serving
+from murmurate.randomizers.thresholds import MICRO
+
+How = Literal["closed form", "simulated", "scaled"]
+
+DRIFT: Final = 0.002
+"""Where nobody says."""
+TIE: Final = 1.05
+"""Errors within this ratio, and what simulation can tell, are as good."""
+SIMPLE: Final = (
+    "lpu", "lsp", "lp-pegasus", "lpa", "lpd", "lp-fast", "lp-rescuedp", "lp-dsat",
+    "lbu", "lb-pegasus", "lba", "lbd", "lb-fast", "lb-rescuedp", "lb-dsat",
+)  # fmt: skip
+"""Methods by how little has to be understood of them."""
+FEWEST_PERIODS, MOST_PERIODS = 800, 2_000
+"""Of a made-up truth; in between, five windows."""
+
+
+SEVERAL: Final = 4
+"""Truths over which closed forms are averaged."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One mechanism under one method. Errors are standard errors, in the scale of the stream's figures."""
+
+    mechanism: str
+    series: float
+    """Of the method's own series,"""
+    series_by: How
+    filtered: float
+    """and of the filter's estimates."""
+    filtered_by: How
+    bits: float
+    """Per user and period."""
+    wire_bytes: int
+    """Of a report."""
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """One method."""
+
+    method: str
+    published: float
+    """Expected publications in w periods."""
+    within: float
+    """How far simulated errors are likely off, as a part of them."""
+    starves: bool
+    """Whether its smallest round would often stay below min_batch."""
+    users_needed: int
+    """From so many users on, in the whole deployment, it does not."""
+    mechanisms: tuple[Expected, ...]
+    """The one that "auto" takes first."""
+
+    @property
+    def best(self) -> Expected:
+        """With the mechanism that was simulated."""
+        return self.mechanisms[0]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """One stream."""
+
+    stream: str
+    users: int
+    """Of the deployment's, those who serve this stream."""
+    epsilon: float
+    w: int
+    method: str
+    """What the file names."""
+    unit: str | None
+    """Of errors; None: shares."""
+    prospects: tuple[Prospect, ...]
+    """The smallest error with the filter first."""
+    impossible: tuple[str, ...]
+    """Why methods cannot serve it."""
+
+    @property
+    def recommended(self) -> tuple[Prospect, Expected] | None:
+        """Method and mechanism to take; None where all starve."""
+        able = [prospect for prospect in self.prospects if not prospect.starves]
+        if not able:
+            return None
+        least = min(prospect.best.filtered for prospect in able)
+        near = [prospect for prospect in able if prospect.best.filtered <= (TIE + prospect.within) * least]
+        method = min(near, key=lambda prospect: (round(prospect.best.bits, 4), SIMPLE.index(prospect.method)))
+        least = min(one.filtered for one in method.mechanisms)
+        close = [one for one in method.mechanisms if one.filtered <= TIE * least]
+        return method, min(close, key=lambda one: (one.wire_bytes, _quickness(one.mechanism)))
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON takes it."""
+        named = None
+        if self.recommended is not None:
+            method, expected = self.recommended
+            named = {"method": method.method, "mechanism": expected.mechanism}
+        return {**asdict(self), "recommended": named}
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What a truth is taken to be like: made up of these, or `like` a recorded one."""
+
+    drift: float = DRIFT
+    presence: float = 1.0
+    like: Holders | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A method to be looked at, with all that another process needs."""
+
+    plan: Plan
+    stream: StreamPlan
+    users: int
+    """Of the deployment."""
+    assumed: Assumed
+    within: float
+    """How well simulated errors shall be known, as a part of them."""
+    method: str
+
+
+def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect | str]) -> Outlook:
+    """What was found of a stream's methods, `prospect` of each of its `jobs`."""
+    prospects = [one for one in found if isinstance(one, Prospect)]
+    return Outlook(
+        stream=stream.name,
+        users=serving_users(plan, stream, users),
+        epsilon=plan.epsilon_of(stream.name) / MICRO,
+        w=stream.w,
+        method=str(stream.method["name"]),
+        unit=stream.unit,
+        prospects=tuple(sorted(prospects, key=lambda prospect: prospect.best.filtered)),
+        impossible=tuple(one for one in found if isinstance(one, str)),
+    )
+
+
+def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within: float) -> list[Job]:
+    """One a method."""
+    # Thresholds change no error, and their read-only table could not be sent to another process.
+    bare = {one.name: replace(one, thresholds={}) for one in plan.streams}
+    sent = replace(plan, streams=tuple(bare.values()))
+    return [Job(sent, bare[stream.name], users, assumed, within, name) for name in METHODS]
+
+
+def prospect(job: Job) -> Prospect | str:
+    """What to expect of a method, or why it cannot serve this stream."""
+    try:
+        return _Desk(job).prospect(job.method)
+    except ParameterError as error:
+        return str(error)
+
+
+def serving_users(plan: Plan, stream: StreamPlan, users: int) -> int:
+    """How many of a deployment's users answer for a stream."""
+    return users if plan.split == "budget" else max(1, round(users * Fraction(stream.share_micro, MICRO)))
+
+
+class _Desk:
+    """Where a method is looked at."""
+
+    def __init__(self, job: Job) -> None:
+        self.plan, self.stream, self.deployed = job.plan, job.stream, job.users
+        plan, stream = job.plan, job.stream
+        self.users = users = serving_users(plan, stream, job.users)
+        self.setting = Setting(
+            d=coarse(stream),
+            epsilon_micro=plan.epsilon_of(stream.name),
+            w=stream.w,
+            slots=stream.slots,
+            first_t=0,
+            seed=bytes(32),
+            measure=stream.measure,
+            says_none=stream.says_none,
+            prefer="accuracy",
+            min_batch=worth_asking(plan.min_batch),
+        )
+        self.truths = _truths(stream, users, job.assumed)
+        self.bench = Bench(self.truths, stream.range, stream.d, job.within)
+        several = [self.truths(run) for run in range(SEVERAL)]
+        self.profile = profiles_of(np.concatenate(several), self.setting).mean(axis=0)
+        paths = (truth(holders, self.setting, stream.range) for holders in several)
+        self.moved = float(np.mean([moved(path, stream.w, settled(stream.w, len(path))) for path in paths]))
+        low, high = stream.range if stream.range and stream.measure == "mean" else (-1.0, 1.0)
+        self.scale = ((high - low) / 2) ** 2
+
+    def prospect(self, name: str) -> Prospect:
+        """All about it."""
+        spec = dict(self.stream.method) if self.stream.method["name"] == name else {"name": name}
+        spec = {key: said for key, said in spec.items() if key not in ("clip", "filter", "revise")}
+        tried = self.bench.try_out(spec, self.setting)
+        part = METHODS[name].part(self.stream.w, spec) if METHODS[name].division == "population" else Fraction(1)
+        share = Fraction(self.stream.share_micro, MICRO) if self.plan.split == "users" else Fraction(1)
+        needed = users_needed(part * share, self.plan.min_batch)
+        chosen = usual_mechanism(name, self.setting)
+        others = [other for other in self._serving() if other != chosen.name]
+        return Prospect(
+            method=name,
+            published=tried.published * self.stream.w,
+            within=tried.within,
+            starves=self.deployed < needed,
+            users_needed=needed,
+            mechanisms=tuple(self._expected(name, chosen.name, other, tried) for other in (chosen.name, *others)),
+        )
+
+    def _serving(self) -> Iterator[str]:
+        """Mechanisms for this stream."""
+        for name in serving(self.stream.measure, says_none=self.stream.says_none):
+            if self.stream.d <= STREAMED[name].max_domain:
+                yield name
+
+    def _expected(self, method: str, chosen: str, name: str, tried: Tried) -> Expected:
+        ours, mine = (self._mechanism(method, one) for one in (chosen, name))
+        by: How = "simulated" if name == chosen else "scaled"
+        n = usual_users(method, self.setting, self.users)
+        sample = None if n == self.users else self.users
+        ratio = round_error(mine, n, sample, self.profile) / round_error(ours, n, sample, self.profile)
+        series, series_by = tried.series * ratio, by
+        if method in UNIFORM:
+            series = self.scale * uniform_error(method, mine, self.setting, self.users, self.profile)
+            series, series_by = series + (self.moved if method == "lsp" else 0), "closed form"
+        filtered = tried.filtered
+        if name != chosen:
+            filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, ratio)
+        more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
+        wire = mechanism({"name": name, "d": self.stream.d, "epsilon_micro": mine.epsilon_micro}).wire_size
+        return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
+
+    def _mechanism(self, method: str, name: str) -> Mechanism:
+        return usual_mechanism(method, replace(self.setting, mechanism=name))
+
+
+def _truths(stream: StreamPlan, users: int, assumed: Assumed) -> Callable[[int], Holders]:
+    """The truth of each run: of a recording always the same."""
+    if assumed.like is not None:
+        same = assumed.like
+        return lambda run: same
+    periods = min(max(5 * stream.w, FEWEST_PERIODS), MOST_PERIODS)
+
+    @lru_cache(maxsize=MOST)
+    def made(run: int) -> Holders:
+        return made_up(stream, users, drift=assumed.drift, presence=assumed.presence, periods=periods, seed=run)
+
+    return made
+
+
+def _quickness(mechanism: str) -> int:
+    """Where it stands among those that ask little of a device."""
+    return QUICK.index(mechanism) if mechanism in QUICK else len(QUICK)

@@ -1,0 +1,162 @@
+"""A method tried on a truth: its error with the filter and without, what it publishes, what it costs, by simulation.
+
+Contract: runs of the method's own code over users that are drawn all at once (drawn.py), each with another seed, until
+both errors are known well enough, luck taken off (luck.py); the same question gives the same figures.  Errors are those
+of what a release shows (`unbiased`, `estimate`), and of a mean those of the mean alone, in the stream's unit.  The
+first periods, while nothing is known, do not count.  Not here: what is tried (shapes.py), closed forms
+(aggregators/expected.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.replay.drawn import Holders, run
+from murmurate.agents.replay.luck import Luck, adjusted
+from murmurate.agents.replay.measured import bits, report_bits
+from murmurate.aggregators.expected import round_error
+from murmurate.aggregators.figures import Range, figures
+from murmurate.aggregators.methods.dissimilarity import publication_error
+from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.registry import division
+
+Floats = NDArray[np.float64]
+
+FEWEST, MOST = 3, 60
+"""Runs."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of it."""
+
+    series: float
+    """Mean squared error of the method's own series,"""
+    filtered: float
+    """and of the filter's estimates."""
+    within: float
+    """How far the roots of both are likely off, as a part of them: the larger of their standard errors."""
+    published: float
+    """The share of periods that speak by reports of their own."""
+    bits: float
+    """Per user and period."""
+    reports: float
+    """Per user and period."""
+    unit: float
+    """The observation variance of a period: one over the mean of what its rounds tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run. Errors and luck are of the periods that count."""
+
+    series: Floats
+    """Mean square of each period: float64[periods],"""
+    filtered: Floats
+    """and of the filter's estimates."""
+    luck: Floats
+    """float64[periods, lucks]."""
+    published: float
+    bits: float
+    reports: float
+    told: float
+    """What rounds tell, a period."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where methods are tried: the same truths, scales and patience for all."""
+
+    truths: Callable[[int], Holders]
+    """The truth of each run; all of the same length."""
+    range: Range | None
+    """Of numbers, what -1 and 1 stand for."""
+    bits_of: int
+    """The domain whose codes a report costs: the stream's, where it is tried on a coarser one."""
+    within: float
+    """Runs go on until errors are known to this part of them."""
+
+    def try_out(self, spec: Mapping[str, Any], setting: Setting) -> Tried:
+        """Run a method, filtered, as often as it takes."""
+        runs = [self._run(spec, setting, number) for number in range(FEWEST)]
+        while True:
+            lucks = [one.luck for one in runs]
+            series, off = adjusted([one.series for one in runs], lucks)
+            filtered, within = adjusted([one.filtered for one in runs], lucks)
+            within = max(off, within)
+            if within <= self.within or len(runs) == MOST:
+                break
+            runs.append(self._run(spec, setting, len(runs)))
+        means = {
+            name: float(np.mean([getattr(one, name) for one in runs])) for name in ("published", "bits", "reports")
+        }
+        told = float(np.mean([one.told for one in runs]))
+        return Tried(series, filtered, within, **means, unit=1 / told if told else inf)
+
+    def _run(self, spec: Mapping[str, Any], setting: Setting, number: int) -> Run:
+        holders = self.truths(number)
+        setting = replace(setting, seed=hashlib.sha256(b"murmurate/trial/1 %d" % number).digest())
+        true, profiles = truth(holders, setting, self.range), profiles_of(holders, setting)
+        users, whole, luck = int(holders[0].sum()), profiles.mean(axis=0), Luck()
+        said, best, lucks = np.empty_like(true), np.empty_like(true), []
+        answers, published, told = list[tuple[int, int]](), 0, 0.0
+        for i, period in enumerate(run(holders, {**spec, "filter": "adaptive"}, setting, seed=number)):
+            shown = figures(period.decision, self.range)
+            said[i], best[i] = shown.unbiased[: true.shape[1]], shown.estimate[: true.shape[1]]
+            published += period.decision.published
+            luck.advance()
+            for heard in period.rounds:
+                if n := heard.answer.counted:
+                    mechanism, sampled = heard.question.mechanism, users if heard.question.asked is not None else n
+                    answers.append((report_bits(mechanism.spec(), self.bits_of), n))
+                    told += 1 / round_error(mechanism, n, users if sampled > n else None, whole)
+                    at = mechanism.profile(heard.answer.support, n)[: mechanism.statistics]
+                    expected = publication_error(mechanism, n, sampled, profiles[i], "sampling")
+                    is_publication = heard.question.purpose == "publication"
+                    luck.hear(at, profiles[i][: mechanism.statistics], expected, published=is_publication)
+            lucks.append(luck.row)
+        after, periods, total = settled(setting.w, len(holders)), len(holders), int(holders.sum())
+        share, name = published / periods, str(spec["name"])
+        return Run(
+            series=((said - true)[after:] ** 2).mean(axis=1),
+            filtered=((best - true)[after:] ** 2).mean(axis=1),
+            luck=np.array(lucks)[after:],
+            published=share,
+            bits=bits(answers, total, method=name, division=division(name), published=share),
+            reports=sum(n for _, n in answers) / total,
+            told=told / periods,
+        )
+
+
+def truth(holders: Holders, setting: Setting, range_: Range | None) -> Floats:
+    """What a release without any noise would say: the mean of holders alone, or all shares: float64[periods, k]."""
+    if setting.measure != "mean":
+        return np.asarray(holders / holders.sum(axis=1, keepdims=True))
+    low, high = range_ or (-1.0, 1.0)
+    cells = setting.d - setting.says_none
+    present = holders[:, :cells].sum(axis=1)
+    total = holders[:, :cells] @ np.linspace(low, high, cells)
+    return np.where(present > 0, total / np.maximum(present, 1), (low + high) / 2)[:, None]
+
+
+def profiles_of(holders: Holders, setting: Setting) -> Floats:
+    """What a mechanism's profile of each period would be without noise: float64[periods, k]."""
+    shares = holders / holders.sum(axis=1, keepdims=True)
+    if setting.measure != "mean":
+        return np.asarray(shares)
+    cells = setting.d - setting.says_none
+    places = np.linspace(-1, 1, cells)
+    numbers = np.column_stack((shares[:, :cells] @ places, shares[:, :cells] @ places**2))
+    return np.column_stack((shares[:, :cells].sum(axis=1), numbers)) if setting.says_none else numbers
+
+
+def settled(w: int, periods: int) -> int:
+    """From which period on errors count: after a window, or a quarter of a short truth."""
+    return min(w, periods // 4)

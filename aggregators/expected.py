@@ -1,0 +1,76 @@
+"""What can be said of a method's error before anybody is asked: closed forms for schedules that look at no answer, and
+how an error changes with the mechanism.
+
+Contract: pure arithmetic over the mechanisms' exact variances.  A profile is what `Mechanism.profile` would find
+without noise.  Source: LDP-IDS sections 4 and 5, spec streams.md 2.1 (V, equation 5 with m = w and m = 1).  Not here:
+methods that decide by answers, and the adaptive filter, which are simulated (agents/replay/trial.py).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from murmurate.aggregators.methods.dissimilarity import publication_error
+from murmurate.aggregators.methods.method import Floats, Setting
+from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import method as method_of
+from murmurate.aggregators.methods.turns import Turns
+from murmurate.randomizers import Mechanism, ValueAndPresence
+
+UNIFORM = ("lbu", "lpu", "lsp")
+"""Schedules whose own series has a closed form."""
+
+
+def round_error(mechanism: Mechanism, n: float, users: float | None, profile: Floats) -> float:
+    """The mean squared error of what a release says of n reports. users: of how many they are a sample; None: of none.
+
+    Of numbers on the scale -1 to 1; with silence that of the holders' mean.
+    """
+    if isinstance(mechanism, ValueAndPresence):
+        return mechanism.mean_error(profile, max(1, round(n)), users) ** 2
+    error = publication_error(mechanism, n, users or n, profile, "sampling")
+    return error + float(mechanism.added_variance(max(1, round(n)), profile)[: mechanism.statistics].mean())
+
+
+def usual_mechanism(method: str, setting: Setting) -> Mechanism:
+    """By what a method asks most of its questions."""
+    made = method_of({"name": method}, setting)
+    assert isinstance(made, Turns)  # noqa: S101 - no filter is asked for
+    return made.standing.mechanism
+
+
+def usual_users(method: str, setting: Setting, users: int) -> float:
+    """How many it asks then, as far as an error's dependence on the mechanism goes: all, or a w-th."""
+    return users if METHODS[method].division == "budget" or method == "lsp" else users / setting.w
+
+
+def uniform_error(method: str, mechanism: Mechanism, setting: Setting, users: int, profile: Floats) -> float:
+    """The mean squared error of a fresh release of LBU, LPU or LSP; LSP's repeats are older, which `moved` adds."""
+    if method == "lpu":
+        # Groups differ by one slot where S is no multiple of w: the mean over them of an error that goes with 1 / n.
+        small, more = divmod(setting.slots, setting.w)
+        sizes = ((small, setting.w - more), (small + 1, more))
+        each = (groups * round_error(mechanism, users * size / setting.slots, users, profile) for size, groups in sizes)
+        return sum(each) / setting.w
+    return round_error(mechanism, users, None, profile)
+
+
+def moved(truth: Floats, w: int, after: int) -> float:
+    """How far the truth is, in mean square, from where it stood in the last period of everybody's turn (every w-th
+    from the first one on); over the periods from `after` on.
+    """
+    stands = truth[[t - t % w for t in range(len(truth))]]
+    return float(((truth - stands)[after:] ** 2).mean())
+
+
+def filtered_error(error: float, unit: float, ratio: float) -> float:
+    """The mean squared error of a filter if observations had `ratio` times the noise, where it is `error` with `unit`
+    of observation variance a period: by the Kalman filter of a random walk, whose drift would give that error.
+
+    >>> round(filtered_error(0.25, 1.0, 4.0), 3), filtered_error(0.5, 0.4, 4.0)
+    (0.537, 2.0)
+    """
+    if not 0 < error < unit:
+        return error * ratio
+    drift = error * error / (unit - error)
+    return (sqrt(drift * drift + 4 * drift * unit * ratio) - drift) / 2
