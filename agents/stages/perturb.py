@@ -163,9 +163,7 @@ class Perturb:
                 self._advance(guarded)
 
     def _advance(self, guarded: Guarded) -> None:
-        """1. Answer what lies before the first period of all. 2. Close what is due, while not too many periods wait for
-        their decision.
-        """
+        """1. Answer what lies before the first period. 2. Close what is due, while not too many are unsettled."""
         self._answer_closed(guarded)
         while guarded.closing.due and not guarded.full:
             t = guarded.closing.close()
@@ -199,8 +197,11 @@ class Perturb:
     def _round(self, asked: Round) -> None:
         """1. Decide and charge. 2. Answer, if the period has closed or nobody may answer; else wait for it."""
         guarded, digest = self._streams[asked.stream], asked.digest.hex()
-        if guarded.first_t is None or guarded.over(asked.t) or digest in guarded.asked:
-            return  # before the start, too late, or twice in the log: it was answered once, or never will be
+        if guarded.first_t is None or digest in guarded.asked:
+            return  # before the start, or twice in the log: it was answered once, or never will be
+        if guarded.over(asked.t):  # nobody honest asks about it, and nobody waits for an end
+            self.refusals[asked.stream, "closed"] += len(guarded.devices)
+            return
         guarded.asked[digest] = asked.t
         grant = guarded.charge(asked, self._plan)
         if isinstance(grant, Refusal):
