@@ -8,6 +8,9 @@ import os
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""Test processes share the cores: threads of NumPy's beside them would wait for one another in busy loops."""
+
 settings.register_profile("same", derandomize=True)
 settings.register_profile("fresh")
 settings.load_profile("same")

@@ -11,9 +11,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import murmurate
+from tests.cases import every
 
 ROOT = Path(__file__).resolve().parent.parent
 SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
@@ -45,18 +44,18 @@ def test_every_folder_of_the_design_is_there() -> None:
         assert any(path.is_file() for path in (ROOT / folder).rglob("*")), folder
 
 
-@pytest.mark.parametrize("name", modules())
+@every("name", modules())
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize("folder", sorted(FOLDERS.values()))
+@every("folder", sorted(FOLDERS.values()))
 def test_no_module_is_too_long(folder: str) -> None:
     long = {p: n for p in (ROOT / folder).rglob("*.py") if (n := len(p.read_text().splitlines())) > 320}
     assert not long
 
 
-@pytest.mark.parametrize("name", modules())
+@every("name", modules())
 def test_every_public_name_says_what_you_get(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__doc__, f"{name} does not say what it is"

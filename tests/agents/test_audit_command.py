@@ -1,19 +1,12 @@
 """`murmurate audit mechanism` prints claimed, realised and measured, and its exit code says whether they agree."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from murmurate.randomizers import GRR, MECHANISMS
 from murmurate.randomizers.audit import audit_exact
-
-
-def murmurate(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "murmurate", *words], capture_output=True, text=True, check=False, timeout=120
-    )
+from tests.agents.commands import murmurate
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

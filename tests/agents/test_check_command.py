@@ -1,23 +1,15 @@
 """`murmurate check`: the promise in words, a line a mistake, exit 0 or 2."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from murmurate.config.streams import METHODS
+from tests.agents.commands import deploy, murmurate
 
 SHOP = Path(__file__).resolve().parent.parent / "data" / "shop.toml"
 CANARY = "hunter2-c4n4ry"
-
-
-def murmurate(*words: str | Path, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("MURMURATE")}
-    return subprocess.run(
-        [sys.executable, "-m", "murmurate", *map(str, words)],
-        capture_output=True, text=True, check=False, timeout=60, cwd=cwd, env={**clean, **environ},
-    )  # fmt: skip
 
 
 def test_a_good_file_is_said_in_words_within_80_columns() -> None:
@@ -78,7 +70,7 @@ def test_no_file_is_one_line_and_exit_2(tmp_path: Path) -> None:
 
 
 def test_against_another_file_each_change_is_said(tmp_path: Path) -> None:
-    murmurate("init", cwd=tmp_path)
+    deploy(tmp_path)
     same = murmurate("check", "--against", "murmurate.toml", cwd=tmp_path)
     assert (same.returncode, same.stdout) == (0, "nothing changes\nEvery key of the two files was compared.\n")
     text = (tmp_path / "murmurate.toml").read_text(encoding="utf-8")
@@ -93,7 +85,7 @@ def test_against_another_file_each_change_is_said(tmp_path: Path) -> None:
 
 
 def test_a_free_change_is_exit_0_and_a_new_revision_is_not_yet(tmp_path: Path) -> None:
-    murmurate("init", cwd=tmp_path)
+    deploy(tmp_path)
     text = (tmp_path / "murmurate.toml").read_text(encoding="utf-8")
     (tmp_path / "free.toml").write_text(text + '\n[web]\nlisten = "127.0.0.1:8005"\n', encoding="utf-8")
     done = murmurate("check", "-c", "free.toml", "--against", "murmurate.toml", cwd=tmp_path)
@@ -112,7 +104,7 @@ def test_a_free_change_is_exit_0_and_a_new_revision_is_not_yet(tmp_path: Path) -
 
 
 def test_against_what_is_neither_a_file_nor_brokers_is_exit_2(tmp_path: Path) -> None:
-    murmurate("init", cwd=tmp_path)
+    deploy(tmp_path)
     done = murmurate("check", "--against", "nowhere.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "--against: found 'nowhere.toml'; allowed: HOST:PORT, \"config\", or a file that exists\n"

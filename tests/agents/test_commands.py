@@ -55,7 +55,8 @@ def test_a_command_leaves_nothing_behind(deployed: Path) -> None:
 def test_an_error_that_nobody_expected_is_a_traceback_and_exit_1(
     deployed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("murmurate.agents.cli.check.load", lambda path: {}["nothing"])
+    found = dict[str, object]()
+    monkeypatch.setattr("murmurate.agents.cli.check.load", lambda path: found["nothing"])
     done = murmurate("check", cwd=deployed)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == "KeyError: 'nothing'"

@@ -7,7 +7,7 @@ import pytest
 from murmurate.agents.cli.init import EVENTS
 from murmurate.config import dashboards
 from murmurate.config.samples import names
-from tests.agents.test_check_command import murmurate
+from tests.agents.commands import murmurate
 
 WRITTEN = ("murmurate.toml", "compose.yaml", "dashboards/murmurate.json", "dashboards/alerts.yaml", EVENTS)
 

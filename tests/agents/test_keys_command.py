@@ -11,14 +11,13 @@ from murmurate.agents.cli.keys import ROTATION
 from murmurate.config.loader import load
 from murmurate.config.secrets import NAMES, fingerprints
 from murmurate.config.secrets import load as load_secrets
-from tests.agents.test_check_command import murmurate
+from tests.agents.commands import deploy, murmurate
 
 
 @pytest.fixture
 def deployed(tmp_path: Path) -> Path:
     """A folder with a deployment that has no secrets yet."""
-    murmurate("init", cwd=tmp_path)
-    return tmp_path
+    return deploy(tmp_path)
 
 
 def paste(folder: Path, printed: str) -> None:

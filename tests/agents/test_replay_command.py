@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,52 +17,29 @@ import numpy as np
 import pytest
 
 from murmurate.config import samples
+from tests.agents.commands import CLEAN, deploy, murmurate
 
 FILES = ["releases.jsonl", "report.html", "summary.json", "truth.jsonl"]
 KEYS = [
-    "events", "seconds", "events_per_second", "releases", "published", "mre", "mse", "bits_per_user_per_period",
+    "events", "seconds", "events_per_second", "releases", "published", "mre", "mse", "estimate_mse",
+    "coverage", "bits_per_user_per_period",
     "over_budget",
 ]  # fmt: skip
 EVENTS = "events.sample.jsonl"
 SYNTHETIC = "synthetic:lns,n=2000,periods=30"
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("MURMURATE")}
 Lines = list[dict[str, Any]]
 
 
-def murmurate(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "murmurate", *map(str, words)],
-        capture_output=True, text=True, check=False, timeout=120, cwd=cwd, env=CLEAN,
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A folder with what `murmurate init --example NAME` writes, each made once."""
-    folders: dict[str, Path] = {}
-
-    def folder(name: str) -> Path:
-        if name not in folders:
-            folders[name] = tmp_path_factory.mktemp(name)
-            assert murmurate("init", "--example", name, cwd=folders[name]).returncode == 0
-        return folders[name]
-
-    return folder
-
-
 @pytest.fixture
-def shop(made: Callable[[str], Path], tmp_path: Path) -> Path:
+def shop(tmp_path: Path) -> Path:
     """A folder of the test's own, with the telemetry example's file and events."""
-    for name in ("murmurate.toml", EVENTS):
-        (tmp_path / name).write_bytes((made("telemetry") / name).read_bytes())
-    return tmp_path
+    return deploy(tmp_path, "telemetry")
 
 
 @pytest.fixture
-def papers(made: Callable[[str], Path], tmp_path: Path) -> Path:
-    """The same with the deployment file of the papers' setting."""
-    (tmp_path / "murmurate.toml").write_bytes((made("papers") / "murmurate.toml").read_bytes())
-    return tmp_path
+def papers(tmp_path: Path) -> Path:
+    """The same with the papers' setting."""
+    return deploy(tmp_path, "papers")
 
 
 def written(folder: Path, out: str = "run") -> tuple[Lines, Lines, dict[str, float]]:
@@ -89,12 +65,12 @@ def write(path: Path, lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("example", samples.names())
-def test_what_init_writes_replays(example: str, made: Callable[[str], Path]) -> None:
-    done = murmurate("replay", EVENTS, "--out", "run", cwd=made(example))
+def test_what_init_writes_replays(example: str, tmp_path: Path) -> None:
+    done = murmurate("replay", EVENTS, "--out", "run", cwd=deploy(tmp_path, example))
     assert done.returncode == 0, done.stderr
     assert done.stderr == "  run/releases.jsonl  run/truth.jsonl  run/summary.json  run/report.html\n"
     assert all(len(line) <= 80 for line in (done.stdout + done.stderr).splitlines())
-    releases, truth, summary = written(made(example))
+    releases, truth, summary = written(tmp_path)
     assert list(summary) == KEYS
     assert (summary["releases"], summary["over_budget"]) == (len(releases), 0)
     assert [(line["stream"], line["t"]) for line in releases] == [(line["stream"], line["t"]) for line in truth]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.test_check_command import murmurate
+from tests.agents.commands import murmurate
 
 COMMITTED = Path(__file__).resolve().parent.parent.parent / "topics" / "schema"
 

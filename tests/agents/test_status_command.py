@@ -7,7 +7,7 @@ from pathlib import Path
 from murmurate.agents.cli.status import as_table, lines
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, _worker
-from tests.agents.test_check_command import murmurate
+from tests.agents.commands import deploy, murmurate
 
 
 def many() -> Status:
@@ -55,7 +55,7 @@ def test_a_worker_is_called_as_it_was_started() -> None:
 
 
 def test_where_nobody_answers_the_exit_is_3(tmp_path: Path) -> None:
-    murmurate("init", cwd=tmp_path)
+    deploy(tmp_path)
     with socket.socket() as taken:  # bound and not listening: whoever connects is refused
         taken.bind(("127.0.0.1", 0))
         brokers = json.dumps([f"127.0.0.1:{taken.getsockname()[1]}"])

@@ -10,7 +10,7 @@ from murmurate.agents.kafka.provision import Report, wanted
 from murmurate.config.loader import build
 from murmurate.config.planning import plan
 from murmurate.topics.names import DAY_MS, TOPICS
-from tests.agents.test_check_command import murmurate
+from tests.agents.commands import deploy, murmurate
 from tests.config.deployments import small
 
 THIS = build(small(population__partitions=4, kafka__targets=2, kafka__replication=3))
@@ -66,7 +66,7 @@ def test_the_table_has_80_columns() -> None:
 
 
 def test_the_commands_of_acl_are_whole_when_they_are_pasted(tmp_path: Path) -> None:
-    murmurate("init", cwd=tmp_path)
+    deploy(tmp_path)
     done = murmurate("topics", "acl", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
@@ -77,7 +77,7 @@ def test_the_commands_of_acl_are_whole_when_they_are_pasted(tmp_path: Path) -> N
 
 
 def test_where_nobody_answers_the_exit_is_3(tmp_path: Path) -> None:
-    murmurate("init", cwd=tmp_path)
+    deploy(tmp_path)
     with socket.socket() as taken:  # bound and not listening: whoever connects is refused
         taken.bind(("127.0.0.1", 0))
         brokers = json.dumps([f"127.0.0.1:{taken.getsockname()[1]}"])

@@ -13,7 +13,7 @@ from murmurate.config.plan import stretches
 from murmurate.topics.codec import decode
 from murmurate.topics.domains import Grid
 from murmurate.topics.release import Release
-from tests.agents.test_check_command import murmurate
+from tests.agents.commands import deploy, murmurate
 from tests.agents.world import stream
 from tests.topics.samples import RELEASES
 
@@ -30,6 +30,21 @@ def release(estimate: dict[str, float], **changes: Any) -> Release:
     found = decode(json.dumps(fields).encode())
     assert isinstance(found, Release)
     return found
+
+
+def test_a_monitored_statistic_says_its_side_and_never_more_than_it_is_sure_of() -> None:
+    sides = {"home": {"threshold": 0.3, "side": "above", "confidence": 0.9999}}
+    found = line(release({"home": 0.325, "help": 0.225}, decision="published", thresholds=sides), SCREEN)
+    assert "home 32.5% ±1.4 > 30% (99% sure)  help 22.5% ±1.4" in found
+    held = {"mean": {"threshold": 12.5, "side": "below", "confidence": 0.8}}
+    fare = release({"mean": 11.0}, measure="mean", unit="EUR", decision="published", thresholds=held)
+    assert "mean 11.00 ±0.014 EUR < 12.5 (80% sure)" in line(fare, FARE)
+
+
+def test_an_older_period_that_comes_once_more_is_called_revised() -> None:
+    found = line(release({"home": 0.325}, decision="approximated", measured_t=90, revision=2), SCREEN)
+    assert found.startswith("  09:01  revised ")
+    assert len(found) == 80
 
 
 def test_a_published_release_is_one_line_in_the_order_of_the_deployment() -> None:
@@ -135,7 +150,7 @@ def test_the_heading_says_what_follows() -> None:
 
 
 def test_a_stream_that_there_is_not_is_exit_2_and_no_broker_is_exit_3(tmp_path: Path) -> None:
-    murmurate("init", cwd=tmp_path)
+    deploy(tmp_path)
     done = murmurate("watch", "screeen", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("murmurate: watch: found stream 'screeen'; allowed: screen")

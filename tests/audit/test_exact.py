@@ -15,6 +15,7 @@ from murmurate.randomizers import GRR, MECHANISMS, OUE, Mechanism, ParameterErro
 from murmurate.randomizers.audit import audit_exact
 from tests.audit.faults import EXACT
 from tests.audit.registry import EPSILONS, SMALL, THRIFTY, instances, kinds
+from tests.cases import every
 from tests.randomizers.chosen import Chosen
 
 
@@ -43,13 +44,13 @@ def test_every_mechanism_is_audited_at_every_claim_in_some_domain() -> None:
         assert most == (17 if name == "olh" else len(EPSILONS)), name  # its cells grow with e^epsilon
 
 
-@pytest.mark.parametrize("mechanism", EXACT, ids=repr)
+@every("mechanism", EXACT)
 def test_a_mechanism_that_breaks_its_promise_is_caught(mechanism: Mechanism) -> None:
     assert audit_exact(mechanism).violations
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS[::3], ids=str)
-@pytest.mark.parametrize("d", [*SMALL, 7, 16, 128])
+@every("epsilon", EPSILONS[::3])
+@every("d", [*SMALL, 7, 16, 128])
 def test_grr_gives_each_report_to_exactly_as_many_words_as_its_law_says(d: int, epsilon: Fraction) -> None:
     # The report is constant between multiples of the low level: look at both ends of each stretch.
     grr = GRR(d=d, epsilon=epsilon)
@@ -65,8 +66,8 @@ def test_grr_gives_each_report_to_exactly_as_many_words_as_its_law_says(d: int, 
         assert {report: Fraction(count, 2**64) for report, count in words.items()} == grr.law(value)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS[::3], ids=str)
-@pytest.mark.parametrize("d", [2, 3, 9])
+@every("epsilon", EPSILONS[::3])
+@every("d", [2, 3, 9])
 def test_oue_sets_each_bit_for_exactly_as_many_words_as_its_law_says(d: int, epsilon: Fraction) -> None:
     # A bit is 1 up to a threshold and 0 from it on, in every cell by itself: look at both sides of each threshold.
     oue = OUE(d=d, epsilon=epsilon)
@@ -81,15 +82,15 @@ def test_oue_sets_each_bit_for_exactly_as_many_words_as_its_law_says(d: int, eps
                 assert np.unpackbits(report, bitorder="little")[:d].tolist() == [bit * (c == cell) for c in range(d)]
 
 
-@pytest.mark.parametrize("name", sorted(MECHANISMS))
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), 9e-7, 20.000001, True, "1", None])
+@every("name", sorted(MECHANISMS))
+@every("epsilon", [0, -1, float("nan"), float("inf"), 9e-7, 20.000001, True, "1", None])
 def test_an_epsilon_that_promises_nothing_cannot_be_built(name: str, epsilon: Any) -> None:
     with pytest.raises(ParameterError, match="allowed: a number from 0"):
         MECHANISMS[name](d=4, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("name", sorted(MECHANISMS))
-@pytest.mark.parametrize("d", [1, 0, -3, 2.0, True, "4", 1 << 40])
+@every("name", sorted(MECHANISMS))
+@every("d", [1, 0, -3, 2.0, True, "4", 1 << 40])
 def test_a_domain_that_is_none_cannot_be_built(name: str, d: Any) -> None:
     with pytest.raises(ParameterError, match="d: found"):
         MECHANISMS[name](d=d, epsilon=1)

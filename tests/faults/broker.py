@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 
 from tests.faults import certificates
-from tests.faults.jars import VERSIONS, BrokerError, jars, java
+from tests.faults.jars import VERSIONS, BrokerError, compiles, jars, java
 from tests.faults.ports import HOST, Ports, listed
 from tests.faults.properties import LOGGING, Node, server_properties
 
@@ -33,8 +33,10 @@ NEEDS_OWN = "needs a broker of its own: unset MURMURATE_BROKERS"
 START_S, STOP_S = 90.0, 20.0
 LOOK_S = 0.05
 STARTED = b"Kafka Server started"
-QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m")  # for the tools, which run for a second
+QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # half the work to start; slower after some minutes
+TOOL_JVM = (*QUICK_JVM, "-Xmx128m")
 NODE_JVM = ("-Xms256m", "-Xmx768m")
+REPEATED = Path(__file__).parent.parent / "foreign" / "Repeated.java"
 ACL_COMMAND = {"3": "kafka.admin.AclCommand", "4": "org.apache.kafka.tools.AclCommand"}
 # A node dies with the thread that started it: this one lives as long as the process, a test's own might not.
 _STARTER = ThreadPoolExecutor(1, thread_name_prefix="starter-of-brokers")
@@ -55,7 +57,8 @@ class Broker:
 
     `sasl` adds a SASL_SSL listener (SCRAM-SHA-512) for `users` (name -> password) where nothing is allowed but by
     access rules; on the plaintext listener everything is.  `settings` are lines of server.properties.  `keep` leaves
-    the data in the folder, where the next Broker of that folder finds it.
+    the data in the folder, where the next Broker of that folder finds it.  `brief`: it is not for long, and starts
+    with less work.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Broker:
         settings: Mapping[str, str] = {},
         port: int = 0,
         keep: bool = False,
+        brief: bool = False,
     ) -> None:
         self.version, self.sasl, self.folder = version, sasl, folder.resolve()
         self.credentials = dict(users)
@@ -77,6 +81,7 @@ class Broker:
         """One folder per node, named by its number."""
         self._settings, self._ports, self._nodes = dict(settings), Ports(), list[Node]()
         self._keep, self._owner = keep, os.getpid()
+        self._jvm = (*NODE_JVM, *QUICK_JVM) if brief else NODE_JVM
         self._outside = os.environ.get("MURMURATE_BROKERS", "")
         if unfit := [f"{name}:{secret}" for name, secret in users.items() if re.search(r"[\s,=\[\]]", name + secret)]:
             raise BrokerError(f"{len(unfit)} of the users hold a space, a comma, an equals sign or a bracket")
@@ -203,10 +208,13 @@ class Broker:
         self._own()
         return self._heard(self._nodes[node]).decode(errors="replace")
 
-    def acl(self, command: Sequence[str]) -> str:
+    def acl(self, *commands: Sequence[str]) -> str:
         """What Kafka's own tool says to e.g. `["--add", "--allow-principal", "User:edge", "--topic", "t", ...]`."""
         self._own()
-        return self._tool(ACL_COMMAND[self.version[0]], "--bootstrap-server", self.bootstrap, *command)
+        name, whole = ACL_COMMAND[self.version[0]], [["--bootstrap-server", self.bootstrap, *one] for one in commands]
+        if len(whole) > 1 and compiles():
+            return self._tool(str(REPEATED), name, typed="".join("\t".join(one) + "\n" for one in whole))
+        return "".join(self._tool(name, *one) for one in whole)
 
     def _own(self) -> None:
         if self.external:
@@ -221,7 +229,7 @@ class Broker:
 
     def _launch(self, chosen: Iterable[Node]) -> None:
         for node in chosen:
-            command = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *self._java(*NODE_JVM)]
+            command = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *self._java(*self._jvm)]
             command += ["kafka.Kafka", str(self._properties(node))]
             node.said = len(self._heard(node))
             node.process, node.frozen = _STARTER.submit(_open, command, self._log(node)).result(), False
@@ -266,9 +274,9 @@ class Broker:
         told += ["-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss,SSS"]
         return [str(java()), *options, *told, "-cp", f"{jars(self.version)}/*"]
 
-    def _tool(self, name: str, *arguments: str) -> str:
-        command = [*self._java(*QUICK_JVM), name, *arguments]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=START_S, check=False)
+    def _tool(self, name: str, *arguments: str, typed: str = "") -> str:
+        command = [*self._java(*TOOL_JVM), name, *arguments]
+        ended = subprocess.run(command, input=typed, capture_output=True, text=True, timeout=START_S, check=False)
         if ended.returncode:
             raise BrokerError(f"{name} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}")
         return ended.stdout

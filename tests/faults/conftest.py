@@ -20,7 +20,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One node that runs; a test may kill or freeze it, and it runs again before the next test."""
     found: Broker | str
     try:
-        found = Broker(tmp_path_factory.mktemp("broker"))
+        found = Broker(tmp_path_factory.mktemp("broker"), brief=True)
         found.start()
     except BrokerError as error:
         found = str(error)

@@ -39,6 +39,13 @@ def java() -> Path:
         ) from None
 
 
+@functools.cache
+def compiles() -> bool:
+    """Whether this java takes a source file: a runtime alone does not."""
+    told = subprocess.run([str(java()), "--list-modules"], capture_output=True, text=True, check=True)
+    return "jdk.compiler" in told.stdout
+
+
 def _version(program: str) -> int:
     told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
     number = re.search(r'version "(\d+)', told)  # 1.8.0 is Java 8: too old by either number

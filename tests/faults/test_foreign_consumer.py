@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import hashlib
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
-from tests.faults.jars import jars, java
+from tests.faults.jars import compiles, jars, java
 from tests.faults.recordings import deployment, recording
 
 DEPLOYMENT = deployment(periods=4)
@@ -22,13 +21,6 @@ DEPLOYMENT = deployment(periods=4)
 TESTS = Path(__file__).parent.parent
 PROGRAM = TESTS / "foreign" / "Releases.java"
 SCHEMA = TESTS.parent / "topics" / "schema" / "release.schema.json"
-
-
-@functools.cache
-def compiles() -> bool:
-    """Whether this java takes a source file: a runtime alone does not."""
-    told = subprocess.run([str(java()), "--list-modules"], capture_output=True, text=True, check=True)
-    return "jdk.compiler" in told.stdout
 
 
 def subscriber(deployed: Deployed, bootstrap: str, count: int) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,8 @@ PERIODS = 10
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker with a door for users; its only user may do everything."""
-    with Broker(tmp_path_factory.mktemp("guarded"), sasl=True, users={USER: secrets.token_hex(12)}) as broker:
+    users = {USER: secrets.token_hex(12)}
+    with Broker(tmp_path_factory.mktemp("guarded"), sasl=True, users=users, brief=True) as broker:
         everything = ["--topic", "*", "--group", "*", "--transactional-id", "*", "--cluster"]
         broker.acl(["--add", "--allow-principal", f"User:{USER}", "--operation", "All", *everything])
         yield broker

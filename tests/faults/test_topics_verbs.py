@@ -15,7 +15,7 @@ from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.config.access import Access
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
-from tests.agents.test_check_command import murmurate
+from tests.agents.commands import murmurate
 from tests.faults.broker import Broker
 
 Typed = Callable[..., subprocess.CompletedProcess[str]]

@@ -57,7 +57,7 @@ class World:
         self.devices = [Device(self.terms, self.pseudonyms[i].tobytes(), SECRETS) for i in range(2)]
         self.slot_of = self.array._slot[: self.users].tolist()
         self.saved = self.array.snapshot()
-        self.saved_at = 0
+        self.saved_at, self.crashed_at = 0, (0, -1)
 
     def _new(self) -> DeviceArray:
         array = self.array_type(self.terms, "screen", SECRETS)
@@ -137,6 +137,9 @@ class World:
 
     def crash(self) -> None:
         """The array and a device die; both come back from what was stored, the array by folding the log since then."""
+        if self.crashed_at == (self.saved_at, len(self.log)):
+            return  # straight after a crash the same bytes and the same rounds give the same again
+        self.crashed_at = self.saved_at, len(self.log)
         before = self.array.snapshot()
         self.array = self.array_type.restore(self.saved, self.terms, "screen", SECRETS)
         for ask, seed in self.log[self.saved_at :]:

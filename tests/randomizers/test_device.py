@@ -16,6 +16,7 @@ from murmurate.randomizers.guard import Ask, Refusal
 from murmurate.randomizers.identity import partitions
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.terms import StreamTerms, Terms
+from tests.cases import every
 from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, people, secret, terms
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "data" / "ledger.json").read_text(encoding="utf-8"))
@@ -52,7 +53,7 @@ def test_the_guard_of_population_division_accepts_exactly_after_w_periods() -> N
         assert bool(told[0] == Verdict.CHARGED) is accept
 
 
-@pytest.mark.parametrize(("t", "key"), [(13, "request_t13_max"), (12, "request_t12_more_max")])
+@every(("t", "key"), [(13, "request_t13_max"), (12, "request_t12_more_max")])
 def test_the_guard_of_budget_division_accepts_exactly_what_is_left(t: int, key: str) -> None:
     case = GOLDEN["guard"]["budget"]
     everyone = np.ones(1, np.bool_)
@@ -140,7 +141,7 @@ def test_a_round_over_another_domain_is_refused_whatever_the_value() -> None:
         assert refused.reason == "mechanism"
 
 
-@pytest.mark.parametrize("t", [-1, 1 << 53, 1.0, True])
+@every("t", [-1, 1 << 53, 1.0, True])
 def test_a_period_that_is_none_cannot_be_asked_about(t: Any) -> None:
     with pytest.raises(ParameterError, match="round: t"):
         ask(t, 1)
@@ -196,9 +197,7 @@ def test_a_snapshot_brings_back_every_byte_of_the_state() -> None:
         assert back.snapshot() == data
 
 
-@pytest.mark.parametrize(
-    "harm", [lambda b: b[:-1], lambda b: b[:20], lambda b: b"", lambda b: b[:50] + b"?" + b[51:], lambda b: b[::-1]]
-)
+@every("harm", [lambda b: b[:-1], lambda b: b[:20], lambda b: b"", lambda b: b[:50] + b"?" + b[51:], lambda b: b[::-1]])
 def test_a_torn_or_corrupt_snapshot_is_refused(harm: Any) -> None:
     with pytest.raises(SnapshotError):
         DeviceArray.restore(harm(filled().snapshot()), terms("population", 3, 4), "screen", SECRETS)
@@ -230,7 +229,7 @@ CHANGES: dict[str, Terms] = {
 }
 
 
-@pytest.mark.parametrize("fact", CHANGES)
+@every("fact", CHANGES)
 def test_a_changed_fact_stops_the_worker_and_says_which(fact: str) -> None:
     array = DeviceArray(Terms("shop", EPSILON, (BASE,)), "screen", SECRETS)
     array.enrol(people(50))
@@ -238,7 +237,7 @@ def test_a_changed_fact_stops_the_worker_and_says_which(fact: str) -> None:
         DeviceArray.restore(array.snapshot(), CHANGES[fact], "screen", SECRETS)
 
 
-@pytest.mark.parametrize("fact", CHANGES)
+@every("fact", CHANGES)
 def test_an_accepted_change_closes_every_slot_until_the_longer_window_has_passed(fact: str) -> None:
     array = DeviceArray(Terms("shop", EPSILON, (BASE,)), "screen", SECRETS)
     array.enrol(people(50))
@@ -285,7 +284,7 @@ def test_a_lost_history_keeps_its_periods_closed() -> None:
 # ---- memory ----
 
 
-@pytest.mark.parametrize(("division", "bytes_a_user"), [("population", 8), ("budget", 96)])
+@every(("division", "bytes_a_user"), [("population", 8), ("budget", 96)])
 def test_state_is_small(division: Any, bytes_a_user: int) -> None:
     # Even with as many slots as users; pseudonym and value aside.
     users = 4096

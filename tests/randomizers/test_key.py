@@ -20,6 +20,7 @@ from murmurate.errors import MurmurateError
 from murmurate.randomizers import GRR, OUE, Key, RandomnessError, ValueRefusedError, randomness
 from murmurate.randomizers import cipher as aes_module
 from murmurate.randomizers.randomness import canonical, contexts
+from tests.cases import every
 
 SECRET = bytes(range(100, 132))
 ROUND, MECHANISM = b"\x01" * 32, b"\x03" * 32
@@ -86,9 +87,7 @@ def test_a_key_needs_the_name_of_its_deployment(deployment: Any, ciphers: list[A
     assert ciphers == []
 
 
-@pytest.mark.parametrize(
-    "round", [b"", b"\x01" * 31, b"\x01" * 33, "x" * 32, None, bytearray(32), 32], ids=lambda round: repr(round)[:12]
-)
+@every("round", [b"", b"\x01" * 31, b"\x01" * 33, "x" * 32, None, bytearray(32), 32])
 def test_a_round_that_is_no_digest_is_refused(round: Any) -> None:
     for ask in (
         lambda: key().draw(some_users(1), round=round),
@@ -101,7 +100,7 @@ def test_a_round_that_is_no_digest_is_refused(round: Any) -> None:
             ask()
 
 
-@pytest.mark.parametrize(
+@every(
     "users",
     [
         None,
@@ -113,7 +112,6 @@ def test_a_round_that_is_no_digest_is_refused(round: Any) -> None:
         np.zeros((2, 2), np.uint64),
         np.zeros((1, 2, 16), np.uint8),
     ],
-    ids=lambda users: str(getattr(users, "shape", users)),
 )
 def test_users_that_are_no_rows_of_16_bytes_are_refused(users: Any) -> None:
     for ask in (
@@ -130,7 +128,7 @@ def test_values_have_to_be_as_many_as_users() -> None:
         key().draw(some_users(2), round=ROUND).open(MECHANISM, canonical(np.arange(3)))
 
 
-@pytest.mark.parametrize("user", [b"", b"x" * 15, b"x" * 17])
+@every("user", [b"", b"x" * 15, b"x" * 17])
 def test_a_single_user_or_value_of_another_length_is_refused(user: bytes) -> None:
     with pytest.raises(ValueRefusedError, match=r"^user: found a pseudonym of .*; allowed: 16$"):
         key().draw_one(user, round=ROUND)
@@ -138,7 +136,7 @@ def test_a_single_user_or_value_of_another_length_is_refused(user: bytes) -> Non
         key().draw_one(bytes(16), round=ROUND).open(MECHANISM, user)
 
 
-@pytest.mark.parametrize("purpose", ["report", "", "scatter2", "Scatter", None, b"scatter"])
+@every("purpose", ["report", "", "scatter2", "Scatter", None, b"scatter"])
 def test_a_stage_cannot_draw_for_another_purpose_least_of_all_for_reports(purpose: Any) -> None:
     with pytest.raises(MurmurateError, match=r"^purpose: found .*; allowed: scatter, permutation, slot, split, noise$"):
         key().words(purpose, some_users(1), round=ROUND)
@@ -320,7 +318,7 @@ def test_fingerprints_tell_secrets_apart_and_are_no_part_of_them() -> None:
     assert all(len(fingerprint) == 16 and fingerprint not in SECRET.hex() for fingerprint in prints)
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@every("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_a_key_cannot_be_pickled_alone_or_inside_a_draw(protocol: int) -> None:
     for thing in (
         key(),
@@ -333,15 +331,13 @@ def test_a_key_cannot_be_pickled_alone_or_inside_a_draw(protocol: int) -> None:
         assert not reveals(str(caught.value))
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+@every("copied", [copy.copy, copy.deepcopy])
 def test_a_key_cannot_be_copied(copied: Callable[[object], object]) -> None:
     with pytest.raises(RandomnessError, match="cannot be copied or pickled"):
         copied(key())
 
 
-@pytest.mark.parametrize(
-    "secret", [SECRET[:31], SECRET[:7] * 5, SECRET.hex(), list(SECRET), memoryview(SECRET)], ids=type
-)
+@every("secret", [SECRET[:31], SECRET[:7] * 5, SECRET.hex(), list(SECRET), memoryview(SECRET)])
 def test_no_error_text_repeats_a_refused_secret(secret: Any) -> None:
     with pytest.raises(RandomnessError) as caught:
         Key(secret, deployment="shop")
@@ -391,7 +387,7 @@ def test_nothing_that_holds_a_key_can_be_copied_or_changed() -> None:
         key.deployment = "other"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [
         lambda key: Key(np.arange(32, dtype=np.uint8), deployment="a"),  # type: ignore[arg-type]

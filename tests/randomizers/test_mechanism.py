@@ -24,6 +24,7 @@ from murmurate.randomizers import (
     ValueRefusedError,
     mechanism,
 )
+from tests.cases import every
 
 KEY = Key(hashlib.sha256(b"mechanism").digest(), deployment="shop")
 ROUND = hashlib.sha256(b"round").digest()
@@ -129,7 +130,7 @@ def test_a_mechanism_is_its_spec(built: Mechanism) -> None:
         built.d = 5
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "says"),
     [
         ({"name": "grrr", "d": 2, "epsilon": 1}, rf"found 'grrr'; allowed: {NAMES}"),
@@ -149,8 +150,8 @@ def test_an_unknown_name_or_parameter_lists_the_known_ones(spec: Any, says: str)
         mechanism(spec)
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in KINDS])
-@pytest.mark.parametrize(
+@every("kind", [kind for _, kind in KINDS])
+@every(
     "values",
     [
         np.array([0, 5]),
@@ -164,7 +165,6 @@ def test_an_unknown_name_or_parameter_lists_the_known_ones(spec: Any, says: str)
         [0, 1],
         np.array([np.nan, 0]),
     ],
-    ids=repr,
 )
 def test_values_outside_the_domain_are_refused_without_being_shown(kind: type[Mechanism], values: Any) -> None:
     with pytest.raises(ValueRefusedError, match="allowed:") as refused:
@@ -172,18 +172,17 @@ def test_values_outside_the_domain_are_refused_without_being_shown(kind: type[Me
     assert "9223372036854775808" not in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in KINDS])
-@pytest.mark.parametrize("value", [5, -1, 1.0, "1", None, True])
+@every("kind", [kind for _, kind in KINDS])
+@every("value", [5, -1, 1.0, "1", None, True])
 def test_a_single_value_outside_the_domain_is_refused(kind: type[Mechanism], value: Any) -> None:
     with pytest.raises(ValueRefusedError, match="allowed: a whole number from 0 to 4"):
         kind(d=5, epsilon=1).perturb_one(value, KEY.draw_one(bytes(16), round=ROUND))
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in KINDS])
-@pytest.mark.parametrize(
+@every("kind", [kind for _, kind in KINDS])
+@every(
     "reports",
     [np.zeros((3, 7), np.uint8), np.zeros(3, np.uint8), np.zeros((3, 1), np.int64), [b"a"], np.zeros((3, 0), np.uint8)],
-    ids=repr,
 )
 def test_reports_of_another_shape_are_refused(kind: type[Mechanism], reports: Any) -> None:
     made = kind(d=5, epsilon=1)
@@ -192,9 +191,7 @@ def test_reports_of_another_shape_are_refused(kind: type[Mechanism], reports: An
             read(reports)
 
 
-@pytest.mark.parametrize(
-    ("made", "bad"), [(GRR(d=5, epsilon=1), 5), (GRR(d=5, epsilon=1), 255), (OUE(d=5, epsilon=1), 0x20)]
-)
+@every(("made", "bad"), [(GRR(d=5, epsilon=1), 5), (GRR(d=5, epsilon=1), 255), (OUE(d=5, epsilon=1), 0x20)])
 def test_a_report_that_no_value_gives_is_marked_and_never_counted(made: Mechanism, bad: int) -> None:
     reports = np.array([[0], [bad], [1]], np.uint8)
     assert made.malformed(reports).tolist() == [False, True, False]
@@ -220,7 +217,7 @@ def test_no_bytes_from_outside_do_more_than_be_refused(name: str, d: int, data: 
         assert width != made.wire_size
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in KINDS])
+@every("kind", [kind for _, kind in KINDS])
 def test_an_estimate_needs_reports_and_counts_that_fit(kind: type[Mechanism]) -> None:
     made = kind(d=3, epsilon=1)
     for support, n in (

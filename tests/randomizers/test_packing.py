@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers import packing
 from murmurate.randomizers.packing import bit_bytes, count_bits, int_bytes, pack_ints, padding_set, unpack_ints
+from tests.cases import every
 
 
 def some_bits(n: int, d: int, density: float = 0.5) -> NDArray[np.bool_]:
@@ -20,7 +21,7 @@ def packed(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
     return np.packbits(bits, axis=1, bitorder="little")
 
 
-@pytest.mark.parametrize("width", range(1, 9))
+@every("width", range(1, 9))
 def test_integers_come_back_from_every_width(width: int) -> None:
     top = 256**width - 1
     inside = np.random.default_rng(width).integers(0, top, 1000, np.uint64, endpoint=True)
@@ -31,58 +32,58 @@ def test_integers_come_back_from_every_width(width: int) -> None:
     np.testing.assert_array_equal(unpack_ints(rows), values)
 
 
-@pytest.mark.parametrize("width", range(1, 9))
+@every("width", range(1, 9))
 def test_a_packed_integer_is_its_little_endian_bytes(width: int) -> None:
     values = [0, 1, 200, 256**width - 1]
     rows = pack_ints(np.array(values, np.uint64), width)
     assert [row.tobytes() for row in rows] == [value.to_bytes(width, "little") for value in values]
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32, np.uint64, np.int64])
+@every("kind", [np.uint8, np.uint16, np.uint32, np.uint64, np.int64])
 def test_integers_of_any_type_pack_alike(kind: Any) -> None:
     np.testing.assert_array_equal(pack_ints(np.array([0, 5, 127], kind), 3), [[0, 0, 0], [5, 0, 0], [127, 0, 0]])
 
 
-@pytest.mark.parametrize("width", range(1, 9))
+@every("width", range(1, 9))
 def test_rows_that_lie_apart_in_memory_unpack_alike(width: int) -> None:
     wide = np.random.default_rng(width).integers(0, 256, (50, 20), np.uint8)
     apart = wide[::2, 3 : 3 + width]
     np.testing.assert_array_equal(unpack_ints(apart), unpack_ints(np.ascontiguousarray(apart)))
 
 
-@pytest.mark.parametrize("width", range(1, 9))
+@every("width", range(1, 9))
 def test_no_rows_unpack_to_no_integers(width: int) -> None:
     assert unpack_ints(np.empty((0, width), np.uint8)).shape == (0,)
 
 
-@pytest.mark.parametrize(
+@every(
     ("d", "size"), [(2, 1), (255, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 3), (1 << 24, 3), ((1 << 24) + 1, 4)]
 )
 def test_a_value_takes_the_fewest_bytes_that_hold_the_largest(d: int, size: int) -> None:
     assert int_bytes(d) == size
 
 
-@pytest.mark.parametrize(("d", "size"), [(1, 1), (2, 1), (7, 1), (8, 1), (9, 2), (1023, 128), (1024, 128), (1025, 129)])
+@every(("d", "size"), [(1, 1), (2, 1), (7, 1), (8, 1), (9, 2), (1023, 128), (1024, 128), (1025, 129)])
 def test_a_bit_row_takes_the_fewest_bytes_that_hold_its_bits(d: int, size: int) -> None:
     assert bit_bytes(d) == size
 
 
-@pytest.mark.parametrize("n", range(201))
+@every("n", range(201))
 def test_column_sums_of_any_number_of_rows_are_the_plain_sums(n: int) -> None:
     for d in {1 + n % 64, 8 * (1 + n % 5), 2 + (n * 37) % 300}:
         bits = some_bits(n, d)
         np.testing.assert_array_equal(count_bits(packed(bits), d), bits.sum(axis=0))
 
 
-@pytest.mark.parametrize("slabs", [1, 2, 3, 10, 254, 255, 256, 257])
-@pytest.mark.parametrize("d", [1, 7, 8, 13, 65])
+@every("slabs", [1, 2, 3, 10, 254, 255, 256, 257])
+@every("d", [1, 7, 8, 13, 65])
 def test_column_sums_around_a_multiple_of_63_rows_are_the_plain_sums(slabs: int, d: int) -> None:
     for n in (63 * slabs - 1, 63 * slabs, 63 * slabs + 1):
         bits = some_bits(n, d)
         np.testing.assert_array_equal(count_bits(packed(bits), d), bits.sum(axis=0))
 
 
-@pytest.mark.parametrize("density", [0.0, 1.0, 0.01, 0.99])
+@every("density", [0.0, 1.0, 0.01, 0.99])
 def test_column_sums_of_nearly_empty_and_nearly_full_rows_carry_right(density: float) -> None:
     for n in (62, 63, 64, 126, 63 * 255 + 17):
         bits = some_bits(n, 19, density)
@@ -116,7 +117,7 @@ def test_column_sums_of_rows_that_lie_apart_in_memory_are_the_plain_sums() -> No
     np.testing.assert_array_equal(count_bits(rows[::3], 40), bits[::3].sum(axis=0))
 
 
-@pytest.mark.parametrize("d", range(1, 40))
+@every("d", range(1, 40))
 def test_a_bit_past_the_domain_is_seen_and_a_bit_inside_it_is_not(d: int) -> None:
     cells = 8 * bit_bytes(d)
     one_bit_each = packed(np.eye(cells, dtype=np.bool_))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers import GRR, OUE, Key, randomness
 from murmurate.randomizers.randomness import PURPOSES, canonical, canonical_one, contexts
+from tests.cases import every
 
 SECRET = bytes(range(100, 132))
 ROUND, OTHER_ROUND = b"\x01" * 32, b"\x01" * 31 + b"\x02"
@@ -66,7 +67,7 @@ def test_words_are_these_on_every_machine() -> None:
     assert [f"{word:08x}" for word in scatter.ravel()] == ["7887a164", "00171dc5", "ce89420b", "1836d76d"]
 
 
-@pytest.mark.parametrize("dtype", WIDTHS)
+@every("dtype", WIDTHS)
 def test_fewer_words_are_a_prefix_of_more(dtype: Any) -> None:
     users = some_users(50)
     many = report_words(users, k=100, dtype=dtype)
@@ -83,7 +84,7 @@ def test_narrow_words_are_the_bytes_of_wide_ones() -> None:
         assert narrow.tobytes() == wide.tobytes()
 
 
-@pytest.mark.parametrize("batch", [1, 2, 3, 10, 99, 100, 101, 1000])
+@every("batch", [1, 2, 3, 10, 99, 100, 101, 1000])
 def test_words_do_not_depend_on_the_size_of_the_batch(batch: int) -> None:
     users, values = some_users(300), np.arange(300) % 7
     whole = report_words(users, values, k=3)
@@ -151,7 +152,7 @@ def test_drawing_leaves_users_and_values_as_they_were() -> None:
     np.testing.assert_array_equal(values, kept[1])
 
 
-@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@every("bits", [8, 16, 32, 64])
 def test_a_single_device_draws_the_words_of_a_batch(bits: int) -> None:
     users, values = some_users(12), np.array([0, 1, -1, 2**63 - 1, -(2**63), 5, 255, 256, -256, 7, 8, 9])
     for k in (1, 2, 3, 4, 5, 15, 16, 17, 100):
@@ -175,9 +176,7 @@ def test_the_canonical_bytes_of_a_value_are_the_same_in_a_batch_and_alone(value:
     assert int.from_bytes(canonical_one(value), "little", signed=True) == value
 
 
-@pytest.mark.parametrize(
-    "kind", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, ">i4"]
-)
+@every("kind", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, ">i4"])
 def test_the_canonical_bytes_of_a_value_do_not_depend_on_its_type(kind: Any) -> None:
     np.testing.assert_array_equal(canonical(np.array([0, 1, 127], kind)), canonical(np.array([0, 1, 127])))
 

@@ -13,12 +13,13 @@ from murmurate.errors import MurmurateError
 from murmurate.randomizers import GRR, OUE
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.thresholds import MAX_MICRO, exp_floor, low_level, micro_nats
+from tests.cases import every
 
 MICROS = st.integers(1, MAX_MICRO)
 DIGITS = Context(prec=120)
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "micro"),
     [
         (1, 1_000_000),
@@ -43,7 +44,7 @@ def test_epsilon_is_the_number_as_it_was_written_and_never_more(said: Any, micro
     assert micro_nats(said) == micro
 
 
-@pytest.mark.parametrize(
+@every(
     "said",
     [
         0,
@@ -77,7 +78,7 @@ def test_an_epsilon_outside_its_range_is_refused_in_words(said: Any) -> None:
         micro_nats(said)
 
 
-@pytest.mark.parametrize("said", [True, False, None, "1", b"1", 1j, [1], np.array([1.0]), np.int64(1), np.bool_(True)])
+@every("said", [True, False, None, "1", b"1", 1j, [1], np.array([1.0]), np.int64(1), np.bool_(True)])
 def test_an_epsilon_that_is_no_number_is_refused_by_its_type(said: Any) -> None:
     with pytest.raises(ParameterError, match=f"^epsilon: found {type(said).__name__}; allowed"):
         micro_nats(said)
@@ -138,7 +139,7 @@ def test_exp_floor_grows_with_epsilon(one: int, other: int) -> None:
     assert (exp_floor(one) < exp_floor(other)) == (one < other)
 
 
-@pytest.mark.parametrize(("micro", "parts"), [(0, 1), (-1, 1), (MAX_MICRO + 1, 1), (1, 0), (1, -1)])
+@every(("micro", "parts"), [(0, 1), (-1, 1), (MAX_MICRO + 1, 1), (1, 0), (1, -1)])
 def test_exp_floor_refuses_what_no_epsilon_is(micro: int, parts: int) -> None:
     with pytest.raises(ParameterError, match=r"^exp_floor: found"):
         exp_floor(micro, parts)
@@ -178,7 +179,7 @@ def test_oue_realises_at_most_e_to_its_epsilon_and_at_least_all_but_one_part_in_
     assert oue.q <= (1 + Fraction(1, 1 << 16)) / (bound + 1)
 
 
-@pytest.mark.parametrize("d", [7, 128])
+@every("d", [7, 128])
 def test_flooring_the_high_level_instead_would_exceed_e_to_the_epsilon(d: int) -> None:
     bound = exp_floor(1_000_000)
     above = bound + Fraction(1, 1 << 180)

@@ -14,10 +14,11 @@ from murmurate.topics.codec import MESSAGES as KINDS
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError, WireError
 from murmurate.topics.message import Message
 from murmurate.topics.messages import MAX_CELLS, Dead, Rejected, Settled, Tally
+from tests.cases import every
 from tests.topics.samples import DIGEST, MESSAGES, places, put, tables, without
 
 IDS = [message.tag for message in MESSAGES]
-EACH = pytest.mark.parametrize("message", MESSAGES, ids=IDS)
+EACH = every("message", MESSAGES)
 
 
 def refused(table: Any, kind: type[WireError] = MessageError) -> str:
@@ -126,7 +127,7 @@ def test_a_message_of_a_version_to_come_is_newer() -> None:
         assert said == f"message: schema: found version 2 of {name}; allowed: up to 1"
 
 
-@pytest.mark.parametrize(
+@every(
     "tag",
     [None, 1, [], "", "murmurate/round/0", "murmurate/round/01", "murmurate/u829341/1", "murmurate/round/1\n", "round"],
 )
@@ -136,7 +137,7 @@ def test_a_schema_nobody_defined_is_unknown(tag: object) -> None:
     assert "murmurate/round/1" in said
 
 
-@pytest.mark.parametrize(
+@every(
     "record",
     [
         b"", b"{", b"[]", b"7", b"null", b'"text"', b"{}{}", b"\xff",
@@ -144,13 +145,12 @@ def test_a_schema_nobody_defined_is_unknown(tag: object) -> None:
         b"\xef\xbb\xbf{}", b"[" * 500_000, b'{"a":' * 150_000, b'{"t":NaN}', b'{"t":-Infinity}', b'{"t":1e999}',
         b'{"t":' + b"9" * 9000 + b"}",
     ],
-    ids=range(16),
 )  # fmt: skip
 def test_what_is_no_json_object_is_refused(record: bytes) -> None:
     assert refused(record).startswith("message: found")
 
 
-@pytest.mark.parametrize(
+@every(
     "value", ["1.0", "true", '"1"', "-1", "9007199254740992", "1" + "0" * 30, "1e3", "null", "[1]", '{"t":1}', "-0.0"]
 )
 def test_a_period_is_a_whole_number_up_to_2_53(value: str) -> None:
@@ -158,7 +158,7 @@ def test_a_period_is_a_whole_number_up_to_2_53(value: str) -> None:
     assert said.startswith("murmurate/settled/1: t: found ")
 
 
-@pytest.mark.parametrize("text", [r"\ud800", r"\udc00\ud800", "é", "", "a" * 33, r"a\u0000"])
+@every("text", [r"\ud800", r"\udc00\ud800", "é", "", "a" * 33, r"a\u0000"])
 def test_a_stream_of_another_name_is_refused(text: str) -> None:
     refused(f'{{"schema":"murmurate/settled/1","stream":"{text}","t":1}}'.encode())
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from murmurate.topics import Categories, EventReader, Fields, Grid, Reason
 from murmurate.topics.block import REFUSED
 from murmurate.topics.errors import MappingError
+from tests.cases import every
 
 GRIDS = st.builds(
     lambda low, length, cells, form: Grid(low, low + length, cells, form),
@@ -61,7 +62,7 @@ def test_both_ends_are_points_and_stretches_begin_at_their_lower_end() -> None:
     assert [quarters.edge(code) for code in range(5)] == [0, 0.25, 0.5, 0.75, 1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "code"),
     [
         ("0", 0),
@@ -77,22 +78,22 @@ def test_a_number_counts_and_one_outside_the_range_as_the_nearer_end(value: str,
     assert read(value) == ([code], [])
 
 
-@pytest.mark.parametrize("value", ['"14.5"', "true", "null", "[14.5]", '{"a": 1}'])
+@every("value", ['"14.5"', "true", "null", "[14.5]", '{"a": 1}'])
 def test_what_is_no_number_enrols_its_user_and_says_nothing(value: str) -> None:
     assert read(value) == ([REFUSED], [Reason.TYPE])
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])
+@every("value", ["NaN", "Infinity", "1e999"])
 def test_a_number_that_json_has_not_is_no_event(value: str) -> None:
     assert read(value) == ([], [Reason.JSON])
 
 
-@pytest.mark.parametrize("text", ["14.5", "+14.5", "1.45e1", "14.50000", "0014.5"])
+@every("text", ["14.5", "+14.5", "1.45e1", "14.50000", "0014.5"])
 def test_a_table_has_its_numbers_as_texts(text: str) -> None:
     assert read(json.dumps(text), texts=True) == ([FARES.code(14.5)], [])
 
 
-@pytest.mark.parametrize("text", ["", "14,5", "14.5 EUR", "nan", "inf", "0x10", "1_000", "--1", "1e9999", "١٤"])
+@every("text", ["", "14,5", "14.5 EUR", "nan", "inf", "0x10", "1_000", "--1", "1e9999", "١٤"])
 def test_a_text_that_is_no_number_is_refused(text: str) -> None:
     assert read(json.dumps(text), texts=True) == ([REFUSED], [Reason.TYPE])
 
@@ -114,7 +115,7 @@ BAD: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("parameters", BAD)
+@every("parameters", BAD)
 def test_a_range_that_holds_nothing_cannot_be_built(parameters: tuple[Any, ...]) -> None:
     with pytest.raises(MappingError, match="grid: found"):
         Grid(*parameters)

@@ -10,6 +10,7 @@ from murmurate.topics import Categories, Columns, EventReader, Fields, Reason
 from murmurate.topics.block import REFUSED
 from murmurate.topics.errors import MappingError
 from murmurate.topics.times import Clock
+from tests.cases import every
 from tests.topics.samples import ANY_JSON
 
 SCREEN = Categories(("home", "search", "help"))
@@ -174,7 +175,7 @@ def test_fields_may_lie_anywhere() -> None:
 # ---- refusals ----
 
 
-@pytest.mark.parametrize("value", ["elsewhere", "", "HOME", None, 3, 14.2, True, [], ["help"], {}])
+@every("value", ["elsewhere", "", "HOME", None, 3, 14.2, True, [], ["help"], {}])
 def test_an_event_that_is_wrong_in_its_value_alone_still_enrols_its_user(value: object) -> None:
     columns = read({**GOOD, "value": value})
     assert columns.users == [b"u-1"]
@@ -182,7 +183,7 @@ def test_an_event_that_is_wrong_in_its_value_alone_still_enrols_its_user(value: 
     assert columns.counts == {Reason.VALUE if isinstance(value, str) else Reason.TYPE: 1}
 
 
-@pytest.mark.parametrize("value", [None, 3, 14.2, True, [], ["help"], {}])
+@every("value", [None, 3, 14.2, True, [], ["help"], {}])
 def test_what_is_no_text_is_not_other(value: object) -> None:
     columns = read({**GOOD, "stream": "page", "value": value})
     assert columns.code.tolist() == [REFUSED]
@@ -195,14 +196,14 @@ def test_an_event_without_a_value_still_enrols_its_user() -> None:
     assert columns.counts == {Reason.FIELD: 1}
 
 
-@pytest.mark.parametrize("name", ["stream", "user", "time"])
+@every("name", ["stream", "user", "time"])
 def test_an_event_without_another_field_is_dropped(name: str) -> None:
     columns = read({key: GOOD[key] for key in FIELDS if key != name})
     assert columns.users == []
     assert columns.counts == {Reason.FIELD: 1}
 
 
-@pytest.mark.parametrize(
+@every(
     "record",
     [
         b"",
@@ -217,7 +218,6 @@ def test_an_event_without_another_field_is_dropped(name: str) -> None:
         b"[" * 60_000,
         b'{"a":' * 5000 + b"1" + b"}" * 5000,
     ],
-    ids=range(11),
 )
 def test_what_is_no_json_is_counted_as_such(record: bytes) -> None:
     assert reason(record) is Reason.JSON
@@ -234,7 +234,7 @@ def test_a_record_over_64_kib_is_not_parsed() -> None:
     assert reason(padded + b" ") is Reason.SIZE
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value", "why"),
     [
         ("user", "", "user"),

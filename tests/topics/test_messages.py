@@ -6,6 +6,7 @@ import pytest
 from murmurate.topics import Release, Round, decode, encode
 from murmurate.topics.errors import MessageError
 from murmurate.topics.messages import MAX_CELLS
+from tests.cases import every
 from tests.topics.samples import MESSAGES, RELEASES, ROUND, put, tables
 
 BY_NAME = {message.tag.split("/")[1]: message for message in MESSAGES[::-1]}
@@ -56,7 +57,7 @@ def test_a_round_holds_no_instant_and_no_host() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     "spec", [{"d": 7}, {}, {"name": "oue", "p": 0.5}, {"name": 7}, {"name": "oue", "D": 7}, {"name": "oue", "d": True}]
 )
 def test_a_mechanism_is_a_flat_table_of_words_and_whole_numbers(spec: dict[str, object]) -> None:
@@ -81,7 +82,7 @@ def test_a_contributor_sends_a_part_of_its_whole() -> None:
     assert "sent above total" in refusal("done", sent=5, total=4)
 
 
-@pytest.mark.parametrize("name", ["seal", "tally"])
+@every("name", ["seal", "tally"])
 def test_every_report_that_was_received_is_counted_or_rejected_once(name: str) -> None:
     assert "every report once" in refusal(name, received=10**6)
 
@@ -101,7 +102,7 @@ def test_reports_of_an_undersized_round_are_told_only_where_there_are_any() -> N
 # ---- releases ----
 
 
-@pytest.mark.parametrize("record", RELEASES, ids=["frequency", "mean"])
+@every("record", RELEASES)
 def test_a_release_of_the_design_is_read_and_written_as_it_stands(record: bytes) -> None:
     release = decode(record)
     assert isinstance(release, Release)
@@ -137,7 +138,7 @@ def test_a_release_speaks_of_its_period_or_one_before() -> None:
     assert nothing_yet.measured_t is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "value"),
     [
         (("privacy", "window"), "1 hour"), (("privacy", "epsilon"), 0), (("privacy", "epsilon"), -1.0),

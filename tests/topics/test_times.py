@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from murmurate.topics.errors import MappingError
 from murmurate.topics.pointers import getter, tokens
 from murmurate.topics.times import Clock
+from tests.cases import every
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
@@ -51,7 +52,7 @@ def test_the_memory_of_a_clock_is_bounded() -> None:
     assert max(len(clock._seconds), len(clock._tails)) <= 65_536
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "milliseconds"),
     [
         ("1970-01-01T00:00:00Z", 0),
@@ -68,7 +69,7 @@ def test_an_instant_is_milliseconds_since_1970(text: str, milliseconds: int) -> 
     assert Clock().milliseconds(text) == milliseconds
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",
@@ -125,15 +126,13 @@ def test_a_pointer_leads_as_rfc_6901_says() -> None:
     assert tokens("/session/user~1id") == ("session", "user/id")
 
 
-@pytest.mark.parametrize(
-    "pointer", ["/foo/2", "/foo/-", "/foo/-1", "/foo/01", "/foo/x", "/foo/0/0", "/no", "/no/no", "/foo/9999999999"]
-)
+@every("pointer", ["/foo/2", "/foo/-", "/foo/-1", "/foo/01", "/foo/x", "/foo/0/0", "/no", "/no/no", "/foo/9999999999"])
 def test_a_pointer_may_lead_nowhere(pointer: str) -> None:
     with pytest.raises(LookupError):
         getter(pointer)({"foo": ["bar", "baz"]})
 
 
-@pytest.mark.parametrize("pointer", ["", "user", "user/", "/a~", "/a~2", "#/a", None, 3])
+@every("pointer", ["", "user", "user/", "/a~", "/a~2", "#/a", None, 3])
 def test_what_is_no_pointer_is_refused(pointer: object) -> None:
     with pytest.raises(MappingError, match="allowed: a JSON pointer"):
         tokens(pointer)  # type: ignore[arg-type]

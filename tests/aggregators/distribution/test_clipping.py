@@ -39,10 +39,10 @@ def test_what_clipping_takes_is_what_lies_above() -> None:
 
 
 def test_a_tail_is_cut_only_where_the_mean_of_the_reports_allows_it() -> None:
-    f = np.zeros(20)
-    f[[0, 1, 18]] = 0.6, 0.35, 0.05  # a gap, and one user in twenty behind it
-    middles = np.arange(20.0)
+    f = np.zeros(40)
+    f[[0, 1, 30]] = 0.6, 0.35, 0.05  # a gap, and one user in twenty behind it
+    middles = np.arange(40.0)
     mean = float(f @ middles)
-    assert whole_or_pruned(f, middles, mean, stderr=0.1)[18] == 0.05
-    assert whole_or_pruned(f, middles, mean, stderr=1.0)[18] == 0
-    assert whole_or_pruned(f, middles, 0.4, stderr=0.1)[18] == 0  # noise of EM, of which the mean knows nothing
+    assert whole_or_pruned(f, middles, mean, stderr=0.1)[30] == 0.05
+    assert whole_or_pruned(f, middles, mean, stderr=1.0)[30] == 0
+    assert whole_or_pruned(f, middles, 0.4, stderr=0.1)[30] == 0  # noise of EM, of which the mean knows nothing

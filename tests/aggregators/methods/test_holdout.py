@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from murmurate.aggregators.figures import figures
-from murmurate.aggregators.methods.holdout import _mean_noise
+from murmurate.aggregators.methods.holdout import mean_noise
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.aggregators.methods.standing import packed, unpacked
@@ -225,7 +225,7 @@ def test_a_skewed_stream_errs_far_less_by_a_threshold_that_was_found(name: str) 
 def test_the_noise_that_is_weighed_is_the_mechanisms_own(mechanism: Mechanism) -> None:
     means, squares = np.array([-0.9, 0.0, 0.3]), np.array([0.85, 0.2, 0.5])
     for share in (0.3, 1.0):
-        found = _mean_noise(mechanism, 500, share, means, squares)
+        found = mean_noise(mechanism, 500, share, means, squares)
         for noise, mean, square in zip(found.tolist(), means, squares, strict=True):
             if isinstance(mechanism, ValueAndPresence):
                 assert noise == pytest.approx(mechanism.mean_variance(500, share, mean, square))

@@ -11,6 +11,7 @@ import pytest
 from murmurate.randomizers import ReportError
 from murmurate.randomizers.frequency.hadamard import HadamardResponse
 from tests.audit.registry import EPSILONS
+from tests.cases import every
 from tests.randomizers.frequency.checks import (
     FEW,
     GOLDEN,
@@ -24,23 +25,23 @@ from tests.randomizers.frequency.checks import (
 )
 
 
-@pytest.mark.parametrize("row", GOLDEN["fo"], ids=lambda row: str(row["eps"]))
+@every("row", GOLDEN["fo"])
 def test_its_variance_is_the_golden_one_of_binary_local_hashing(row: dict[str, Any]) -> None:
     close(float(HadamardResponse(d=16, epsilon=row["eps"]).variance(1, 0)), row["BLH_var"])
 
 
-@pytest.mark.parametrize("d", [2, 3, 4, 5, 20])
-@pytest.mark.parametrize("epsilon", FEW, ids=str)
+@every("d", [2, 3, 4, 5, 20])
+@every("epsilon", FEW)
 def test_no_report_tells_more_than_epsilon(d: int, epsilon: Any) -> None:
     check_the_promise(HadamardResponse(d=d, epsilon=epsilon))
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@every("epsilon", EPSILONS)
 def test_the_whole_promise_is_used(epsilon: Any) -> None:
     assert float(HadamardResponse(d=2, epsilon=epsilon).realised) >= math.exp(epsilon) * (1 - 2**-14)
 
 
-@pytest.mark.parametrize("d", [2, 3, 8, 100])
+@every("d", [2, 3, 8, 100])
 def test_the_law_supports_a_value_with_p_and_every_other_one_with_exactly_a_half(d: int) -> None:
     made = HadamardResponse(d=d, epsilon=1)
     law = made.law(d - 1)
@@ -49,14 +50,14 @@ def test_the_law_supports_a_value_with_p_and_every_other_one_with_exactly_a_half
     assert chances == [made.q] * (d - 1) + [made.p]
 
 
-@pytest.mark.parametrize(("d", "size"), [(2, 1), (7, 1), (63, 1), (64, 1), (127, 1), (128, 2), (40_000, 3)])
+@every(("d", "size"), [(2, 1), (7, 1), (63, 1), (64, 1), (127, 1), (128, 2), (40_000, 3)])
 def test_a_report_is_a_row_and_a_bit_in_whole_bytes(d: int, size: int) -> None:
     made = HadamardResponse(d=d, epsilon=1)
     assert made.wire_size == size == math.ceil((math.ceil(math.log2(d + 1)) + 1) / 8)
     check_both_halves_write_the_same_bytes(made)
 
 
-@pytest.mark.parametrize("d", [5, 200])
+@every("d", [5, 200])
 def test_the_fast_transform_counts_what_a_look_at_every_report_counts(d: int) -> None:
     made = HadamardResponse(d=d, epsilon=1)
     reports = reports_of(made, np.arange(500) % d)
@@ -65,7 +66,7 @@ def test_the_fast_transform_counts_what_a_look_at_every_report_counts(d: int) ->
     assert made.support(reports).tolist() == direct
 
 
-@pytest.mark.parametrize("value", [0, 4])
+@every("value", [0, 4])
 def test_reports_follow_the_law(value: int) -> None:
     check_reports_follow_the_law(HadamardResponse(d=5, epsilon=1), value)
 

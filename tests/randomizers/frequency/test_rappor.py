@@ -17,6 +17,7 @@ from murmurate.randomizers.mechanism import Mechanism, nats
 from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.registry import EPSILONS
+from tests.cases import every
 from tests.randomizers.frequency.checks import (
     FEW,
     GOLDEN,
@@ -39,7 +40,7 @@ def again(made: Mechanism, values: np.ndarray, name: bytes) -> np.ndarray:
     return made.perturb(values, KEY.draw(contexts(np.arange(len(values))), round=hashlib.sha256(name).digest()))
 
 
-@pytest.mark.parametrize(("epsilon", "f"), [("basic_eps_f05", 0.5), ("basic_eps_f025", 0.25), ("1", 0)])
+@every(("epsilon", "f"), [("basic_eps_f05", 0.5), ("basic_eps_f025", 0.25), ("1", 0)])
 def test_f_is_the_golden_one(epsilon: str, f: float) -> None:
     close(BasicRAPPOR(d=4, epsilon=RAP.get(epsilon, 1)).f, f or RAP["f_for_eps1"])
     if f:
@@ -61,14 +62,14 @@ def test_the_golden_counts_give_the_golden_estimates() -> None:
     np.testing.assert_allclose(found, golden["est"], atol=1e-3)
 
 
-@pytest.mark.parametrize("steps", [1, 2])
-@pytest.mark.parametrize("d", [2, 3, 4, 5])
-@pytest.mark.parametrize("epsilon", FEW, ids=str)
+@every("steps", [1, 2])
+@every("d", [2, 3, 4, 5])
+@every("epsilon", FEW)
 def test_no_basic_report_tells_more_than_epsilon(steps: int, d: int, epsilon: Any) -> None:
     check_the_promise(BasicRAPPOR(d=d, epsilon=epsilon, steps=steps))
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@every("epsilon", EPSILONS)
 def test_a_row_keeps_the_promise_and_uses_it(epsilon: Any) -> None:
     for steps in (1, 2):
         made = BasicRAPPOR(d=4, epsilon=epsilon, steps=steps)
@@ -83,7 +84,7 @@ def test_a_row_has_the_chances_of_symmetric_unary_encoding() -> None:
     assert made != sue
 
 
-@pytest.mark.parametrize("made", [BasicRAPPOR(d=64, epsilon=1), RAPPOR(d=64, epsilon=1)], ids=repr)
+@every("made", [BasicRAPPOR(d=64, epsilon=1), RAPPOR(d=64, epsilon=1)])
 def test_the_same_value_gives_the_same_report_in_every_round_and_another_value_another_row(made: Mechanism) -> None:
     values = np.arange(500) % made.d
     one = reports_of(made, values)
@@ -112,7 +113,7 @@ def test_a_second_step_is_new_in_every_round_and_tells_the_row_in_the_end() -> N
     assert 0.3 < own.mean() < 0.95  # p of the row is .62
 
 
-@pytest.mark.parametrize(
+@every(
     "made",
     [
         BasicRAPPOR(d=2, epsilon=1),
@@ -121,44 +122,41 @@ def test_a_second_step_is_new_in_every_round_and_tells_the_row_in_the_end() -> N
         RAPPOR(d=13, epsilon=0.5, bits=13, cohorts=2),
         RAPPOR(d=300, epsilon=2),
     ],
-    ids=repr,
 )
 def test_both_halves_write_the_same_bytes(made: Mechanism) -> None:
     check_both_halves_write_the_same_bytes(made)
 
 
-@pytest.mark.parametrize(
+@every(
     "made",
     [BasicRAPPOR(d=4, epsilon=1), BasicRAPPOR(d=4, epsilon=1, steps=2), RAPPOR(d=4, epsilon=2, **SMALL)],
-    ids=["one step", "two steps", "cohorts"],
 )
-@pytest.mark.parametrize("value", [0, 3])
+@every("value", [0, 3])
 def test_reports_follow_the_law(made: Mechanism, value: int) -> None:
     check_reports_follow_the_law(made, value)
 
 
-@pytest.mark.parametrize(
+@every(
     "made",
     [
         BasicRAPPOR(d=5, epsilon=1.5),
         BasicRAPPOR(d=5, epsilon=1.5, steps=2),
         RAPPOR(d=5, epsilon=2, bits=8, hashes=2, cohorts=4),
     ],
-    ids=["one step", "two steps", "cohorts"],
 )
 def test_estimates_are_unbiased_and_as_variable_as_they_say(made: Mechanism) -> None:
     check_unbiased_and_as_variable_as_said(made)
 
 
-@pytest.mark.parametrize("steps", [1, 2])
+@every("steps", [1, 2])
 def test_bad_basic_input_is_refused(steps: int) -> None:
     check_bad_input_is_refused(BasicRAPPOR(d=5, epsilon=1, steps=steps))
     with pytest.raises(ParameterError, match="rappor: steps: found 3; allowed: a whole number from 1 to 2"):
         BasicRAPPOR(d=5, epsilon=1, steps=3)
 
 
-@pytest.mark.parametrize("d", [2, 3, 4, 5])
-@pytest.mark.parametrize("epsilon", FEW, ids=str)
+@every("d", [2, 3, 4, 5])
+@every("epsilon", FEW)
 def test_no_report_of_a_cohort_tells_more_than_epsilon(d: int, epsilon: Any) -> None:
     for hashes in (1, 2):
         check_the_promise(RAPPOR(d=d, epsilon=epsilon, bits=5, hashes=hashes, cohorts=2))

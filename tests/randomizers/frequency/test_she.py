@@ -13,6 +13,7 @@ from murmurate.randomizers import OUE, ParameterError, ReportError
 from murmurate.randomizers.frequency.she import SHE, levels
 from murmurate.randomizers.thresholds import exp_floor, micro_nats
 from tests.audit.registry import EPSILONS
+from tests.cases import every
 from tests.randomizers.chosen import Chosen
 from tests.randomizers.frequency.checks import (
     FEW,
@@ -26,14 +27,14 @@ from tests.randomizers.frequency.checks import (
 )
 
 
-@pytest.mark.parametrize(("d", "grid", "reach"), [(2, 2, 3), (2, 4, 1), (3, 2, 1), (4, 2, 0), (5, 2, 0)])
-@pytest.mark.parametrize("epsilon", FEW, ids=str)
+@every(("d", "grid", "reach"), [(2, 2, 3), (2, 4, 1), (3, 2, 1), (4, 2, 0), (5, 2, 0)])
+@every("epsilon", FEW)
 def test_no_report_tells_more_than_epsilon(d: int, grid: int, reach: int, epsilon: Any) -> None:
     check_the_promise(SHE(d=d, epsilon=epsilon, grid=grid, reach=reach))
 
 
-@pytest.mark.parametrize(("grid", "reach"), [(2, 0), (2, 5), (16, 20), (256, 127), (65_534, 0)])
-@pytest.mark.parametrize("epsilon", EPSILONS[::3] + EPSILONS[-1:], ids=str)
+@every(("grid", "reach"), [(2, 0), (2, 5), (16, 20), (256, 127), (65_534, 0)])
+@every("epsilon", EPSILONS[::3] + EPSILONS[-1:])
 def test_a_table_shares_out_all_words_and_no_pair_breaks_half_the_promise(grid: int, reach: int, epsilon: Any) -> None:
     table = levels(micro_nats(epsilon), grid, reach)
     assert len(table) == (2 * reach + 1) * grid + 1
@@ -44,7 +45,7 @@ def test_a_table_shares_out_all_words_and_no_pair_breaks_half_the_promise(grid: 
     assert math.exp(epsilon) * (1 - 2**-14) <= worst <= bound
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1, 2, 4])
+@every("epsilon", [0.5, 1, 2, 4])
 def test_its_variance_is_the_golden_one(epsilon: float) -> None:
     # 8 / eps^2 belongs to the continuous noise; on 256 numbers a unit it is less by eps^2 / (48 * 256^2) of itself,
     # and what the table's far end gets too much at epsilon 4 is smaller still.
@@ -58,7 +59,7 @@ def test_at_small_epsilon_the_ends_cost_nothing_and_even_save_variance() -> None
     assert oue.variance(1, 0) <= made.variance(1, 0) < 8 / 0.01**2
 
 
-@pytest.mark.parametrize(("epsilon", "grid", "reach"), [(1, 2, 1), (0.3, 4, 3), (6, 256, 127)])
+@every(("epsilon", "grid", "reach"), [(1, 2, 1), (0.3, 4, 3), (6, 256, 127)])
 def test_every_number_gets_as_many_words_as_its_law_says(epsilon: float, grid: int, reach: int) -> None:
     # A cell is constant between the steps of the table: look at both sides of each, in an empty and in the own cell.
     made = SHE(d=2, epsilon=epsilon, grid=grid, reach=reach)
@@ -73,19 +74,17 @@ def test_every_number_gets_as_many_words_as_its_law_says(epsilon: float, grid: i
         assert [int.from_bytes(cell.tobytes(), "little") for cell in own] == numbers[::-1]
 
 
-@pytest.mark.parametrize(
-    "made", [SHE(d=2, epsilon=1), SHE(d=13, epsilon=0.5, grid=4, reach=5), SHE(d=100, epsilon=20)], ids=repr
-)
+@every("made", [SHE(d=2, epsilon=1), SHE(d=13, epsilon=0.5, grid=4, reach=5), SHE(d=100, epsilon=20)])
 def test_both_halves_write_the_same_bytes(made: SHE) -> None:
     check_both_halves_write_the_same_bytes(made)
 
 
-@pytest.mark.parametrize("value", [0, 2])
+@every("value", [0, 2])
 def test_reports_follow_the_law(value: int) -> None:
     check_reports_follow_the_law(SHE(d=3, epsilon=1, grid=2, reach=1), value)
 
 
-@pytest.mark.parametrize(("grid", "reach"), [(256, 127), (2, 1)])
+@every(("grid", "reach"), [(256, 127), (2, 1)])
 def test_estimates_are_unbiased_and_as_variable_as_they_say(grid: int, reach: int) -> None:
     check_unbiased_and_as_variable_as_said(SHE(d=5, epsilon=1.5, grid=grid, reach=reach))
 
@@ -101,7 +100,7 @@ def test_bad_input_is_refused() -> None:
         made.estimate(np.array([2, 0, 0, 3, 0, 0]), 2)
 
 
-@pytest.mark.parametrize(("grid", "reach"), [(3, 1), (1, 1), (0, 1), (2, -1), (256, 128), (True, 1), (2.0, 1)])
+@every(("grid", "reach"), [(3, 1), (1, 1), (0, 1), (2, -1), (256, 128), (True, 1), (2.0, 1)])
 def test_a_grid_that_is_none_is_refused(grid: Any, reach: Any) -> None:
     with pytest.raises(ParameterError, match=r"she: .*allowed: "):
         SHE(d=4, epsilon=1, grid=grid, reach=reach)
@@ -111,7 +110,7 @@ def test_the_spec_names_the_grid() -> None:
     assert SHE(d=6, epsilon=1).spec() == {"name": "she", "d": 6, "epsilon_micro": 1_000_000, "grid": 256, "reach": 127}
 
 
-@pytest.mark.parametrize(("grid", "reach", "bits"), [(256, 127, 16), (2, 0, 2), (2, 1, 3)])
+@every(("grid", "reach", "bits"), [(256, 127, 16), (2, 0, 2), (2, 1, 3)])
 def test_its_support_counts_bits_so_that_no_count_exceeds_the_reports(grid: int, reach: int, bits: int) -> None:
     made = SHE(d=5, epsilon=1, grid=grid, reach=reach)
     reports = reports_of(made, np.arange(300) % 5)

@@ -15,6 +15,7 @@ from murmurate.randomizers import GRR, OUE, ParameterError, ReportError
 from murmurate.randomizers.frequency.subset import SubsetSelection, apart
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.registry import EPSILONS
+from tests.cases import every
 from tests.randomizers.chosen import Chosen
 from tests.randomizers.frequency.checks import (
     FEW,
@@ -27,21 +28,21 @@ from tests.randomizers.frequency.checks import (
 )
 
 
-@pytest.mark.parametrize(("d", "k"), [(2, None), (3, None), (4, None), (5, None), (5, 2), (5, 4), (6, 3)])
-@pytest.mark.parametrize("epsilon", FEW, ids=str)
+@every(("d", "k"), [(2, None), (3, None), (4, None), (5, None), (5, 2), (5, 4), (6, 3)])
+@every("epsilon", FEW)
 def test_no_report_tells_more_than_epsilon(d: int, k: int | None, epsilon: Any) -> None:
     check_the_promise(SubsetSelection(d=d, epsilon=epsilon, k=k))
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
-@pytest.mark.parametrize("d", [2, 7, 1024, 1 << 16])
+@every("epsilon", EPSILONS)
+@every("d", [2, 7, 1024, 1 << 16])
 def test_the_whole_promise_is_used_and_no_more(d: int, epsilon: Any) -> None:
     made = SubsetSelection(d=d, epsilon=epsilon)
     assert math.exp(epsilon) * (1 - 2**-14) <= float(made.realised)
     assert made.realised <= exp_floor(made.epsilon_micro)
 
 
-@pytest.mark.parametrize(
+@every(
     ("d", "epsilon", "k"), [(2, 1, 1), (4, 1, 1), (6, 1, 2), (128, 1, 34), (128, 0.5, 48), (1024, 4, 18), (5, 20, 1)]
 )
 def test_k_is_the_whole_number_nearest_to_its_best(d: int, epsilon: float, k: int) -> None:
@@ -54,8 +55,8 @@ def test_with_one_value_it_is_generalized_randomized_response() -> None:
     close(one.q, float(grr.q), 1e-15)
 
 
-@pytest.mark.parametrize("d", [32, 128, 1024])
-@pytest.mark.parametrize("epsilon", [0.5, 1, 2, 4])
+@every("d", [32, 128, 1024])
+@every("epsilon", [0.5, 1, 2, 4])
 def test_its_variance_of_a_rare_value_is_below_that_of_unary_encoding(d: int, epsilon: float) -> None:
     made, oue = (kind(d=d, epsilon=epsilon) for kind in (SubsetSelection, OUE))
     assert made.variance(1, 0) < oue.variance(1, 0)
@@ -69,8 +70,8 @@ def test_its_variance_is_the_papers() -> None:
     close(float(made.variance(1, 0)), 0.28 * 0.72 / 0.32**2)
 
 
-@pytest.mark.parametrize(("others", "k"), [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 3), (4, 4)])
-@pytest.mark.parametrize("words", [2, 3, 5])
+@every(("others", "k"), [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 3), (4, 4)])
+@every("words", [2, 3, 5])
 def test_the_chance_of_a_tie_is_the_one_counted_over_all_words(others: int, k: int, words: int) -> None:
     clear = 0
     for drawn in product(range(words), repeat=others):
@@ -79,8 +80,8 @@ def test_the_chance_of_a_tie_is_the_one_counted_over_all_words(others: int, k: i
     assert apart(others, k, words) == Fraction(clear, words**others)
 
 
-@pytest.mark.parametrize(("d", "k"), [(2, 1), (4, 1), (4, 2), (4, 3)])
-@pytest.mark.parametrize("told", [False, True])
+@every(("d", "k"), [(2, 1), (4, 1), (4, 2), (4, 3)])
+@every("told", [False, True])
 def test_over_all_words_every_subset_is_given_equally_often_and_ties_give_the_first(d: int, k: int, told: bool) -> None:
     # Words 0, 1, 2 and the largest one stand for all: ties of every kind occur. Whatever the value, as many ties.
     few = (0, 1, 2, 2**64 - 1)
@@ -103,12 +104,12 @@ def test_both_halves_agree_where_words_tie() -> None:
         assert made._one(2, [int(word) for word in row]) == report.tobytes()
 
 
-@pytest.mark.parametrize(("d", "epsilon", "k"), [(2, 1.0, None), (13, 0.5, None), (300, 2.0, None), (9, 1.0, 8)])
+@every(("d", "epsilon", "k"), [(2, 1.0, None), (13, 0.5, None), (300, 2.0, None), (9, 1.0, 8)])
 def test_both_halves_write_the_same_bytes(d: int, epsilon: float, k: int | None) -> None:
     check_both_halves_write_the_same_bytes(SubsetSelection(d=d, epsilon=epsilon, k=k))
 
 
-@pytest.mark.parametrize("value", [0, 5])
+@every("value", [0, 5])
 def test_reports_follow_the_law(value: int) -> None:
     check_reports_follow_the_law(SubsetSelection(d=6, epsilon=1), value)
 
@@ -126,13 +127,13 @@ def test_bad_input_is_refused() -> None:
         made.support(reports)
 
 
-@pytest.mark.parametrize("k", [0, 4, -1, 1.0, True, "1"])
+@every("k", [0, 4, -1, 1.0, True, "1"])
 def test_a_k_outside_the_domain_is_refused(k: Any) -> None:
     with pytest.raises(ParameterError, match=r"subset: k: found .*; allowed: a whole number from 1 to 3"):
         SubsetSelection(d=4, epsilon=1, k=k)
 
 
-@pytest.mark.parametrize("d", [1, 0, -3, 2.0, True, "4", 1 << 40])
+@every("d", [1, 0, -3, 2.0, True, "4", 1 << 40])
 def test_a_domain_that_is_none_is_refused_first(d: Any) -> None:
     with pytest.raises(ParameterError, match="d: found"):
         SubsetSelection(d=d, epsilon=1)

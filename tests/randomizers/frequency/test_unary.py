@@ -13,6 +13,7 @@ from murmurate.randomizers.frequency.the import _DIGITS, STEPS, THE, _variance, 
 from murmurate.randomizers.frequency.unary import OUE, SUE, Unary
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.registry import EPSILONS
+from tests.cases import every
 from tests.randomizers.frequency.checks import (
     FEW,
     GOLDEN,
@@ -25,10 +26,10 @@ from tests.randomizers.frequency.checks import (
 )
 
 KINDS: list[type[Unary]] = [OUE, SUE, THE]
-every_kind = pytest.mark.parametrize("kind", KINDS)
+every_kind = every("kind", KINDS)
 
 
-@pytest.mark.parametrize("row", GOLDEN["fo"], ids=lambda row: str(row["eps"]))
+@every("row", GOLDEN["fo"])
 def test_probabilities_and_variances_of_a_rare_value_are_the_golden_ones(row: dict[str, Any]) -> None:
     oue, sue, best = (kind(d=16, epsilon=row["eps"]) for kind in KINDS)
     one = THE(d=16, epsilon=row["eps"], theta=STEPS)
@@ -42,14 +43,14 @@ def test_probabilities_and_variances_of_a_rare_value_are_the_golden_ones(row: di
 
 
 @every_kind
-@pytest.mark.parametrize("d", [2, 3, 4, 5])
-@pytest.mark.parametrize("epsilon", FEW, ids=str)
+@every("d", [2, 3, 4, 5])
+@every("epsilon", FEW)
 def test_no_report_tells_more_than_epsilon(kind: type[Unary], d: int, epsilon: Any) -> None:
     check_the_promise(kind(d=d, epsilon=epsilon))
 
 
 @every_kind
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@every("epsilon", EPSILONS)
 def test_levels_of_every_claim_keep_it_and_waste_no_more_than_the_mechanism_must(
     kind: type[Unary], epsilon: Any
 ) -> None:
@@ -63,13 +64,13 @@ def test_levels_of_every_claim_keep_it_and_waste_no_more_than_the_mechanism_must
 
 
 @every_kind
-@pytest.mark.parametrize(("d", "epsilon"), [(2, 1.0), (13, 0.5), (300, 12.0)])
+@every(("d", "epsilon"), [(2, 1.0), (13, 0.5), (300, 12.0)])
 def test_both_halves_write_the_same_bytes(kind: type[Unary], d: int, epsilon: float) -> None:
     check_both_halves_write_the_same_bytes(kind(d=d, epsilon=epsilon))
 
 
 @every_kind
-@pytest.mark.parametrize("value", [0, 3])
+@every("value", [0, 3])
 def test_reports_follow_the_law(kind: type[Unary], value: int) -> None:
     check_reports_follow_the_law(kind(d=4, epsilon=1), value)
 
@@ -84,7 +85,7 @@ def test_bad_input_is_refused(kind: type[Unary]) -> None:
     check_bad_input_is_refused(kind(d=5, epsilon=1))
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1, 2, 5, 11, 20])
+@every("epsilon", [0.01, 0.5, 1, 2, 5, 11, 20])
 def test_theta_has_the_least_variance_of_all_on_a_coarse_grid_and_next_to_it(epsilon: float) -> None:
     micro = round(epsilon * 1_000_000)
     best = optimal_theta(micro)
@@ -100,7 +101,7 @@ def test_the_spec_names_theta_and_another_theta_is_another_mechanism() -> None:
     assert THE(d=4, epsilon=1, theta=best.theta + 1) != best
 
 
-@pytest.mark.parametrize("theta", [-1, STEPS + 1, 0.5, True, "1"])
+@every("theta", [-1, STEPS + 1, 0.5, True, "1"])
 def test_a_theta_outside_the_unit_is_refused(theta: Any) -> None:
     with pytest.raises(ParameterError, match=r"the: theta: found .*; allowed: a whole number from 0 to 65536"):
         THE(d=4, epsilon=1, theta=theta)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.frequency.hashing import MAX_CELLS, count_matches, hash_one, hash_pairs, sum_table
+from tests.cases import every
 from tests.randomizers.hashing import slow_hash
 from tests.randomizers.hashing.draws import chi_square_limit
 
@@ -26,7 +27,7 @@ RARE = math.log(1e6)
 RANDOM = np.random.default_rng(20).integers(0, 2**64, 20_000, np.uint64)
 COUNTING = np.arange(20_000, dtype=np.uint64)
 SPARSE = COUNTING << np.uint64(49)
-SEEDS = pytest.mark.parametrize("seeds", [COUNTING, SPARSE, RANDOM], ids=["counting", "sparse", "random"])
+SEEDS = every("seeds", [COUNTING, SPARSE, RANDOM])
 
 
 def cells(seeds: np.ndarray, values: np.ndarray, g: int) -> np.ndarray:
@@ -54,8 +55,8 @@ def test_three_implementations_agree_everywhere(seed: int, value: int, g: int) -
         assert count_matches(one, np.array([other], np.uint64), values, g)[0] == (other == cell)
 
 
-@pytest.mark.parametrize("g", CELLS[:-1])
-@pytest.mark.parametrize(("n", "m"), [(0, 3), (1, 40_000), (3, 0), (9000, 11), (20_000, 1)])
+@every("g", CELLS[:-1])
+@every(("n", "m"), [(0, 3), (1, 40_000), (3, 0), (9000, 11), (20_000, 1)])
 def test_counts_over_many_pairs_are_those_of_the_pairs_one_by_one(g: int, n: int, m: int) -> None:
     seeds, values = RANDOM[:n], np.arange(m) * 3
     said = hash_pairs(seeds, np.arange(n) % 5, g)
@@ -69,7 +70,7 @@ def test_counts_over_many_pairs_are_those_of_the_pairs_one_by_one(g: int, n: int
 
 
 @SEEDS
-@pytest.mark.parametrize("g", CELLS)
+@every("g", CELLS)
 def test_each_value_falls_evenly_into_the_cells(seeds: np.ndarray, g: int) -> None:
     values = np.array([0, 1, 2, 3, 1000, 2**24 - 1])
     for row in cells(seeds, values, g):
@@ -77,7 +78,7 @@ def test_each_value_falls_evenly_into_the_cells(seeds: np.ndarray, g: int) -> No
         assert ((found - len(seeds) / g) ** 2 * g / len(seeds)).sum() < chi_square_limit(g - 1, len(values))
 
 
-@pytest.mark.parametrize("g", CELLS)
+@every("g", CELLS)
 def test_each_seed_spreads_a_domain_evenly_over_the_cells(g: int) -> None:
     values = np.arange(20_000)
     for seed in (0, 1, 2, 16_383, 2**63):
@@ -86,7 +87,7 @@ def test_each_seed_spreads_a_domain_evenly_over_the_cells(g: int) -> None:
 
 
 @SEEDS
-@pytest.mark.parametrize("g", CELLS)
+@every("g", CELLS)
 def test_two_values_share_a_cell_for_one_seed_in_g(seeds: np.ndarray, g: int) -> None:
     # Collisions of each of 2016 pairs are binomial (Bernstein), and their standardised squares average to 1: pairs are
     # uncorrelated, a square has variance below 2 + 1 / (n/g).
@@ -101,7 +102,7 @@ def test_two_values_share_a_cell_for_one_seed_in_g(seeds: np.ndarray, g: int) ->
     assert abs((((found - n / g) / spread) ** 2).mean() - 1) < 5 * math.sqrt((2 + g / n) / len(found))
 
 
-@pytest.mark.parametrize("g", CELLS)
+@every("g", CELLS)
 def test_two_seeds_agree_on_one_value_in_g(g: int) -> None:
     seeds, values = (
         np.concatenate([COUNTING[:48], np.uint64(1) << np.arange(6, 22, dtype=np.uint64)]),
@@ -124,8 +125,8 @@ def test_triples_of_values_share_a_cell_as_often_as_chance_has_it(seeds: np.ndar
         assert abs(found - n / g**2) < math.sqrt(2 * x * n / g**2) + 2 * x / 3
 
 
-@pytest.mark.parametrize("what", ["seed", "value"])
-@pytest.mark.parametrize("regular", [True, False])
+@every("what", ["seed", "value"])
+@every("regular", [True, False])
 def test_any_flipped_bit_flips_each_bit_of_the_cell_half_the_time(what: str, regular: bool) -> None:
     n, out, bits = 8000, 24, 64 if what == "seed" else 24
     seeds, values = (COUNTING if regular else RANDOM)[:n], np.arange(n) * (1 if regular else 1049)
@@ -167,8 +168,8 @@ def seed_that_takes(value: int, z: int) -> int:
     return (unmixed(unshifted((unmixed(z) - value * step) % 2**64, 31)) - step) % 2**64
 
 
-@pytest.mark.parametrize("g", [*CELLS, 5, 7, 485_165_196, MAX_CELLS])
-@pytest.mark.parametrize("value", [0, 5, 2**24 - 1])
+@every("g", [*CELLS, 5, 7, 485_165_196, MAX_CELLS])
+@every("value", [0, 5, 2**24 - 1])
 def test_a_cell_has_its_share_of_all_2_to_the_64_seeds_up_to_one_seed(g: int, value: int) -> None:
     # Seeds and z go one to one, and cell c begins exactly at z = ceil(c 2^64 / g).
     for cell in {1, g // 2, g - 1}:
@@ -181,7 +182,7 @@ def test_a_cell_has_its_share_of_all_2_to_the_64_seeds_up_to_one_seed(g: int, va
         assert count_matches(both, np.array([cell, cell - 1], np.uint64), values, g).tolist() == [0]
 
 
-@pytest.mark.parametrize("g", [1, 0, -2, 2**32 + 1, 2.0, True, None])
+@every("g", [1, 0, -2, 2**32 + 1, 2.0, True, None])
 def test_a_number_of_cells_that_is_none_is_refused(g: Any) -> None:
     with pytest.raises(ParameterError, match="g: found"):
         hash_one(1, 1, g)

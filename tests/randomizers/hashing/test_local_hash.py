@@ -23,17 +23,18 @@ from murmurate.randomizers.frequency.local_hash import BLH, DEFAULT_POOL, OLH, L
 from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.registry import EPSILONS
+from tests.cases import every
 from tests.randomizers.hashing import slow_hash
 from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, chi_square_limit, chosen, draw
 
 KNOWN: list[dict[str, Any]] = json.loads(slow_hash.REPORTS.read_text(encoding="ascii"))
-KINDS = pytest.mark.parametrize("kind", [BLH, OLH])
+KINDS = every("kind", [BLH, OLH])
 
 
 # ---- golden values of the dissertation (section 5 of its digest) ----
 
 
-@pytest.mark.parametrize(
+@every(
     ("epsilon", "g", "p", "q", "olh", "blh"),
     [
         (0.5, 3, 0.4518627619, 0.3333333333, 15.81740028, 16.67079236),
@@ -42,7 +43,7 @@ KINDS = pytest.mark.parametrize("kind", [BLH, OLH])
         (4, 56, 0.4981667119, 0.01785714286, 0.07602285187, 1.07602183),
     ],
 )
-@pytest.mark.parametrize("d", [2, 1024])
+@every("d", [2, 1024])
 def test_probabilities_and_variances_are_the_golden_values(
     epsilon: float, g: int, p: float, q: float, olh: float, blh: float, d: int
 ) -> None:
@@ -59,7 +60,7 @@ def test_estimates_and_their_variance_are_the_golden_values() -> None:
     assert float(olh.variance(1000, 0.3)) * 1000**2 == pytest.approx(4057.235983, rel=1e-7)
 
 
-@pytest.mark.parametrize("epsilon", [*EPSILONS, Fraction(405465, 10**6), Fraction(405466, 10**6)], ids=str)
+@every("epsilon", [*EPSILONS, Fraction(405465, 10**6), Fraction(405466, 10**6)])
 def test_g_is_the_nearest_whole_number_and_p_is_computed_again_for_it(epsilon: Fraction) -> None:
     for made in (OLH(d=9, epsilon=epsilon), BLH(d=9, epsilon=epsilon)):
         e = exp_floor(made.epsilon_micro)
@@ -74,9 +75,9 @@ def test_g_is_the_nearest_whole_number_and_p_is_computed_again_for_it(epsilon: F
 
 
 @KINDS
-@pytest.mark.parametrize("epsilon", [e for e in EPSILONS if e <= 4][::2], ids=str)
-@pytest.mark.parametrize("d", [2, 3, 4, 5])
-@pytest.mark.parametrize("pool", [1, 2, 3, 4])
+@every("epsilon", [e for e in EPSILONS if e <= 4][::2])
+@every("d", [2, 3, 4, 5])
+@every("pool", [1, 2, 3, 4])
 def test_no_report_tells_more_than_epsilon(kind: type[LocalHash], epsilon: Fraction, d: int, pool: int) -> None:
     made = kind(d=d, epsilon=epsilon, pool=pool)
     found = audit_exact(made)
@@ -86,9 +87,7 @@ def test_no_report_tells_more_than_epsilon(kind: type[LocalHash], epsilon: Fract
 
 
 @KINDS
-@pytest.mark.parametrize(
-    "epsilon", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(2), Fraction(3)], ids=str
-)
+@every("epsilon", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(2), Fraction(3)])
 def test_under_each_of_1000_fresh_seeds_no_cell_tells_more_than_epsilon(
     kind: type[LocalHash], epsilon: Fraction
 ) -> None:
@@ -111,8 +110,8 @@ def test_under_each_of_1000_fresh_seeds_no_cell_tells_more_than_epsilon(
 
 
 @KINDS
-@pytest.mark.parametrize("epsilon", EPSILONS[::3], ids=str)
-@pytest.mark.parametrize("pool", [0, 1, 3, 4, 256])
+@every("epsilon", EPSILONS[::3])
+@every("pool", [0, 1, 3, 4, 256])
 def test_each_cell_gets_exactly_as_many_words_as_the_law_says(
     kind: type[LocalHash], epsilon: Fraction, pool: int
 ) -> None:
@@ -139,7 +138,7 @@ def test_each_cell_gets_exactly_as_many_words_as_the_law_says(
 
 
 @KINDS
-@pytest.mark.parametrize(("epsilon", "pool"), [(0.5, 1), (1.0, 3), (2.0, 4)])
+@every(("epsilon", "pool"), [(0.5, 1), (1.0, 3), (2.0, 4)])
 def test_reports_come_as_often_as_the_law_says(kind: type[LocalHash], epsilon: float, pool: int) -> None:
     made = kind(d=5, epsilon=epsilon, pool=pool)
     for value in (0, 4):
@@ -152,7 +151,7 @@ def test_reports_come_as_often_as_the_law_says(kind: type[LocalHash], epsilon: f
 
 
 @KINDS
-@pytest.mark.parametrize("pool", [0, 7, DEFAULT_POOL, local_hash.MAX_POOL])
+@every("pool", [0, 7, DEFAULT_POOL, local_hash.MAX_POOL])
 def test_the_seed_says_nothing_about_the_value(kind: type[LocalHash], pool: int) -> None:
     made = kind(d=2, epsilon=1.0, pool=pool)
     of = [made._read(made.perturb(np.full(140_000, value), draw(140_000, value)))[0] for value in (0, 1)]
@@ -193,8 +192,8 @@ def test_devices_give_the_reports_of_the_slow_implementation() -> None:
 
 
 @KINDS
-@pytest.mark.parametrize("pool", [0, 1, 3, 256, 257, DEFAULT_POOL])
-@pytest.mark.parametrize("epsilon", [0.5, 5.9, 20])
+@every("pool", [0, 1, 3, 256, 257, DEFAULT_POOL])
+@every("epsilon", [0.5, 5.9, 20])
 def test_one_user_gets_the_report_that_a_batch_gives_them(kind: type[LocalHash], pool: int, epsilon: float) -> None:
     made, values = kind(d=300, epsilon=epsilon, pool=pool), np.arange(60) * 5
     reports = made.perturb(values, draw(60))

@@ -17,9 +17,10 @@ from murmurate.randomizers import ParameterError, ReportError, ValueRefusedError
 from murmurate.randomizers.frequency import local_hash
 from murmurate.randomizers.frequency.hashing import hash_one, hash_pairs
 from murmurate.randomizers.frequency.local_hash import BLH, DEFAULT_POOL, OLH, LocalHash
+from tests.cases import every
 from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, chosen, draw
 
-KINDS = pytest.mark.parametrize("kind", [BLH, OLH])
+KINDS = every("kind", [BLH, OLH])
 
 
 # ---- counting ----
@@ -48,7 +49,7 @@ def test_support_counts_the_values_in_the_cell_of_each_report(
         ]
 
 
-@pytest.mark.parametrize("pool", [0, 3, DEFAULT_POOL])
+@every("pool", [0, 3, DEFAULT_POOL])
 def test_support_is_additive_in_any_grouping(pool: int) -> None:
     # 50 000 reports are counted as a table, the parts pair by pair.
     olh = OLH(d=40, epsilon=1.0, pool=pool)
@@ -83,7 +84,7 @@ def test_evidence_is_a_cell_that_holds_one_value_and_not_the_other() -> None:
 
 
 @KINDS
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@every("epsilon", [0.5, 1.0, 3.0])
 def test_estimates_from_fresh_seeds_are_unbiased_and_vary_as_they_say(kind: type[LocalHash], epsilon: float) -> None:
     # 25 000 runs. Within 4 standard errors of the truth (false alarm 6e-5 a cell) and 5 % of the variance (over 5
     # standard errors, which are 0.9 %).
@@ -101,7 +102,7 @@ def test_estimates_from_fresh_seeds_are_unbiased_and_vary_as_they_say(kind: type
     assert (np.abs(estimates.var(axis=0) / exact - 1) < 0.05).all()
 
 
-@pytest.mark.parametrize(("epsilon", "pool"), [(0.5, 1), (1.0, 2), (2.0, 2)])
+@every(("epsilon", "pool"), [(0.5, 1), (1.0, 2), (2.0, 2)])
 def test_a_pool_adds_the_variance_it_says(epsilon: float, pool: int) -> None:
     # 25 000 runs, each with a pool of its own: the seeds pool * run and those that follow, through the device's code.
     # The addition is a quarter of the rest or more here. Bounds as above.
@@ -136,14 +137,14 @@ def test_the_default_pool_adds_less_than_five_percent_where_it_says() -> None:
 
 
 @KINDS
-@pytest.mark.parametrize("pool", [-1, local_hash.MAX_POOL + 1, 1.0, True, None, "7"])
+@every("pool", [-1, local_hash.MAX_POOL + 1, 1.0, True, None, "7"])
 def test_a_pool_that_is_none_is_refused(kind: type[LocalHash], pool: Any) -> None:
     with pytest.raises(ParameterError, match=r"pool: found .*allowed: a whole number from 1 to 65536, or 0"):
         kind(d=4, epsilon=1, pool=pool)
 
 
 @KINDS
-@pytest.mark.parametrize("d", [1, 0, True, 2.0, (1 << 24) + 1])
+@every("d", [1, 0, True, 2.0, (1 << 24) + 1])
 def test_a_domain_that_is_none_is_refused(kind: type[LocalHash], d: Any) -> None:
     with pytest.raises(ParameterError, match="d: found"):
         kind(d=d, epsilon=1)
@@ -166,7 +167,7 @@ def test_a_law_of_too_many_reports_is_refused_and_says_what_there_is(kind: type[
         OLH(d=4, epsilon=9).law_given(1, 1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("made", "good", "bad"),
     [
         (OLH(d=5, epsilon=1), [0xFF, 0x3F, 3], [0x00, 0x40, 3]),  # a seed past the pool of 16384
@@ -176,7 +177,6 @@ def test_a_law_of_too_many_reports_is_refused_and_says_what_there_is(kind: type[
         (BLH(d=5, epsilon=1, pool=0), [255] * 8 + [1], [0] * 8 + [2]),
         (OLH(d=5, epsilon=6, pool=256), [255, 0x93, 1], [255, 0x94, 1]),  # g = 404
     ],
-    ids=repr,
 )
 def test_a_report_that_no_value_gives_is_marked_and_never_counted(
     made: LocalHash, good: list[int], bad: list[int]
@@ -189,9 +189,7 @@ def test_a_report_that_no_value_gives_is_marked_and_never_counted(
 
 
 @KINDS
-@pytest.mark.parametrize(
-    "values", [np.array([0, 5]), np.array([-1, 0]), np.array([0.0, 1.0]), [0, 1], np.array([0])], ids=repr
-)
+@every("values", [np.array([0, 5]), np.array([-1, 0]), np.array([0.0, 1.0]), [0, 1], np.array([0])])
 def test_values_outside_the_domain_are_refused(kind: type[LocalHash], values: Any) -> None:
     made = kind(d=5, epsilon=1)
     with pytest.raises(ValueRefusedError, match="allowed:"):
@@ -202,9 +200,7 @@ def test_values_outside_the_domain_are_refused(kind: type[LocalHash], values: An
         made.support_of(np.zeros((1, 3), np.uint8), np.array([5]))
 
 
-@pytest.mark.parametrize(
-    "reports", [np.zeros((3, 7), np.uint8), np.zeros(3, np.uint8), np.zeros((3, 3), np.int64), [b"a"]], ids=repr
-)
+@every("reports", [np.zeros((3, 7), np.uint8), np.zeros(3, np.uint8), np.zeros((3, 3), np.int64), [b"a"]])
 def test_reports_of_another_shape_are_refused(reports: Any) -> None:
     made = OLH(d=5, epsilon=1)
     for read in (made.support, made.malformed, lambda rows: made.evidence(rows, 0, 1)):
@@ -212,7 +208,7 @@ def test_reports_of_another_shape_are_refused(reports: Any) -> None:
             read(reports)
 
 
-@pytest.mark.parametrize(("n", "f"), [(0, np.zeros(3)), (5, np.zeros(4)), (5, np.array([0, 1.1, 0])), (5, 0.5)])
+@every(("n", "f"), [(0, np.zeros(3)), (5, np.zeros(4)), (5, np.array([0, 1.1, 0])), (5, 0.5)])
 def test_the_cost_of_a_pool_needs_all_frequencies(n: int, f: Any) -> None:
     with pytest.raises(ParameterError, match="pool_variance: found"):
         OLH(d=3, epsilon=1).pool_variance(n, f)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.randomizers.numeric import SW
 from murmurate.randomizers.numeric.band import Band
+from tests.cases import every
 
 SHAPES = [(2, 1), (7, 1), (5, 3), (5, 9), (4, 5), (9, 5), (12, 3), (31, 3), (40, 21), (64, 33)]
 """Windows of one cell, wider than all cells, and less than half of them."""
@@ -36,7 +36,7 @@ def test_the_inverse_undoes_the_band_for_any_frequencies(cells: int, reach: int,
     np.testing.assert_allclose(band.inverse(band.forward(x)), x, atol=1e-9)
 
 
-@pytest.mark.parametrize(("cells", "width"), SHAPES)
+@every(("cells", "width"), SHAPES)
 def test_the_band_is_its_matrix_and_the_inverse_the_one_of_least_squares(cells: int, width: int) -> None:
     q = 1 / (3 * width + cells - 1)
     band = Band(cells, width, 3 * q, q)
@@ -48,7 +48,7 @@ def test_the_band_is_its_matrix_and_the_inverse_the_one_of_least_squares(cells: 
     np.testing.assert_allclose(coefficients(band) @ (full - q), np.eye(cells), atol=1e-10)
 
 
-@pytest.mark.parametrize(("cells", "width"), SHAPES)
+@every(("cells", "width"), SHAPES)
 def test_the_variance_is_the_one_of_its_coefficients(cells: int, width: int) -> None:
     q = 1 / (3 * width + cells - 1)
     band = Band(cells, width, 3 * q, q)
@@ -60,8 +60,8 @@ def test_the_variance_is_the_one_of_its_coefficients(cells: int, width: int) -> 
     np.testing.assert_allclose(band.own, units, rtol=1e-9)
 
 
-@pytest.mark.parametrize("d", [4, 16, 64, 128])
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 3.0, 4.0])
+@every("d", [4, 16, 64, 128])
+@every("epsilon", [0.1, 0.5, 1.0, 2.0, 3.0, 4.0])
 def test_where_frequencies_are_even_no_linear_inverse_is_much_better(d: int, epsilon: float) -> None:
     # Generalised least squares has the least variance of all that are unbiased.
     band = SW(d=d, epsilon=epsilon).band

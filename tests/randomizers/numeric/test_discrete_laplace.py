@@ -15,6 +15,7 @@ from murmurate.randomizers import ParameterError
 from murmurate.randomizers.numeric import DiscreteLaplace
 from murmurate.randomizers.numeric.discrete_laplace import exp_below
 from murmurate.randomizers.randomness import contexts
+from tests.cases import every
 from tests.randomizers.numeric.instances import GOLDEN, KEY
 
 GAMMAS = [Fraction(1, 2100), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(20), Fraction(1, 37)]
@@ -24,14 +25,14 @@ def words(n: int, k: int, name: bytes = b"noise") -> np.ndarray:
     return KEY.words("noise", contexts(np.arange(n)), round=hashlib.sha256(name).digest(), k=k)
 
 
-@pytest.mark.parametrize("row", GOLDEN["discrete_laplace"], ids=lambda row: str(row["gamma"]))
+@every("row", GOLDEN["discrete_laplace"])
 def test_the_law_is_the_golden_one(row: dict[str, Any]) -> None:
     noise = DiscreteLaplace(Fraction(row["gamma"]).limit_denominator(10_000))
     found = [noise.chance(0), noise.chance(1), noise.chance(-1), noise.variance]
     np.testing.assert_allclose([float(x) for x in found], [row[k] for k in ("P0", "P1", "P1", "var")], rtol=1e-6)
 
 
-@pytest.mark.parametrize("gamma", GAMMAS, ids=str)
+@every("gamma", GAMMAS)
 def test_neighbours_differ_by_at_most_e_to_the_gamma_in_exact_arithmetic(gamma: Fraction) -> None:
     noise = DiscreteLaplace(gamma)
     reach = noise.reach
@@ -46,7 +47,7 @@ def test_neighbours_differ_by_at_most_e_to_the_gamma_in_exact_arithmetic(gamma: 
     assert noise.chance(reach) == noise.chance(-reach) > 0 == noise.chance(reach + 1)
 
 
-@pytest.mark.parametrize("gamma", GAMMAS[1:], ids=str)
+@every("gamma", GAMMAS[1:])
 def test_the_law_sums_to_one_and_has_the_stated_variance(gamma: Fraction) -> None:
     noise = DiscreteLaplace(gamma)
     law = {x: noise.chance(x) for x in range(-noise.reach, noise.reach + 1)}
@@ -55,14 +56,14 @@ def test_the_law_sums_to_one_and_has_the_stated_variance(gamma: Fraction) -> Non
     assert float(noise.variance) == pytest.approx(1 / (math.cosh(gamma) - 1), rel=1e-8)
 
 
-@pytest.mark.parametrize("gamma", GAMMAS, ids=str)
+@every("gamma", GAMMAS)
 def test_a_chance_is_the_ideal_one_to_nine_digits_where_it_matters(gamma: Fraction) -> None:
     noise, a = DiscreteLaplace(gamma), math.exp(-gamma)
     for x in (0, 1, 2, 5, int(10 / gamma)):
         assert float(noise.chance(x)) == pytest.approx((1 - a) / (1 + a) * a**x, rel=1e-6 if a**x < 1e-6 else 1e-9)
 
 
-@pytest.mark.parametrize("gamma", [Fraction(1, 2100), Fraction(1, 2), Fraction(7, 3)], ids=str)
+@every("gamma", [Fraction(1, 2100), Fraction(1, 2), Fraction(7, 3)])
 def test_rows_of_words_give_the_noise_that_plain_python_gives(gamma: Fraction) -> None:
     noise = DiscreteLaplace(gamma)
     some = words(500, noise.words)
@@ -73,7 +74,7 @@ def test_rows_of_words_give_the_noise_that_plain_python_gives(gamma: Fraction) -
     assert found[:2].tolist() == [-1, noise.reach]
 
 
-@pytest.mark.parametrize("gamma", [Fraction(1, 2), Fraction(7, 3), Fraction(1, 37)], ids=str)
+@every("gamma", [Fraction(1, 2), Fraction(7, 3), Fraction(1, 37)])
 def test_noise_follows_its_law(gamma: Fraction) -> None:
     # 200 000 draws; 1e-6 shared among the counts.
     noise, n = DiscreteLaplace(gamma), 200_000
@@ -93,13 +94,13 @@ def test_the_noise_of_a_small_gamma_has_mean_0_and_the_stated_variance() -> None
     assert abs(found.var() / variance - 1) < 5 * (5 / n) ** 0.5
 
 
-@pytest.mark.parametrize("gamma", [0, -1, 21, 0.5, True, None, Fraction(1, 1 << 41)])
+@every("gamma", [0, -1, 21, 0.5, True, None, Fraction(1, 1 << 41)])
 def test_a_gamma_that_is_no_fraction_in_range_is_refused(gamma: Any) -> None:
     with pytest.raises(ParameterError, match=r"gamma: found .*; allowed: a whole number or Fraction"):
         DiscreteLaplace(gamma)
 
 
-@pytest.mark.parametrize("bad", [np.zeros((3, 9), np.uint64), np.zeros((3, 2)), np.zeros(2, np.uint64), [[0, 0]]])
+@every("bad", [np.zeros((3, 9), np.uint64), np.zeros((3, 2)), np.zeros(2, np.uint64), [[0, 0]]])
 def test_words_of_another_shape_are_refused(bad: Any) -> None:
     with pytest.raises(ParameterError, match="noise: words: found"):
         DiscreteLaplace(1).noise(bad)

@@ -13,6 +13,7 @@ from murmurate.randomizers.audit import audit_exact
 from murmurate.randomizers.numeric import HM, PM, SR, SW, MeanMechanism, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.numeric.window import TOP, Window
 from tests.audit.registry import EPSILONS
+from tests.cases import every
 from tests.randomizers.numeric.instances import KINDS, moments
 
 GRIDS = [(3, EPSILONS), (5, EPSILONS), (8, EPSILONS), (32, EPSILONS[::6])]
@@ -26,7 +27,7 @@ def same(group: list[Mechanism]) -> str:
     return f"{group[0].name}-{group[0].d}"
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=same)
+@every("group", GROUPS)
 def test_no_report_tells_more_than_epsilon_and_hardly_less(group: list[Mechanism]) -> None:
     for made in group:
         found = audit_exact(made)
@@ -38,7 +39,7 @@ def test_no_report_tells_more_than_epsilon_and_hardly_less(group: list[Mechanism
         assert set(map(len, (law.keys() for law in laws))) == {made.reports_possible}, made
 
 
-@pytest.mark.parametrize("group", [one for one in SMALL if not isinstance(one[0], WaveAndPresence)], ids=same)
+@every("group", [one for one in SMALL if not isinstance(one[0], WaveAndPresence)])
 def test_what_a_report_is_worth_has_exactly_the_value_as_its_mean_and_the_stated_variance(
     group: list[Mechanism],
 ) -> None:
@@ -57,7 +58,7 @@ def test_what_a_report_is_worth_has_exactly_the_value_as_its_mean_and_the_stated
         assert both - (holder or 0) == (holder or 0) * made.q / made.window.gain
 
 
-@pytest.mark.parametrize("group", SMALL, ids=same)
+@every("group", SMALL)
 def test_the_evidence_has_the_chances_it_says(group: list[Mechanism]) -> None:
     for made, at in ((one, at) for one in group for at in (0, 1)):
         value, said = (0, made.d - 1)[at], made.telling[at]
@@ -66,8 +67,8 @@ def test_the_evidence_has_the_chances_it_says(group: list[Mechanism]) -> None:
         assert sum(chance for chance, speaks in zip(law.values(), told, strict=True) if speaks) == said
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS[::3], ids=str)
-@pytest.mark.parametrize(("cells", "width"), [(2, 1), (7, 3), (40, 9), (131071, 65535), (85000, 19465)])
+@every("epsilon", EPSILONS[::3])
+@every(("cells", "width"), [(2, 1), (7, 3), (40, 9), (131071, 65535), (85000, 19465)])
 def test_each_cell_gets_exactly_as_many_words_as_its_level_says(cells: int, width: int, epsilon: Fraction) -> None:
     # A cell is a run of words: look at both ends of some runs, at the words left over and at the very last one.
     window = Window.fit("window", cells, width, int(epsilon * 10**6))
@@ -90,8 +91,8 @@ def test_each_cell_gets_exactly_as_many_words_as_its_level_says(cells: int, widt
     assert sum((window.low * (cells - width), window.high * width, window.rest)) == TOP
 
 
-@pytest.mark.parametrize("kind", [SR, PM, HM])
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@every("kind", [SR, PM, HM])
+@every("epsilon", EPSILONS)
 def test_the_default_grid_has_at_least_2_to_the_16_cells_and_spends_all_but_a_thousandth(
     kind: type[SR | PM | HM], epsilon: Fraction
 ) -> None:
@@ -115,14 +116,14 @@ def test_an_epsilon_that_the_grid_cannot_tell_from_zero_is_refused() -> None:
         PM(d=(1 << 22) + 1, epsilon=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("d", [1, 0, True, 2.0, 1 << 30])
+@every("kind", KINDS)
+@every("d", [1, 0, True, 2.0, 1 << 30])
 def test_a_grid_that_is_none_cannot_be_built(kind: type[Mechanism], d: int) -> None:
     with pytest.raises(ParameterError, match="d: found"):
         kind(d=d, epsilon=1)
 
 
-@pytest.mark.parametrize("kind", [ValueAndPresence, WaveAndPresence])
+@every("kind", [ValueAndPresence, WaveAndPresence])
 def test_presence_needs_two_cells_and_none(kind: type[ValueAndPresence | WaveAndPresence]) -> None:
     with pytest.raises(ParameterError, match="d: found 2; allowed: two cells and none"):
         kind(d=2, epsilon=1)
@@ -134,7 +135,7 @@ def test_square_wave_is_randomized_response_where_nothing_is_near() -> None:
     assert sw.p / sw.q == sw.realised
 
 
-@pytest.mark.parametrize(("kind", "d"), [(SW, 1 << 15), (WaveAndPresence, (1 << 15) + 1)])
+@every(("kind", "d"), [(SW, 1 << 15), (WaveAndPresence, (1 << 15) + 1)])
 def test_the_finest_square_wave_fits_a_tally_at_any_epsilon(kind: type[SW | WaveAndPresence], d: int) -> None:
     assert kind.max_domain == d
     assert (1 << 16) - 8 <= kind(d=d, epsilon=1e-4).outcomes <= 1 << 16

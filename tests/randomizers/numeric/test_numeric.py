@@ -25,6 +25,7 @@ from murmurate.randomizers.numeric import (
 )
 from murmurate.randomizers.randomness import contexts
 from murmurate.topics.messages import MAX_CELLS
+from tests.cases import every
 from tests.randomizers.numeric.instances import KEY, KINDS, MEANS, ROUND, draw, worths
 
 SIZES = [(9, 0.4), (9, 1.0), (14, 3.0)]
@@ -32,7 +33,7 @@ BUILT = [kind(d=d, epsilon=epsilon) for kind in KINDS for d, epsilon in SIZES]
 LARGE = [kind(epsilon=epsilon) for kind in KINDS for epsilon in (0.5, 2.0)]  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("made", [*BUILT, *LARGE], ids=repr)
+@every("made", [*BUILT, *LARGE])
 def test_a_report_has_one_length_and_one_text_whoever_computes_it(made: Mechanism) -> None:
     values = np.linspace(0, made.d - 1, 300).astype(np.int64)
     reports = made.perturb(values, draw(300))
@@ -43,7 +44,7 @@ def test_a_report_has_one_length_and_one_text_whoever_computes_it(made: Mechanis
         assert made.perturb_one(int(value), KEY.draw_one(user.tobytes(), round=ROUND)) == report.tobytes()
 
 
-@pytest.mark.parametrize("made", BUILT, ids=repr)
+@every("made", BUILT)
 def test_reports_follow_the_law(made: Mechanism) -> None:
     # 60 000 reports a value; 1e-6 shared among all the counts.
     n = 60_000
@@ -57,7 +58,7 @@ def test_reports_follow_the_law(made: Mechanism) -> None:
             assert abs(counts[report[0]] - n * p) < reach * (n * p * (1 - p)) ** 0.5 + reach**2 / 3
 
 
-@pytest.mark.parametrize("made", BUILT, ids=repr)
+@every("made", BUILT)
 def test_estimates_are_unbiased_and_vary_as_they_say(made: Mechanism) -> None:
     # 20 000 runs of 20 users; the variance of so many has a standard error of one percent.
     runs, n = 20_000, 20
@@ -85,7 +86,7 @@ def test_estimates_are_unbiased_and_vary_as_they_say(made: Mechanism) -> None:
     np.testing.assert_allclose(whole, found.mean(axis=0), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("made", [*BUILT, *LARGE], ids=repr)
+@every("made", [*BUILT, *LARGE])
 def test_support_is_additive_and_no_count_exceeds_the_reports(made: Mechanism) -> None:
     reports = made.perturb(np.arange(500) % made.d, draw(500))
     whole = made.support(reports)
@@ -98,7 +99,7 @@ def test_support_is_additive_and_no_count_exceeds_the_reports(made: Mechanism) -
     assert (made.support(reports[:0]) == 0).all()
 
 
-@pytest.mark.parametrize("made", LARGE, ids=repr)
+@every("made", LARGE)
 def test_a_large_grid_gives_the_mean_to_within_5_standard_errors(made: Mechanism) -> None:
     n = 100_000
     values = (np.arange(n) * 2654435761 % made.d // 2).astype(np.int64)  # the lower half of the grid
@@ -120,10 +121,9 @@ def test_a_large_grid_gives_the_mean_to_within_5_standard_errors(made: Mechanism
         assert abs(found[1] - v.mean()) < 5 * made.total_variance(n, 1, float((v * v).mean())) ** 0.5
 
 
-@pytest.mark.parametrize(
+@every(
     "made",
     [SR(d=9, epsilon=1), PM(d=9, epsilon=2), HM(d=9, epsilon=2), SW(d=9, epsilon=1), WaveAndPresence(d=10, epsilon=1)],
-    ids=repr,
 )
 def test_no_more_than_the_claim_is_measured(made: Mechanism) -> None:
     found = measure(made, KEY, trials=min(trials_for(made, 0.1), 1 << 18))
@@ -137,7 +137,7 @@ def test_presence_shows_no_more_than_the_claim() -> None:
     assert 0.8 * found.claimed < found.at_least <= found.claimed
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every("kind", KINDS)
 def test_a_mechanism_is_its_spec(kind: type[Mechanism]) -> None:
     made = kind(d=5, epsilon=1)
     assert made.spec() == {"name": kind.name, "d": 5, "epsilon_micro": 1_000_000}
@@ -160,21 +160,21 @@ BAD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("values", BAD, ids=repr)
+@every("kind", KINDS)
+@every("values", BAD)
 def test_values_off_the_grid_are_refused_with_a_reason(kind: type[Mechanism], values: Any) -> None:
     with pytest.raises(ValueRefusedError, match="allowed:"):
         kind(d=5, epsilon=1).perturb(values, draw(2))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", [5, -1, 0.5, float("nan"), None, True, "1"])
+@every("kind", KINDS)
+@every("value", [5, -1, 0.5, float("nan"), None, True, "1"])
 def test_a_single_value_off_the_grid_is_refused(kind: type[Mechanism], value: Any) -> None:
     with pytest.raises(ValueRefusedError, match="allowed: a whole number from 0 to 4"):
         kind(d=5, epsilon=1).perturb_one(value, KEY.draw_one(bytes(16), round=ROUND))
 
 
-@pytest.mark.parametrize("made", BUILT, ids=repr)
+@every("made", BUILT)
 def test_reports_that_no_value_gives_are_marked_and_never_counted(made: Mechanism) -> None:
     every = np.arange(256, dtype=np.uint8)[:, None]
     possible = {report[0] for report in made.law(0)}
@@ -188,7 +188,7 @@ def test_reports_that_no_value_gives_are_marked_and_never_counted(made: Mechanis
             made.malformed(reports)
 
 
-@pytest.mark.parametrize("made", BUILT, ids=repr)
+@every("made", BUILT)
 def test_an_estimate_needs_reports_and_counts_that_fit(made: Mechanism) -> None:
     none: Any = made.support(np.zeros((0, 1), np.uint8))
     for support, n in ((none, 0), (none + 4, 3), (none - 1, 3), (np.zeros(99, np.int64), 3), (none * 1.0, 3)):
@@ -199,7 +199,7 @@ def test_an_estimate_needs_reports_and_counts_that_fit(made: Mechanism) -> None:
             made.variance(n, at)
 
 
-@pytest.mark.parametrize("kind", [*MEANS, SW])
+@every("kind", [*MEANS, SW])
 def test_the_ends_of_the_grid_are_minus_one_and_one(kind: type[MeanMechanism | SW]) -> None:
     made = kind(d=5, epsilon=1)
     assert [made.value(cell) for cell in range(5)] == [-1, -0.5, 0, 0.5, 1]

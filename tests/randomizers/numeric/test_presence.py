@@ -13,6 +13,7 @@ import pytest
 from murmurate.randomizers import GRR, ReportError
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.numeric import HM, ValueAndPresence
+from tests.cases import every
 from tests.randomizers.numeric.instances import draw
 
 CLAIMS = [0.1, 0.5, 1, 2, 3, 4, 6, 9, 12, 20]
@@ -20,8 +21,8 @@ SHARES = [0.01, 0.05, 0.2, 0.5, 0.9, 1.0]
 MEANS = [-1.0, -0.5, 0.0, 0.3, 1.0]
 
 
-@pytest.mark.parametrize("epsilon", CLAIMS)
-@pytest.mark.parametrize("share", SHARES)
+@every("epsilon", CLAIMS)
+@every("share", SHARES)
 def test_one_report_for_both_is_at_least_as_good_as_half_the_users_for_each(epsilon: float, share: float) -> None:
     both, hm, rr = ValueAndPresence(epsilon=epsilon), HM(epsilon=epsilon), GRR(d=2, epsilon=epsilon)
     n = 1000
@@ -34,7 +35,7 @@ def test_one_report_for_both_is_at_least_as_good_as_half_the_users_for_each(epsi
         assert both.mean_variance(n, share, mean, mean**2) < (split_total + mean**2 * noise) / share**2
 
 
-@pytest.mark.parametrize("epsilon", [epsilon for epsilon in CLAIMS if epsilon <= 2])
+@every("epsilon", [epsilon for epsilon in CLAIMS if epsilon <= 2])
 def test_up_to_two_nats_even_a_share_of_nobody_is_no_worse_without_sampling_error(epsilon: float) -> None:
     both, rr = ValueAndPresence(epsilon=epsilon), GRR(d=2, epsilon=epsilon)
     shares = np.linspace(0, 1, 11)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from murmurate.randomizers import STREAMED, Mechanism
 from murmurate.randomizers.numeric import HM, PM, SR, SW, MeanMechanism, ValueAndPresence, WaveAndPresence
 from tests.audit.registry import built
+from tests.cases import every
 from tests.randomizers.numeric.instances import KINDS, draw
 
 NAMES = sorted(STREAMED.keys() - {"blh", "olh"})
@@ -57,7 +58,7 @@ def stands_in(made: Mechanism) -> bool:
     return isinstance(made, MeanMechanism) and made.slope == -1
 
 
-@pytest.mark.parametrize("made", EVERY, ids=repr)
+@every("made", EVERY)
 def test_a_profile_is_unbiased(made: Mechanism) -> None:
     shares = people(made.d)
     alone = np.array([made.profile(support, 1) for support in supports(made)])
@@ -67,7 +68,7 @@ def test_a_profile_is_unbiased(made: Mechanism) -> None:
     assert alone.shape[1] == len(true_profile(made, shares)) >= made.statistics
 
 
-@pytest.mark.parametrize("made", EVERY, ids=repr)
+@every("made", EVERY)
 def test_noise_and_sampling_are_the_variances_within_values_and_between_them(made: Mechanism) -> None:
     shares, law = people(made.d), chances(made)
     alone = np.array([made.profile(support, 1)[: made.statistics] for support in supports(made)])
@@ -81,7 +82,7 @@ def test_noise_and_sampling_are_the_variances_within_values_and_between_them(mad
     assert made.noise(truth).shape == made.sampling(truth).shape == made.added_variance(10, truth).shape == shape
 
 
-@pytest.mark.parametrize("made", [made for made in EVERY if made.reports_possible <= 80], ids=repr)
+@every("made", [made for made in EVERY if made.reports_possible <= 80])
 def test_the_variance_of_two_reports_is_known_from_them_without_bias(made: Mechanism) -> None:
     shares, single = people(made.d), supports(made)
     law, truth = shares @ chances(made), true_profile(made, shares)
@@ -92,7 +93,7 @@ def test_the_variance_of_two_reports_is_known_from_them_without_bias(made: Mecha
     np.testing.assert_allclose(expected, (made.noise(truth) + made.sampling(truth)) / 2, rtol=1e-8)
 
 
-@pytest.mark.parametrize("made", [made for made in EVERY if made.measure == "mean"], ids=repr)
+@every("made", [made for made in EVERY if made.measure == "mean"])
 def test_for_means_it_is_the_sample_variance_of_what_reports_are_worth(made: Mechanism) -> None:
     single = supports(made)
     alone = np.array([made.profile(support, 1)[: made.statistics] for support in single])
@@ -125,7 +126,7 @@ def test_samples_are_right_on_average_and_know_how_far_they_scatter(made: Mechan
     assert (np.abs(ratio - 1) < 5 * (2 / runs) ** 0.5).all()
 
 
-@pytest.mark.parametrize("made", EVERY, ids=repr)
+@every("made", EVERY)
 def test_what_a_population_can_have_is_plausible_as_it_is(made: Mechanism) -> None:
     for shares in (people(made.d), np.eye(made.d)[0], np.eye(made.d)[-1], np.full(made.d, 1 / made.d)):
         truth = true_profile(made, shares)
@@ -155,8 +156,8 @@ def test_a_plausible_profile_has_no_variance_below_zero(made: Mechanism, seed: i
     assert square <= share
 
 
-@pytest.mark.parametrize("made", [SR(d=9, epsilon=1), HM(d=9, epsilon=0.5), SR(d=9, epsilon=4)], ids=repr)
-@pytest.mark.parametrize("left", [0.0, 0.3, 1.0])
+@every("made", [SR(d=9, epsilon=1), HM(d=9, epsilon=0.5), SR(d=9, epsilon=4)])
+@every("left", [0.0, 0.3, 1.0])
 def test_an_error_without_a_known_mean_square_is_never_too_small(made: MeanMechanism, left: float) -> None:
     # `left`: the part of the sampling that remains where many of the users answer; 0 under budget division.
     ones = made.support(np.full((3, 1), max(report[0] for report in made.law(0)), np.uint8))
@@ -169,7 +170,7 @@ def test_an_error_without_a_known_mean_square_is_never_too_small(made: MeanMecha
             assert (made.noise(stand_in) + left * made.sampling(stand_in) >= exact - 1e-12).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@every("epsilon", [0.5, 1.0, 3.0])
 def test_the_error_of_the_mean_of_holders_is_that_of_its_linear_part(epsilon: float) -> None:
     made = ValueAndPresence(d=8, epsilon=epsilon)
     shares, law, n = people(8), chances(made), 1000
