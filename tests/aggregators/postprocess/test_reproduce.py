@@ -11,7 +11,15 @@ from click.testing import CliRunner, Result
 
 from murmurate.agents.cli.reproduce import command
 from murmurate.agents.cli.reproductions import post_processing
-from murmurate.agents.cli.reproductions.post_processing import EXPECTED, METHODS_SHOWN, compare, lines, named, zipf
+from murmurate.agents.cli.reproductions.post_processing import (
+    EXPECTED,
+    METHODS_SHOWN,
+    collected,
+    compare,
+    lines,
+    named,
+    zipf,
+)
 from murmurate.aggregators.postprocess import reference
 
 RUNS = 6
@@ -19,7 +27,7 @@ RUNS = 6
 
 @pytest.fixture(scope="module")
 def found() -> post_processing.Comparison:
-    return compare(RUNS, seed=0)
+    return compare(collected((0, 0, RUNS)))
 
 
 def murmurate(*words: str) -> Result:
@@ -76,7 +84,7 @@ def test_the_table_fits_80_columns_and_shows_every_figure(found: post_processing
     assert max(map(len, table)) <= 80
     text = "\n".join(table)
     for name in METHODS_SHOWN:
-        assert text.count(f"\n{name:<9}") == 2, name
+        assert text.count(f"\n{name:<8}") == 2, name
     assert len(re.findall(r"\d\.\d\de-\d", text)) == 2 * 54 + 1  # and what is known exactly
 
 
@@ -85,11 +93,11 @@ def test_a_figure_that_is_wrong_is_named_and_fails(
 ) -> None:
     mse = found.mse.copy()
     mse[METHODS_SHOWN.index("norm"), 0] *= 2
-    monkeypatch.setattr(post_processing, "compare", lambda runs, seed: replace(found, mse=mse))
-    done = murmurate()
+    monkeypatch.setattr(post_processing, "compare", lambda squares: replace(found, mse=mse))
+    done = murmurate("--runs", str(RUNS))
     assert done.exit_code == 1
     assert "NOT REPRODUCED: norm, full (!)" in done.output
-    assert orjson.loads(murmurate("--json").output)["off"] == ["norm, full"]
+    assert orjson.loads(murmurate("--runs", str(RUNS), "--json").output)["off"] == ["norm, full"]
 
 
 def test_the_same_seed_prints_the_same_and_strict_counts_chance_too() -> None:
