@@ -1,7 +1,7 @@
 """`murmurate mechanisms`: every oracle there is, with the size of its reports and its exact variance; as a table, as a
 picture.
 
-Contract: what it prints follows from the registry alone, so that docs/ORACLES.md can be made again by it.  Not here:
+Contract: what it prints follows from the registry alone, so that docs/MECHANISMS.md can be made again by it.  Not here:
 what a mechanism does (randomizers/), which one a stream gets (aggregators/chooser.py).
 """
 

@@ -213,7 +213,7 @@ def lines(found: Comparison) -> Iterator[str]:
         COLUMNS,
     )
     wrong = np.abs(REFERENCE / COMPARED - 1)
-    i, j = np.unravel_index(wrong.argmax(), wrong.shape)
+    i, j = divmod(int(wrong.argmax()), wrong.shape[1])
     yield from textwrap.wrap(
         f"There the reference itself is up to {wrong.max():.0%} off ({METHODS_SHOWN[i]}, {reference.METRICS[j]}: "
         f"{_short(float(REFERENCE[i, j]))})",
