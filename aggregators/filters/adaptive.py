@@ -2,10 +2,11 @@
 
 Contract: `learn` the answers to the rounds of a period, `release` its estimates and variances, `advance` to the next.
 A release is the mean of a mixture of models, its variance that of the mixture: mechanism, sampling, drift since, and
-not knowing which model holds.  Neither is projected: estimates may be negative and need not sum to 1.  A pure function
-of what it was told, with its whole state in `facts()` and `arrays()`; post-processing, so that it costs no privacy, and
-nothing that is asked of users depends on it.  What a statistic is enters only as the range that it may have.  Source:
-spec filter.md.  Not here: projecting, the record (agents/stages).
+not knowing which model holds (likely ones are trusted a little more: Models.doubt).  Neither is projected: estimates
+may be negative and need not sum to 1.  A pure function of what it was told, with its whole state in `facts()` and
+`arrays()`; post-processing, so that it costs no privacy, and nothing that is asked of users depends on it.  What a
+statistic is enters only as the range that it may have.  Source: spec filter.md.  Not here: projecting, the record
+(agents/stages).
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ class AdaptiveFilter:
 
     def release(self) -> tuple[Floats, Floats]:
         """Estimate and variance of each statistic in the current period: two float64[statistics]."""
-        return self._mean.copy(), self._tracks.spread(self._weights, self._mean)
+        believed = self._weights * (self._weights + self.models.doubt)
+        believed /= believed.sum(axis=0)
+        return self._mean.copy(), self._tracks.spread(believed, self._mean)
 
     def advance(self, periods: int = 1) -> None:
         """On to a later period."""

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 class Models:
     """One mixture; the defaults are the ones that were tuned."""
 
-    levels: tuple[float, ...] = (0.0, 0.002, 0.015, 0.1, 0.5)
+    levels: tuple[float, ...] = (0.0, 0.003, 0.02, 0.08, 0.4)
     """Drifts of the level."""
     trends: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3)
     """Drifts of the velocity, for models that have one."""
@@ -45,8 +45,13 @@ class Models:
     """How many periods the first guess at those chances weighs,"""
     habit: float = 10.0
     """and the first guess at the odds of the models."""
-    company: float = 20.0
+    company: float = 5.0
     """How many statistics that first guess weighs, where others show how the stream moves."""
+
+    doubt: float = 0.65
+    """In error bars a model counts by its chance times (its chance + this). Rest and small drifts are told apart so
+    slowly that models which are wrong keep some weight for long: bars would hold 99.3 % of the errors of what stands.
+    """
 
     @property
     def moving(self) -> int:
