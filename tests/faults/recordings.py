@@ -13,11 +13,24 @@ VALUES = ("home", "search", "basket", "help")
 
 def deployment(*, periods: int = 10, method: str = "lpa", partitions: int = 4, more: str = "") -> str:
     """The text of a deployment for these recordings, without name, brokers and secrets."""
+    stream = f"""
+[streams.screen]
+measure = "frequency"
+values = {list(VALUES)}
+every = "1s"
+method = "{method}"
+{more}
+"""
+    return promise(epsilon=1.0, periods=periods, min_batch=20, partitions=partitions) + stream
+
+
+def promise(*, epsilon: float, periods: int, min_batch: int, partitions: int) -> str:
+    """The same without its streams."""
     return f"""
 [privacy]
-epsilon = 1.0
+epsilon = {epsilon}
 window = {{ periods = {periods} }}
-min_batch = 20
+min_batch = {min_batch}
 
 [population]
 partitions = {partitions}
@@ -27,13 +40,6 @@ forget_after = "1h"
 clock = "feed"
 lateness = "500ms"
 patience = "60s"
-
-[streams.screen]
-measure = "frequency"
-values = {list(VALUES)}
-every = "1s"
-method = "{method}"
-{more}
 """
 
 

@@ -13,7 +13,7 @@ import orjson
 from murmurate.randomizers.registry import STREAMED
 from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
-from tests.faults.recordings import START_MS
+from tests.faults.recordings import START_MS, promise
 
 PERIODS, USERS = 8, 1600
 VALUES = ("home", "search", "basket")
@@ -61,24 +61,11 @@ method = "lpu"
 """
 NAMES = (*sorted(STREAMED), "found", "wide")
 
-DEPLOYMENT = f"""
-[privacy]
-epsilon = 2.0
-window = {{ periods = 4 }}
-min_batch = 2
-
-[population]
-partitions = 2
-forget_after = "1h"
-
-[time]
-clock = "feed"
-lateness = "500ms"
-patience = "60s"
-
-{"".join(_stream(name) for name in sorted(STREAMED))}
-{WIDE_STREAM}{FOUND_STREAM}
-"""
+DEPLOYMENT = "".join([
+    promise(epsilon=2.0, periods=4, min_batch=2, partitions=2),
+    *(_stream(name) for name in sorted(STREAMED)),
+    WIDE_STREAM, FOUND_STREAM,
+])  # fmt: skip
 
 
 def recording(path: Path) -> Path:

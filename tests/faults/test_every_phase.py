@@ -24,28 +24,14 @@ from murmurate.topics.messages import Start
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed, Process
 from tests.faults.mortal import CHARGED, MOMENTS, PHASES, STEPS
-from tests.faults.recordings import START_MS
+from tests.faults.recordings import START_MS, promise
 
 ROOT = Path(__file__).parents[2]
 METHODS = ("lpa", "lba")
 FIRST = START_MS // 1000
 VALUES = ("home", "help")
 WRITTEN = ("rounds", "reports", "batches", "tallies", "releases")
-DEPLOYMENT = """
-[privacy]
-epsilon = 4.0
-window = { periods = 4 }
-min_batch = 2
-
-[population]
-partitions = 2
-forget_after = "1h"
-
-[time]
-clock = "feed"
-lateness = "500ms"
-patience = "60s"
-
+STREAM = """
 [streams.screen]
 measure = "frequency"
 values = ["home", "help"]
@@ -60,7 +46,7 @@ def both(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[list[
     found = []
     for method in METHODS:
         name = f"t-{method}-{deployment_name[-8:]}"
-        text = DEPLOYMENT.replace("METHOD", method)
+        text = promise(epsilon=4.0, periods=4, min_batch=2, partitions=2) + STREAM.replace("METHOD", method)
         found.append(Deployed(tmp_path / method, name, broker.bootstrap, text))
         found[-1].create(partitions=2)
     yield found
