@@ -229,7 +229,15 @@ class Levels(Kind):
         table = orjson.loads(found) if isinstance(found, str) else found
         if not isinstance(table, Mapping):
             raise ValueError
-        return MappingProxyType({str(name): float(exactly(level)) for name, level in table.items()})
+        levels, mistakes = dict[str, float](), list[Mistake]()
+        for name, level in table.items():
+            try:
+                levels[str(name)] = float(exactly(level))
+            except ValueError:
+                mistakes.append(Mistake(str(name), seen(level), "a number"))
+        if mistakes:
+            raise NotAllowedError(*mistakes)
+        return MappingProxyType(levels)
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ class Method(Table):
     lb-, lp-: dsat, rescuedp, fast, pegasus, of everybody's epsilon or of the users."""
     variance: Literal["sampling", "paper"] | None = None
     """For lp methods but lpu: with the sampling of users (default), or as the paper has it."""
-    first_share: Annotated[float, Number(0, 1, with_low=False)] | None = None
+    first_share: Annotated[float, Number(0.001, 1)] | None = None
     """For lbd, lpd, lba, lpa: the part of what a window may spend that looks for change; 0.5 if left out."""
     grouping: Literal["free", "paid"] | None = None
     """For pegasus: groups are found among the estimates (default), or by rounds of their own with a fifth of all."""

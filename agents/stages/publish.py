@@ -133,8 +133,9 @@ class Publish:
         self._out.append(Out(releases, encode(record)))
         if decision.revised is not None and (before := course.past.pop(decision.revised.t, None)) is not None:
             self._out.append(Out(releases, encode(revised(course.plan, decision, before))))
-        if course.plan.method.get("revise"):
+        if lag := course.plan.method.get("revise"):
             course.past[record.t] = record
+            course.past.pop(record.t - lag, None)  # of which nothing is known, so that it was not revised above
         self._out.append(Out(ROUNDS, encode(Settled(stream=course.plan.name, t=course.t))))
         course.t, course.slots, course.tallies = course.t + 1, 0, []
 

@@ -54,7 +54,8 @@ def method(spec: Mapping[str, Any], setting: Setting) -> Method:
     clip = options.pop("clip", DECLARED)
     unknown = sorted(set(map(str, options)) - set(known))
     if unknown:
-        raise ParameterError(f"{kind.name}: found {', '.join(unknown)}; allowed: {', '.join((*known, *OF_FILTERS))}")
+        allowed = ", ".join((*known, *OF_FILTERS, "clip"))
+        raise ParameterError(f"{kind.name}: found {', '.join(unknown)}; allowed: {allowed}")
     if setting.w < 1 or setting.slots < 1:
         raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
     if filtering not in FILTERS:

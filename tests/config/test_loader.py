@@ -140,7 +140,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          "streams.screen.method.variance: found 'paper'; allowed: only with lpd, lpa, lp-dsat, lp-rescuedp, lp-fast, "
          "lp-pegasus"),
         ({"screen__method": {"name": "lpa", "first_share": 1}},
-         "streams.screen.method.first_share: found 1; allowed: a number above 0, below 1"),
+         "streams.screen.method.first_share: found 1; allowed: a number from 0.001, below 1"),
         ({"screen__method": {"name": "lpa", "first_share": 0.001}},
          "streams.screen.slots: found no number, and 61000 rounds of stream 'screen' a window; "
          "allowed: at least 61000, or another method"),

@@ -227,3 +227,14 @@ def test_a_period_is_released_once_more_when_its_lag_is_over_also_by_a_successor
         successor.stage.restore(hand.stage.small(), ())
         assert successor.stage.small() == hand.stage.small()
         hand = successor
+
+
+def test_periods_of_which_nothing_is_known_are_not_kept_for_a_revision() -> None:
+    plan = deployment(stream("screen", "lpu", method={"name": "lpu", "filter": "adaptive", "revise": 2}), min_batch=8)
+    hand = Hand(Publish(plan))
+    waiting = read(hand.give(ROUNDS, start(plan.streams[0])))
+    for i in range(5):
+        said = read(hand.give(TALLIES, *(tally(waiting[i], q, counted=0) for q in (0, 1))))
+        waiting += [one for one in said if isinstance(one, Round)]
+        kept = orjson.loads(hand.stage.small())["courses"]["screen"]["past"]
+        assert [orjson.loads(one)["t"] for one in kept] == list(range(max(FIRST, FIRST + i - 1), FIRST + i + 1))
