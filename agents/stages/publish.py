@@ -133,7 +133,7 @@ class Publish:
         self._out.append(Out(releases, encode(record)))
         if decision.revised is not None and (before := course.past.pop(decision.revised.t, None)) is not None:
             self._out.append(Out(releases, encode(revised(course.plan, decision, before))))
-        if lag := course.plan.method.get("revise"):
+        if lag := int(course.plan.method.get("revise", 0)):
             course.past[record.t] = record
             course.past.pop(record.t - lag, None)  # of which nothing is known, so that it was not revised above
         self._out.append(Out(ROUNDS, encode(Settled(stream=course.plan.name, t=course.t))))
