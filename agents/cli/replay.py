@@ -59,7 +59,7 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
     opened = open_source(source, plan, stream)
     secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
     if out is not None:
-        _make(out)
+        make_folder(out)
     frames: list[Frame] = []
     console = Console(stderr=True)
     with bar(console, opened, quiet=as_json) as show:
@@ -117,8 +117,8 @@ def grouped(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-def _make(out: Path) -> None:
-    """The folder of `--out`, before the run rather than after it."""
+def make_folder(out: Path) -> None:
+    """The folder of an `--out`, before the runs rather than after them."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

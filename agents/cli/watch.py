@@ -1,17 +1,20 @@
 """`murmurate watch STREAM`: releases as they are committed, a line each, until Ctrl-C (exit 130).
 
-Contract: lines of at most 80 columns; where a release has more statistics than fit, the smallest are left out and
-counted.  A distribution is a row of blocks in the order of the range, as high as its stretches, with the figures of the
-highest.  Where nothing has been measured yet, numbers have no figures.  Whoever wants all of it takes `--json`, the
-records as they are.  Not here: following for the page (kafka/follow.py).
+Contract: lines of at most 80 columns, at least one figure in each: first those that have a threshold, then the largest;
+how many are left out is counted.  What does not fit is said more shortly (FORMS) before it is left out.  A distribution
+is a row of blocks in the order of the range, as high as its stretches, with the figures of those that are monitored and
+of the highest.  Where nothing has been measured yet, numbers have no figures.  Whoever wants all of it takes `--json`,
+the records as they are.  Not here: following for the page (kafka/follow.py).
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import click
 
@@ -34,8 +37,27 @@ GAP = "  "
 LEAST = 8
 """Columns of the shortest statistic, its gap aside."""
 BLOCKS = "▁▂▃▄▅▆▇█"
-WIDEST = 16
-"""So many blocks at most show a distribution."""
+WIDTHS = 16, 8, 4
+"""So many blocks at most show a distribution; fewer, or none, where a figure has no room beside them."""
+
+
+class Form(NamedTuple):
+    """What is said of a statistic beside its estimate and its standard error."""
+
+    name: int = 20
+    """Columns of its name, at most."""
+    unit: bool = True
+    threshold: bool = True
+    """On which side of it the truth is, and how sure that is."""
+    exponent: bool = False
+    """Whether numbers have one, however many digits they have."""
+
+
+FORMS: Final = (
+    Form(), Form(unit=False), Form(12, unit=False), Form(8, unit=False), Form(12, unit=False, threshold=False),
+    Form(4, unit=False, threshold=False), Form(4, unit=False, threshold=False, exponent=True),
+)  # fmt: skip
+"""From the longest to the shortest. A long name loses its end before a threshold goes: that is what is waited for."""
 
 
 @click.command("watch")
@@ -138,44 +160,65 @@ def _decision(release: Release, every_ms: int) -> str:
 
 
 def _statistics(release: Release, names: Sequence[str], room: int) -> str:
-    """All in their order if they fit; else the largest of them, in their order, and how many are missing."""
+    """All of them if they fit; of a mean not the mean itself where nobody has one."""
     if release.measure == "mean" and not release.estimate.get("present", 1):
-        names = [name for name in names if name != "mean"]  # of nobody
-    first = names if release.measure == "mean" else sorted(names, key=lambda name: -release.estimate[name])
-    for count in range(min(len(names), room // LEAST), 0, -1):
-        kept = set(first[:count])
-        shown = [_statistic(release, name) for name in names if name in kept]
-        text = GAP.join([*shown, *([f"+{len(names) - count}"] if count < len(names) else [])])
-        if len(text) <= room:
-            return f"{text:<{room}}"
-    return f"{f'+{len(names)}':<{room}}"
+        names = [name for name in names if name != "mean"]
+    return _fitted(release, names, room)
 
 
 def _shape(release: Release, names: Sequence[str], room: int) -> str:
-    """A block for each stretch, or for the highest of some neighbours where there are many; then the highest of all."""
+    """A row of blocks; then what is monitored, the highest stretch, and how many have no value."""
     stretches = [name for name in names if name != "none"]
     shares = [release.estimate[name] for name in stretches]
-    each = math.ceil(len(shares) / WIDEST)
+    highest, held = stretches[shares.index(max(shares))], _held(release)
+    shown = [highest, *(name for name in names if name != highest and (name in held or name == "none"))]
+    rows = [*(f"{_blocks(shares, width)} " for width in WIDTHS), ""]
+    return _fitted(release, shown, room, rows, top="" if highest in held else highest)
+
+
+def _blocks(shares: Sequence[float], widest: int) -> str:
+    """A block for each stretch, or for the highest of some neighbours where there are many."""
+    each = math.ceil(len(shares) / widest)
     groups = [max(shares[at : at + each]) for at in range(0, len(shares), each)]
     top = max(groups)
-    row = "".join(BLOCKS[min(int(share / top * len(BLOCKS)), len(BLOCKS) - 1) if top > 0 else 0] for share in groups)
-    highest = _statistic(release, stretches[shares.index(top)], "max")
-    none = [_statistic(release, "none")] if "none" in release.estimate else []
-    for parts in ([f"{row} {highest}", *none], [f"{row} {highest}"]):
-        text = GAP.join(parts)
-        if len(text) <= room:
-            break
-    return f"{text[:room]:<{room}}"
+    return "".join(BLOCKS[min(int(share / top * len(BLOCKS)), len(BLOCKS) - 1) if top > 0 else 0] for share in groups)
 
 
-def _statistic(release: Release, name: str, called: str = "") -> str:
+def _fitted(release: Release, names: Sequence[str], room: int, rows: Sequence[str] = (), top: str = "") -> str:
+    """What is monitored, in the longest form in which all of it fits, and as many others as have room beside it, of
+    frequencies the largest: each in their order.
+
+    rows: what may stand before them, the widest first; without it those left out are counted.  top: is called "max".
+    """
+    held, by_size = _held(release), release.measure == "frequency"
+    order = sorted(names, key=lambda name: (name not in held, -release.estimate[name] if by_size else 0))
+    most = min(len(order), room // LEAST)
+    for least in range(max(1, min(most, len(held))), 0, -1):
+        for form, row, count in product(FORMS, rows or [""], range(most, least - 1, -1)):
+            kept = sorted(order[:count], key=lambda name: (name not in held, names.index(name)))
+            said = [_statistic(release, name, form, "max" if name == top else "") for name in kept]
+            missing = [f"+{len(order) - count}"] if count < len(order) and not rows else []
+            text = row + GAP.join([*said, *missing])
+            if len(text) <= room:
+                return f"{text:<{room}}"
+    return f"{f'+{len(order)}':<{room}}"
+
+
+def _held(release: Release) -> Mapping[str, Reading]:
+    """What is monitored, and where it is."""
+    return release.thresholds or {}
+
+
+def _statistic(release: Release, name: str, form: Form, called: str) -> str:
     estimate, error = release.estimate[name], release.stderr[name]
-    called = called or _cut(name, 20)
-    held = (release.thresholds or {}).get(name)
+    called = called or _cut(name, form.name)
+    held = _held(release).get(name) if form.threshold else None
     if release.measure != "mean" or name == "present":
         side = _side(held, f"{100 * held.threshold:.12g}%") if held else ""
         return f"{called} {100 * estimate:.1f}% ±{100 * error:.1f}{side}"
-    unit = f" {_cut(release.unit, 12)}" if release.unit else ""
+    if form.exponent:
+        return f"{called} {estimate:.2e} ±{error:.1e}"
+    unit = f" {_cut(release.unit, 12)}" if release.unit and form.unit else ""
     side = _side(held, f"{held.threshold:.12g}") if held else ""
     return f"{called} {_digits(estimate, 4)} ±{_digits(error, 2)}{unit}{side}"
 

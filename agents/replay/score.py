@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from rich import box
 from rich.table import Table
 
 from murmurate.agents.replay.measured import bits, mean_relative_error, mean_squared_error, report_bits
@@ -132,17 +133,23 @@ def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> d
 
 
 def table(score: Score) -> Table:
-    """The figures for a terminal of 80 columns: a line a stream, and what was refused below."""
+    """The figures for a terminal of 80 columns: a line a stream, and what was refused below.
+
+    Where it is too narrow, names lose their ends, never figures: only a name may be wrapped, and it is one word.
+    """
     refused = "   ".join(f"{reason} {count:,}".replace(",", " ") for reason, count in score.refused.items())
-    shown = Table(width=WIDTH, caption=f"refused: {refused or 'none'}", caption_justify="left")
-    shown.add_column("stream", overflow="ellipsis", no_wrap=True)
-    for heading in ("releases", "published", "MRE", "MSE", "of estimate", "in 2 se", "bits"):
+    shown = Table(
+        width=WIDTH, box=box.SIMPLE_HEAD, show_edge=False, padding=0,
+        caption=f"refused: {refused or 'none'}", caption_justify="left",
+    )  # fmt: skip
+    shown.add_column("stream", overflow="ellipsis")
+    for heading in ("releases", "published\n(in w)", "MRE", "MSE", "MSE of\nestimate", "in\n2 se", "bits"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for stream in score.streams:
         shown.add_row(
             stream.stream, str(stream.releases), f"{stream.published} ({stream.published_per_window:.1f})",
-            _text(stream.mre, ".3f"), _text(stream.mse, ".1e"), _text(stream.estimate_mse, ".1e"),
-            _text(stream.coverage, ".0%"), _text(stream.bits, ".3f"),
+            _figure(stream.mre), _text(stream.mse, ".1e"), _text(stream.estimate_mse, ".1e"),
+            _text(stream.coverage, ".0%"), _figure(stream.bits),
         )  # fmt: skip
     return shown
 
@@ -181,6 +188,12 @@ def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
 
 def _places(value: float | None, places: int = 6) -> float | None:
     return None if value is None else round(value, places)
+
+
+def _figure(value: float | None) -> str:
+    """At most seven characters of a figure that is hardly ever large: 0.625, 118.2, 1.2e+04."""
+    large = value or 0
+    return _text(value, ".3f" if large < 100 else ".1f" if large < 10_000 else ".1e")
 
 
 def _text(value: float | None, form: str) -> str:

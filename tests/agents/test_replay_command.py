@@ -70,6 +70,7 @@ def test_what_init_writes_replays(example: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == "  run/releases.jsonl  run/truth.jsonl  run/summary.json  run/report.html\n"
     assert all(len(line) <= 80 for line in (done.stdout + done.stderr).splitlines())
+    assert "…" not in done.stdout
     releases, truth, summary = written(tmp_path)
     assert list(summary) == KEYS
     assert (summary["releases"], summary["over_budget"]) == (len(releases), 0)

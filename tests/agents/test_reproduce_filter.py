@@ -14,6 +14,7 @@ from murmurate.agents.cli import reproduce
 from murmurate.agents.cli.reproductions import filter as verb
 from murmurate.agents.cli.reproductions.filter import MODELS, SHOWN, drawing, misses, ratio_error
 from murmurate.agents.replay.filtered import Sums, Trial, added
+from murmurate.errors import UsageError
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 GOOD = Sums(
@@ -70,6 +71,16 @@ def test_the_error_of_a_ratio_is_what_seeds_differ_by() -> None:
 def test_a_stream_that_is_none_is_refused() -> None:
     done = murmurate("--streams", "sin,sun")
     assert "allowed: some of lns, sin" in str(done.exception)
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verb, "tried", lambda *_: pytest.fail("runs were made"))
+    (tmp_path / "file").touch()
+    done = murmurate("--out", str(tmp_path / "file" / "pictures"))
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).endswith(": Not a directory; allowed: a folder to write in")
 
 
 def test_a_picture_in_docs_is_todays_and_each_stream_has_one() -> None:

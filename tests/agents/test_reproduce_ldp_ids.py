@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import orjson
 import pytest
 from click.testing import CliRunner, Result
+from numpy.typing import NDArray
 
 from murmurate.agents.cli import reproduce
 from murmurate.agents.cli.reproductions import ldp_ids
@@ -18,9 +24,10 @@ from murmurate.agents.cli.reproductions.figures import FIGURES, OURS, chosen, fi
 from murmurate.agents.cli.reproductions.judged import Cell, disorder, far
 from murmurate.agents.cli.reproductions.published import EXPECTED_BY_EPSILON, EXPECTED_BY_WINDOW, METHODS, bits
 from murmurate.agents.cli.reproductions.recorded import Recording, recorded
-from murmurate.agents.cli.reproductions.runs import AT, Case, Job, Lab, made, spread_out
+from murmurate.agents.cli.reproductions.runs import AT, MOST_PROCESSES, Case, Job, Lab, made, spread_out
 from murmurate.agents.replay.source import SourceError
 from murmurate.errors import UsageError
+from murmurate.topics.release import MAX_NAMES
 
 SMALL = "--users", "4000", "--periods", "40", "--seeds", "1"
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
@@ -64,6 +71,17 @@ def test_the_table_fits_80_columns_and_shows_every_method_of_every_setting() -> 
     assert done.output != murmurate("--table", "2", *SMALL, "--seed", "1").output
 
 
+def test_recordings_with_long_names_fit_80_columns_too(tmp_path: Path) -> None:
+    words = list[str]()
+    for letter in "abc":
+        np.save(tmp_path / f"{letter * 23}.npy", np.zeros((20, 1_000), np.int8))
+        words += ["--data", str(tmp_path / f"{letter * 23}.npy")]
+    done = murmurate("--table", "2", "--users", "1000", "--periods", "20", "--seeds", "1", *words)
+    assert done.exit_code == 0, done.output
+    assert max(map(len, done.output.splitlines())) <= 80
+    assert all(letter * 20 in done.output for letter in "abc")
+
+
 def test_the_methods_without_a_choice_cost_exactly_what_the_paper_says_and_one_with_it_nearly() -> None:
     for method, stream, setting in (("lbu", "sin", (1.0, 20)), ("lsp", "log", (2.0, 40)), ("lpu", "lns", (2.0, 20))):
         case = Case(stream, method, epsilon=setting[0], w=setting[1])
@@ -101,9 +119,21 @@ def test_a_table_that_is_wrong_names_the_cell_and_fails(monkeypatch: pytest.Monk
 def test_figures_are_named_by_numbers_and_ranges() -> None:
     assert chosen("3-8,10,11") == FIGURES
     assert chosen("11, 3") == (3, 11)
-    for wrong in ("", "2", "9", "x", "3-"):
-        with pytest.raises(UsageError, match="figures: found"):
+    for wrong in ("", "2", "9", "x", "3-", "9" * 5_000):
+        with pytest.raises(UsageError, match=r"figures: found '.*'; allowed: "):
             chosen(wrong)
+
+
+def test_a_range_of_figures_may_be_as_long_as_one_likes() -> None:
+    assert chosen("1-9999999999") == FIGURES
+
+
+def test_figures_that_are_said_and_none_are_refused_and_not_all_of_them_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lab, "work", lambda *_: pytest.fail("runs were made"))
+    for words in ((), ("--table", "2")):
+        done = murmurate("--figures", "", *words)
+        assert isinstance(done.exception, UsageError)
+        assert str(done.exception) == "--figures: found ''; allowed: numbers and ranges, such as 3-8,10,11"
 
 
 def test_figures_that_show_the_same_runs_make_them_once() -> None:
@@ -180,6 +210,35 @@ def test_two_processes_give_what_one_gives() -> None:
     assert list(spread_out(math.sqrt, [1.0, 4.0, 9.0], 2)) == list(spread_out(math.sqrt, [1.0, 4.0, 9.0], 1))
 
 
+@pytest.mark.parametrize(("jobs", "started"), [(3, 3), (1_000, MOST_PROCESSES)])
+def test_no_more_processes_are_started_than_there_are_runs_and_64_at_most(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, started: int
+) -> None:
+    asked = list[int]()
+
+    @contextmanager
+    def pool(processes: int) -> Iterator[Any]:
+        asked.append(processes)
+        yield SimpleNamespace(imap=map)
+
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: SimpleNamespace(Pool=pool))
+    assert list(spread_out(math.sqrt, [4.0] * jobs, 100_000)) == [2.0] * jobs
+    assert asked == [started]
+
+
+def test_numpy_draws_from_so_many_users_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lab, "work", lambda *_: None)
+    monkeypatch.setattr(ldp_ids, "table", lambda *_, **__: [])
+    assert murmurate("--table", "2", "--users", "999999999").exit_code == 0
+    done = murmurate("--table", "2", "--users", "1000000000")
+    assert done.exit_code == 2
+    assert "1000<=x<=999999999" in done.output
+    generator = np.random.default_rng(1)
+    assert generator.hypergeometric(999_999_999, 0, 5) == 5
+    with pytest.raises(ValueError, match="less than 10"):
+        generator.hypergeometric(1_000_000_000, 0, 5)
+
+
 def test_every_user_may_answer_for_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[Job]()
     monkeypatch.setattr(Lab, "work", lambda self, jobs, tell: asked.extend(jobs))
@@ -228,3 +287,75 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     text.write_text("no array")
     with pytest.raises(SourceError, match="found no array"):
         recorded(Recording(text))
+
+
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (np.full((2, 2), 2**40), str(2**40)),
+        (np.full((2, 2), MAX_NAMES), str(MAX_NAMES)),
+        (np.full((2, 2), 2**63, np.uint64), str(2**63)),
+        (np.full((2, 2), 2**64 - 1, np.uint64), str(2**64 - 1)),
+        (np.full((2, 2), -2), "-2"),
+        (np.full((2, 2), -1), "no value"),
+        (np.full((0, 2), 1), r"int64\[0, 2\]"),
+        (np.full(2, 1), r"int64\[2\]"),
+    ],
+)
+def test_an_array_without_a_value_or_with_one_that_no_stream_can_have_is_refused_in_a_line(
+    array: NDArray[Any], found: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, array)
+    with pytest.raises(SourceError, match=rf"^x\.npy: found {found}; allowed: .*\b{MAX_NAMES - 1}\b.*$"):
+        recorded(Recording(path))
+
+
+def test_several_arrays_in_one_file_are_refused_whole_and_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    with path.open("wb") as file:
+        np.savez(file, one=np.zeros((2, 2), np.int8), other=np.zeros((2, 2), np.int8))
+    with pytest.raises(SourceError, match=r"^x\.npy: found several arrays; allowed: "):
+        recorded(Recording(path))
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(SourceError, match=r"^x\.npy: found no array; allowed: "):
+        recorded(Recording(path))
+
+
+def test_the_largest_value_of_a_stream_is_taken_in_whatever_integers_it_is_written(tmp_path: Path) -> None:
+    for kind in (np.uint64, np.int64, np.uint16):
+        path = tmp_path / f"{np.dtype(kind)}.npy"
+        np.save(path, np.array([[MAX_NAMES - 1, 0], [1, 1]], kind))
+        counts = recorded(Recording(path))
+        assert counts.shape == (2, MAX_NAMES)
+        assert counts[:, [0, 1, -1]].tolist() == [[1, 0, 1], [0, 2, 0]]
+
+
+def test_a_recording_is_told_what_has_its_name_already(tmp_path: Path) -> None:
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        for name in ("lns", "trips"):
+            np.save(tmp_path / folder / f"{name}.npy", np.zeros((20, 1_000), np.int8))
+    done = murmurate("--data", str(tmp_path / "one" / "lns.npy"))
+    assert str(done.exception) == (
+        "--data: found a file named 'lns' as a made-up stream is; allowed: other names than lns, sin, log"
+    )
+    done = murmurate("--data", str(tmp_path / "one" / "trips.npy"), "--data", str(tmp_path / "other" / "trips.npy"))
+    assert str(done.exception) == "--data: found two files named 'trips'; allowed: names that are all different"
+
+
+def test_help_says_where_a_recording_is_shown_and_where_not() -> None:
+    said = " ".join(murmurate("--help").output.split())
+    assert "in table 2 and figures 3-5, 8 and 11; not in 6, 7 and 10 (of means)" in said
+    figures = [figure(number, Case("lns", "lbu"), ("trips",)) for number in FIGURES]
+    assert [each.number for each in figures if "trips" in {case.stream for case in each.cases()}] == [3, 4, 5, 8, 11]
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lab, "work", lambda *_: pytest.fail("runs were made"))
+    (tmp_path / "file").touch()
+    done = murmurate("--out", str(tmp_path / "file" / "pictures"))
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).endswith(": Not a directory; allowed: a folder to write in")

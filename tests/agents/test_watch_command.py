@@ -1,6 +1,7 @@
 """`murmurate watch`, as far as no broker is needed: a release as one line of at most 80 columns."""
 
 import json
+import re
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +40,74 @@ def test_a_monitored_statistic_says_its_side_and_never_more_than_it_is_sure_of()
     held = {"mean": {"threshold": 12.5, "side": "below", "confidence": 0.8}}
     fare = release({"mean": 11.0}, measure="mean", unit="EUR", decision="published", thresholds=held)
     assert "mean 11.00 ±0.014 EUR < 12.5 (80% sure)" in line(fare, FARE)
+
+
+SPEED = stream("speed", every_ms=300_000, measure="mean", domain=Grid(0, 2000, 5, "points"), unit="kilometres/h")
+
+
+def test_the_unit_goes_before_what_is_monitored_does() -> None:
+    held = {"mean": {"threshold": 1234.5, "side": "above", "confidence": 0.991}}
+    estimate = {"mean": 1300.5, "present": 0.312}
+    found = line(fare(estimate=estimate, unbiased=estimate, unit="kilometres/h", thresholds=held), SPEED)
+    assert "  mean 1300 ±1.9 > 1234.5 (99% sure)  +1 " in found
+    assert len(found) == 80
+
+
+def test_what_is_monitored_comes_first_and_is_never_the_one_left_out() -> None:
+    shares = {"home": 0.325, "basket": 0.3, "z" * 23: 0.05, "help": 0.225, "none": 0.1}
+    sides = {"z" * 23: {"threshold": 0.123, "side": "below", "confidence": 0.98}}
+    found = line(release(shares, decision="published", thresholds=sides), SCREEN)
+    assert f"  published    {'z' * 9}... 5.0% ±1.4 < 12.3% (98% sure)  +4 " in found
+    sides = {name: {"threshold": 0.123, "side": "above", "confidence": 0.98} for name in ("help", "basket")}
+    found = line(release(shares, decision="published", thresholds=sides), SCREEN)
+    assert "  published    basket 30.0% ±1.4  help 22.5% ±1.4  +3 " in found  # both, without their thresholds
+
+
+def test_a_monitored_stretch_is_shown_beside_the_highest_or_in_its_place() -> None:
+    sides = {"[24, 30]": {"threshold": 0.1, "side": "below", "confidence": 0.98}}
+    found = line(distance([0.1, 0.2, 0.16, 0.05, 0.0], thresholds=sides), DISTANCE)
+    assert "  ▅█▇▃▁ [24, 30] 0.0% ±1.4 < 10% (98% sure) " in found
+    found = line(distance([0.0, 0.0, 0.0, 0.0, 0.3], thresholds=sides), DISTANCE)
+    assert "  ▁▁▁▁█ [24, 30] 30.0% ±1.4 < 10% (98% sure) " in found
+
+
+def test_a_row_of_blocks_is_narrower_where_a_monitored_stretch_has_a_long_name() -> None:
+    shares = [0.0] * 31 + [0.3] + [0.0] * 32
+    assert "  ▁▁▁▁▁▁▁█▁▁▁▁▁▁▁▁ max 30.0% ±1.4  " in line(distance(shares), DISTANCE)
+    sides = {"[29.53125, 30]": {"threshold": 0.1, "side": "below", "confidence": 0.98}}
+    found = line(distance(shares, thresholds=sides), DISTANCE)
+    assert "  ▁█▁▁ [29.53125, 30] 0.0% ±1.4 < 10% (98% sure)  " in found
+    assert len(found) == 80
+    daily = line(distance(shares, thresholds=sides), replace(DISTANCE, every_ms=86_400_000))
+    assert "published         [29.53125... 0.0% ±1.4 < 10% (98% sure)  n " in daily
+
+
+@pytest.mark.parametrize("every_ms", [1, 60_000, 86_400_000])
+@pytest.mark.parametrize("monitored", [0, 1, 2, 40])
+@pytest.mark.parametrize("number", [0.0, 0.5, 12345678.9, -1e300])
+def test_a_line_of_80_columns_has_a_figure_and_it_is_one_that_is_monitored(
+    every_ms: int, monitored: int, number: float
+) -> None:
+    share = min(1.0, abs(number))
+    many = {"slots": 32, "received": 999_999_999, "counted": 999_999_999, "rejected": {"malformed": 0}}
+    for estimate, measure in (
+        ({"mean": number, "present": share}, "mean"),
+        ({f"{chr(97 + i)}{'x' * 60}": share for i in range(26)}, "frequency"),
+        (dict.fromkeys(stretches(Grid(-1234567.5, 3, 64, "stretches")), share), "distribution"),
+    ):
+        names = list(estimate)[-monitored:] if monitored else list(estimate)
+        sides = {name: {"threshold": 1234.56789, "side": "above", "confidence": 0.99} for name in names}
+        changes = {"measure": measure, "unit": "u" * 64, "reports": many}
+        error = {"stderr": {name: abs(number) if name == "mean" else 0.014 for name in estimate}}
+        found = line(
+            release(estimate, **error, **changes, **({"thresholds": sides} if monitored else {})),
+            stream("x", every_ms=every_ms),
+        )
+        assert len(found) == 80
+        said = re.search(r"(?:^|  )(?:[▁▂▃▄▅▆▇█]+ )?([^ ]+(?: [^ ]+)?) -?[0-9.e+]+%? ±[0-9.e+]+[^ ]*", found[20:])
+        assert said is not None, found
+        named = said[1].removesuffix("...")
+        assert any(name.startswith(named) for name in names) or (named == "max" and not monitored), found
 
 
 def test_an_older_period_that_comes_once_more_is_called_revised() -> None:

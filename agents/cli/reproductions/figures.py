@@ -9,6 +9,7 @@ Source: LDP-IDS section 7.2.  Not here: making the runs (runs.py), drawing (pict
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -90,12 +91,13 @@ def chosen(text: str) -> tuple[int, ...]:
     """
     found: set[int] = set()
     for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        if not low.isdecimal() or not (high if dash else low).isdecimal():
-            raise UsageError(f"--figures: found {text!r}; allowed: numbers and ranges, such as 3-8,10,11")
-        found |= set(range(int(low), int(high or low) + 1)) & set(FIGURES)
+        ends = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", part.strip())
+        if ends is None:
+            raise UsageError(f"--figures: found {text[:40]!r}; allowed: numbers and ranges, such as 3-8,10,11")
+        low, high = int(ends[1]), int(ends[2] or ends[1])
+        found.update(number for number in FIGURES if low <= number <= high)
     if not found:
-        raise UsageError(f"--figures: found {text!r}; allowed: some of {', '.join(map(str, FIGURES))}")
+        raise UsageError(f"--figures: found {text[:40]!r}; allowed: some of {', '.join(map(str, FIGURES))}")
     return tuple(sorted(found))
 
 

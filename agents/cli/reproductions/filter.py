@@ -21,6 +21,7 @@ import numpy as np
 import orjson
 
 from murmurate.agents.cli.pictures import Chart, Curve, Look, picture
+from murmurate.agents.cli.replay import make_folder
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.filtered import SETTLED, Sums, Trial, added, tried
@@ -56,10 +57,7 @@ def command(seeds: int, seed: int, streams: str, periods: int, processes: int, o
     """
     models = _models(streams)
     if out is not None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"--out: found {str(out)!r}: {error.strerror}; allowed: a folder to write in") from None
+        make_folder(out)
     trials = [_trial(model, epsilon, periods) for model in models for epsilon in EPSILONS]
     jobs = [(trial, each) for trial in trials for each in range(seed, seed + seeds)]
     found: list[Sums] = []

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import orjson
 
-from murmurate.agents.cli.replay import grouped
+from murmurate.agents.cli.replay import grouped, make_folder
 from murmurate.agents.cli.reproductions.drawings import drawing
 from murmurate.agents.cli.reproductions.figures import FIGURES, Figure, chosen, figure
 from murmurate.agents.cli.reproductions.judged import Cell, disorder, far, table, table_cases
@@ -30,6 +30,8 @@ from murmurate.errors import UsageError
 FAILED, COLUMNS = 1, 80
 FEWEST = 3
 """Seeds from which chance is known well enough to judge figures."""
+MOST_USERS = 999_999_999
+"""NumPy draws samples from fewer than 10^9."""
 EPILOG = """\b
 On one core: table 2 about one minute with 5 seeds, all figures about a
 quarter of an hour. With --users-path a run of the paper's size takes a
@@ -42,7 +44,8 @@ minute, and table 2 has 63 a seed: --users and --periods make it shorter.
 @click.option("--figures", "said", help="Only these figures (and the --table said), such as 3-8,10,11.")
 @click.option(
     "--data", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
-    help="A recording to run over, too: integers [periods, users] as .npy, or what --config reads.",
+    help="A recording to run over, too, in table 2 and figures 3-5, 8 and 11; not in 6, 7 and 10 (of means): integers "
+    "[periods, users] as .npy, or what --config reads.",
 )  # fmt: skip
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -50,7 +53,9 @@ minute, and table 2 has 63 a seed: --users and --periods make it shorter.
 )  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs behind each figure.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of them.")
-@click.option("--users", type=click.IntRange(1000), default=USERS, show_default=True, help="Of made-up streams.")
+@click.option(
+    "--users", type=click.IntRange(1000, MOST_USERS), default=USERS, show_default=True, help="Of made-up streams."
+)
 @click.option("--periods", type=click.IntRange(20), default=PERIODS, show_default=True, help="Of made-up streams.")
 @click.option("--users-path", is_flag=True, help="Every user answers for themselves, through all stages.")
 @click.option("--processes", type=click.IntRange(1), default=1, show_default=True, help="To make the runs in.")
@@ -64,15 +69,15 @@ def command(
 
     Exit 1: something is not reproduced.
     """
+    numbers = chosen(said) if said is not None else () if tables else FIGURES
     recordings = _recordings(data, config)
     plain = Case("lns", "lbu", users=users, periods=periods)
     judge = (users, periods) == (USERS, PERIODS)
-    numbers = chosen(said) if said else () if tables else FIGURES
     figures = [figure(number, plain, tuple(recordings)) for number in numbers]
     streams = (*STREAMS, *recordings)
-    of_table = table_cases(plain, streams).values() if tables or not said else ()
+    of_table = table_cases(plain, streams).values() if tables or said is None else ()
     if out is not None:
-        _make(out)
+        make_folder(out)
 
     lab = Lab(range(seed, seed + seeds), stages=users_path, processes=processes, data=recordings)
     jobs = lab.jobs([*of_table, *(case for each in figures for case in each.cases())])
@@ -99,19 +104,17 @@ def command(
 
 
 def _recordings(data: Sequence[Path], config: Path | None) -> dict[str, Recording]:
-    found = {recording.name: recording for recording in (Recording(path, config) for path in data)}
-    if len(found) < len(data) or set(found) & set(STREAMS):
-        raise UsageError("--data: found two of one name; allowed: names of files that are all different")
+    found = dict[str, Recording]()
+    for recording in (Recording(path, config) for path in data):
+        if recording.name in STREAMS:
+            others = f"other names than {', '.join(STREAMS)}"
+            raise UsageError(f"--data: found a file named {recording.name!r} as a made-up stream is; allowed: {others}")
+        if recording.name in found:
+            raise UsageError(f"--data: found two files named {recording.name!r}; allowed: names that are all different")
+        found[recording.name] = recording
     for recording in found.values():
         recorded(recording)  # what is wrong with it is said before anything is run
     return found
-
-
-def _make(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--out: found {str(out)!r}: {error.strerror}; allowed: a folder to write in") from None
 
 
 def _named(cell: Cell) -> str:
@@ -128,7 +131,7 @@ def _table_lines(cells: Sequence[Cell], streams: Sequence[str]) -> Iterator[str]
         for start in range(0, len(streams), 3):
             shown = streams[start : start + 3]
             yield ""
-            yield f"e {setting[0]:g}  w {setting[1]}".ljust(10) + "".join(f"{name[:23]:<25}" for name in shown).rstrip()
+            yield f"e {setting[0]:g}  w {setting[1]}".ljust(10) + "".join(f"{name[:20]:<25}" for name in shown).rstrip()
             for method in METHODS:
                 row = [c for c in cells if c.setting == setting and c.method == method and c.stream in shown]
                 yield f"{method:<5}" + "".join(map(_cell, row)).rstrip()

@@ -1,16 +1,19 @@
 """Recordings as counts of users: what the papers' methods are run over beside the synthetic streams.
 
-Contract: an array, integers [periods, users], is a category for each user and period; -1 is no event, and the value
-before it stands (before the first event, the first one).  Any other file is read by a deployment file, as `murmurate
-replay` reads it, and the truth of its periods taken: a period's shares are those of all users there are.  What users
-held is in these counts: they stay in this process, and what is drawn from them is no release.
+Contract: an array, integers [periods, users], is a category for each user and period, at most as many as a stream may
+have; -1 is no event, and the value before it stands (before the first event, the first one).  Any other file is read by
+a deployment file, as `murmurate replay` reads it, and the truth of its periods taken: a period's shares are those of
+all users there are.  What users held is in these counts: they stay in this process, and what is drawn from them is no
+release.
 """
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +25,10 @@ from murmurate.agents.replay.truth import true_periods
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
 from murmurate.errors import UsageError
+from murmurate.topics.release import MAX_NAMES
 
 Holders = NDArray[np.int64]
+ALLOWED: Final = f"whole numbers from 0 to {MAX_NAMES - 1}, -1 for no event, [periods, users]"
 
 
 @dataclass(frozen=True)
@@ -50,24 +55,36 @@ def recorded(recording: Recording) -> Holders:
 
 
 def _array(path: Path) -> Holders:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        raise SourceError(f"{path.name}: found no array; allowed: one saved by numpy.save") from None
-    if array.dtype.kind not in "iu" or array.ndim != 2 or not array.size or array.min() < -1:
-        found = f"{array.dtype}{list(array.shape)}"
-        raise SourceError(f"{path.name}: found {found}; allowed: whole numbers from -1, [periods, users]")
-    d = max(2, int(array.max()) + 1)
+    array = _loaded(path)
+    low, high = int(array.min()), int(array.max())
+    if low < -1 or not 0 <= high < MAX_NAMES:
+        found = "no value" if low == high == -1 else low if low < -1 else high
+        raise SourceError(f"{path.name}: found {found}; allowed: {ALLOWED}")
+    d = max(2, high + 1)
     held = np.full(array.shape[1], -1, np.int64)
     for row in array:
-        held = np.where(held < 0, row, held)
+        held = np.where(held < 0, row.astype(np.int64), held)
         if held.min() >= 0:
             break
     counts = []
     for row in array:
-        held = np.where(row < 0, held, row)
+        held = np.where(row < 0, held, row.astype(np.int64))
         counts.append(np.bincount(held[held >= 0], minlength=d))
     return np.array(counts, np.int64)
+
+
+def _loaded(path: Path) -> NDArray[Any]:
+    """The file's integers [periods, users], at least one."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        raise SourceError(f"{path.name}: found no array; allowed: one saved by numpy.save") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise SourceError(f"{path.name}: found several arrays; allowed: one saved by numpy.save")
+    if array.dtype.kind not in "iu" or array.ndim != 2 or not array.size:
+        raise SourceError(f"{path.name}: found {array.dtype}{list(array.shape)}; allowed: {ALLOWED}")
+    return array
 
 
 def _read(path: Path, config: Path) -> Holders:

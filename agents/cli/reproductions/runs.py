@@ -35,6 +35,8 @@ from murmurate.randomizers.thresholds import MICRO
 Holders = NDArray[np.int64]
 What = Literal["mre", "bits", "area"]
 
+MOST_PROCESSES = 64
+"""However many are asked for: each is an interpreter that loads NumPy, and no machine we know has more use for them."""
 SLOTS = 4_000
 CELLS = 65
 """Of the grid on which made-up numbers lie."""
@@ -122,8 +124,9 @@ class Lab:
 
 
 def spread_out(function: Callable[[Any], Any], jobs: list[Any], processes: int) -> Iterator[Any]:
-    """The results in the jobs' order, from so many processes."""
-    if processes < 2 or len(jobs) < 2:
+    """The results in the jobs' order, from so many processes, but no more than there are jobs, nor than the most."""
+    processes = min(processes, len(jobs), MOST_PROCESSES)
+    if processes < 2:
         yield from map(function, jobs)
         return
     with multiprocessing.get_context("spawn").Pool(processes) as pool:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from murmurate.agents.replay.measured import report_bits
-from murmurate.agents.replay.score import Score, score, summary, table
+from murmurate.agents.replay.score import Score, StreamScore, score, summary, table
 from murmurate.agents.replay.truth import TruePeriod
 from tests.agents.replay.plans import plan, stream
 
@@ -118,13 +118,46 @@ def test_without_truth_there_is_no_error_and_nothing_breaks() -> None:
     assert summary(score(BIT, [], []), events=0, seconds=1, over_budget=0)["releases"] == 0
 
 
+def shown(found: Score) -> list[str]:
+    console = Console(width=80, record=True, force_terminal=False)
+    with console.capture() as text:
+        console.print(table(found))
+    return text.get().splitlines()
+
+
+WIDE = StreamScore("checkout-screens-hourly", "share", 1440, 1440, 1440, 144.0, 8.1234, 0.0033, 0.00057, 1.0, 118.25)
+FIGURES = ["1440", "1440", "(144.0)", "8.123", "3.3e-03", "5.7e-04", "100%", "118.2"]
+
+
+@pytest.mark.parametrize("name", ["bit", "a" * 23])
+def test_every_figure_of_the_table_is_readable_beside_a_name_of_23_characters(name: str) -> None:
+    lines = shown(Score((dataclasses.replace(WIDE, stream=name), dataclasses.replace(WIDE, stream="fare")), {}))
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    assert [line.split() for line in lines if line.startswith((name, "fare"))] == [[name, *FIGURES], ["fare", *FIGURES]]
+    words = " ".join(lines[:2]).split()
+    assert all(word in words for word in ("stream", "releases", "published", "MRE", "MSE", "bits"))
+
+
+@pytest.mark.parametrize("large", [1e4, 1e300])
+def test_a_name_is_cut_before_a_figure_is(large: float) -> None:
+    wide = dataclasses.replace(
+        WIDE, stream="a" * 32, releases=10**7, published=10**7, published_per_window=1e5, mre=large, mse=large,
+        estimate_mse=large, bits=4096.125,
+    )  # fmt: skip
+    lines = shown(Score((wide,), {}))
+    assert max(map(len, lines)) <= 80
+    (line,) = (line for line in lines if line.startswith("aaaa"))
+    assert line.split()[1:3] == ["10000000", "10000000"]
+    assert line.split()[0].endswith("…")
+    assert line.count("…") == 1
+    assert line.split()[-1] == "4096.1"
+
+
 def test_the_table_fits_eighty_columns_and_names_what_was_refused() -> None:
     of = plan(stream("a" * 32, ("0", "1"), carry_ms=None))
     found = score(of, [release(1, {"0": 1, "1": 0}, 9, name="a" * 32)], [], {"late": 12_345, "json": 2, "value": 0})
-    console = Console(width=80, record=True, file=None, quiet=False, force_terminal=False)
-    with console.capture() as shown:
-        console.print(table(found))
-    text = shown.get()
+    text = "\n".join(shown(found))
     assert max(map(len, text.splitlines())) <= 80
     assert "refused: json 2   late 12 345" in text
     assert "value" not in text
