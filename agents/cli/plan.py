@@ -6,6 +6,7 @@ here: what the file promises (check.py), how errors are predicted (agents/replay
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import textwrap
@@ -18,7 +19,18 @@ import orjson
 
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
-from murmurate.agents.replay.prediction import DRIFT, TIE, Assumed, Expected, Outlook, Prospect, jobs, outlook, prospect
+from murmurate.agents.replay.prediction import (
+    DRIFT,
+    TIE,
+    Assumed,
+    Expected,
+    Outlook,
+    Prospect,
+    jobs,
+    outlook,
+    prospect,
+    serving_users,
+)
 from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.sources import open_source
 from murmurate.config.errors import ConfigError
@@ -30,11 +42,13 @@ from murmurate.errors import UsageError
 
 MISTAKES = 2
 WITHIN = 0.03
+MOST_USERS = 999_999_999
+"""Of whom samples can be drawn (numpy's multivariate_hypergeometric)."""
 
 
 @click.command("plan")
 @click.argument("stream", required=False)
-@click.option("--users", type=click.IntRange(1, 1_000_000_000), required=True, help="Of the whole deployment.")
+@click.option("--users", type=click.IntRange(1, MOST_USERS), required=True, help="Of the whole deployment.")
 @click.option(
     "--drift", type=click.FloatRange(0, 0.5),
     help=f"What a share moves in a period, or a mean as a part of its range: root mean square.  [default: {DRIFT}]",
@@ -66,6 +80,12 @@ def command(
         sys.exit(MISTAKES)
     if like is not None and (drift is not None or presence is not None):
         raise UsageError("--like: found with --drift or --presence; allowed: alone, since a recording has both")
+    for option, given, allowed in (
+        ("--drift", drift, "from 0 to 0.5"), ("--presence", presence, "above 0, up to 1"),
+        ("--within", within, "from 0.01 to 1"),
+    ):  # fmt: skip
+        if given is not None and math.isnan(given):  # which is neither below nor above a range
+            raise UsageError(f"{option}: found nan; allowed: a number {allowed}")
     documents = list[dict[str, Any]]()
     for one in _streams(plan, stream):
         assumed = _assumed(plan, one, users, drift, presence, like)
@@ -78,53 +98,68 @@ def command(
         truth = like or {"drift": assumed.drift, "presence": assumed.presence}
         documents.append({**said.document(), "truth": truth, "within": within})
         if not as_json:
-            click.echo("\n" * (len(documents) > 1) + "\n".join(lines(plan, one, said, users, assumed, like)))
+            taken = _taken(one, assumed, like)
+            click.echo("\n" * (len(documents) > 1) + "\n".join(lines(plan, one, said, users, taken, within)))
     if as_json:
         click.echo(orjson.dumps({"users": users, "streams": documents}))
 
 
-def lines(
-    plan: Plan, stream: StreamPlan, said: Outlook, users: int, assumed: Assumed, like: str | None
-) -> Iterator[str]:
-    """What to expect of a stream, for a terminal."""
+def lines(plan: Plan, stream: StreamPlan, said: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
+    """What to expect of a stream, for a terminal. taken: what was assumed of the truth."""
     of = f"{said.users:,} users".replace(",", " ")
     what = f"{stream.measure} of {len(stream.names)} values" if stream.range is None else stream.measure
     yield f"{said.stream}: {what}, {of}, epsilon {said.epsilon:g}, w = {said.w}"
-    yield from _wrapped(_taken(stream, assumed, like), "  ")
+    yield from _wrapped(taken, "  ")
     yield f"  {'method':<12} {'mechanism':<14} {'standard error':>19} {'published':>10} {'bits a user':>11}"
     yield f"  {'':<12} {'':<14} {'filter':>9} {'series':>9} {'per window':>10} {'and period':>11}"
     named = said.recommended
     for one in said.prospects:
-        note = "  starves" if one.starves else "  <-" if named and one is named[0] else ""
-        errors = f"{_figure(one.best.filtered):>9} {_figure(one.best.series):>9}"
+        note = " starves" if one.starves else "  <-" if named and one is named[0] else ""
+        both = ("-", "-") if one.starves else (_figure(one.best.filtered), _figure(one.best.series))
+        errors = f"{both[0]:>9} {both[1]:>9}"
         costs = f"{one.published:>10.1f} {_figure(one.best.bits):>11}"
         yield f"  {one.method:<12} {one.best.mechanism:<14} {errors} {costs}{note}"
     if named is not None:
         if len(named[0].mechanisms) > 1:
             yield from _mechanisms(*named)
         yield from _wrapped(f"Take {named[0].method} with {named[1].mechanism}: {why(said, *named)}.", "  ")
-    yield from _warnings(plan, said, users)
+    yield from _warnings(plan, said, users, within)
 
 
 def why(said: Outlook, method: Prospect, expected: Expected) -> str:
     """Why this method and mechanism, in words."""
-    able = [one for one in said.prospects if not one.starves]
-    least, near = able[0], f"within {TIE - 1:.0%} of".replace("%", " %")
-    best = f"the smallest error with the filter, {_figure(expected.filtered)}"
+    least = said.prospects[0]  # those that starve are the last
+    best = f"the smallest error with the filter, {_figure(method.best.filtered)}"
     if method is not least:
         cheaper = round(method.best.bits, 4) < round(least.best.bits, 4)
         reason = "for fewer bits" if cheaper else "for as few bits, and simpler"
         best = (
-            f"its error with the filter, {_figure(method.best.filtered)}, is {near} the smallest one ({least.method}, "
-            f"{_figure(least.best.filtered)}) as far as simulation can tell, {reason}"
+            f"its error with the filter, {_figure(method.best.filtered)}, is "
+            f"{_above(method.best.filtered, least.best.filtered)} the smallest one ({least.method}, "
+            f"{_figure(least.best.filtered)}), as good as far as simulation can tell, {reason}"
         )
     if expected.mechanism != method.best.mechanism:
-        best += f"; {expected.mechanism} because it is {near} {method.best.mechanism} and asks less of a device"
-    if method.method != said.method:
-        mine = next((one for one in said.prospects if one.method == said.method), None)
-        if mine is not None:
-            best += f". The file names {said.method}: {_figure(mine.best.filtered)}"
+        best += f"; {expected.mechanism} because {_mechanism_why(method, expected)}"
+    own = said.named
+    if own is not None and (method.method != said.method or said.mechanism not in ("auto", expected.mechanism)):
+        words = said.method if said.mechanism == "auto" else f"{said.method} with {said.mechanism}"
+        fate = ", which starves" if own[0].starves else f": {_figure(own[1].filtered)}"
+        best += f". The file names {words}{fate}"
     return best
+
+
+def _mechanism_why(method: Prospect, expected: Expected) -> str:
+    """Why not the one that was simulated."""
+    least = min(method.mechanisms, key=lambda one: one.filtered)
+    if expected is least:
+        return f"its error, {_figure(expected.filtered)}, is the smallest of all mechanisms'"
+    return f"it is within {100 * (TIE - 1):.0f} % of {least.mechanism} and asks less of a device"
+
+
+def _above(error: float, least: float) -> str:
+    """Where an error lies beside the smallest one."""
+    gap = f"{100 * (error / least - 1):.2g}" if least else "0"
+    return "as small as" if float(gap) == 0 else f"{gap} % above"
 
 
 def _streams(plan: Plan, name: str | None) -> tuple[StreamPlan, ...]:
@@ -139,11 +174,18 @@ def _streams(plan: Plan, name: str | None) -> tuple[StreamPlan, ...]:
 def _assumed(
     plan: Plan, stream: StreamPlan, users: int, drift: float | None, presence: float | None, like: str | None
 ) -> Assumed:
+    serving = serving_users(plan, stream, users)
     if like is not None:
-        source = open_source(like, plan, stream.name)
-        return Assumed(like=recorded(plan, source, stream.name, users))
+        holders = recorded(plan, open_source(like, plan, stream.name), stream.name, serving)
+        if stream.says_none and holders[:, :-1].sum() < len(holders):
+            raise UsageError(f"--like: found less than one user of {stream.name} with a value a period; allowed: more")
+        return Assumed(like=holders)
     if presence is not None and presence < 1 and not stream.says_none:
         raise UsageError(f"--presence: found {presence:g}; allowed: 1, since values of {stream.name} stand for ever")
+    if presence is not None and serving * presence < 1:
+        raise UsageError(
+            f"--presence: found {presence:g}; allowed: 1 / {serving} or more: one user of {stream.name} with a value"
+        )
     return Assumed(DRIFT if drift is None else drift, 1.0 if presence is None else presence)
 
 
@@ -168,7 +210,10 @@ def _mechanisms(method: Prospect, taken: Expected) -> Iterator[str]:
         yield f"  {'with':<12} {one.mechanism:<14} {errors} {one.wire_bytes:>10} {_figure(one.bits):>11}{note}"
 
 
-def _warnings(plan: Plan, said: Outlook, users: int) -> Iterator[str]:
+def _warnings(plan: Plan, said: Outlook, users: int, within: float) -> Iterator[str]:
+    if loose := [one for one in said.prospects if not one.starves and one.within > within]:
+        each = ", ".join(f"{one.method} {100 * one.within:.3g} %" for one in loose)
+        yield from _wrapped(f"warning: not known within {100 * within:.2g} %, but within: {each}.", "  ")
     hungry = sorted((one.users_needed, one.method) for one in said.prospects if one.starves)
     if hungry:
         each = ", ".join(f"{name} {needed:,}".replace(",", " ") for needed, name in hungry)

@@ -29,6 +29,8 @@ Holders = NDArray[np.int64]
 
 MOST_REPORTS = 1 << 9
 """Mechanisms of so many reports at most are drawn by their law."""
+MOST_ONE_BY_ONE = 10_000_000
+"""So many users at most are put into their slots one by one."""
 _KEY = Key(hashlib.sha256(b"murmurate/drawn/1").digest(), deployment="drawn")
 
 
@@ -51,11 +53,15 @@ class Period:
     decision: Decision
 
 
-def run(holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed: int) -> Iterator[Period]:
-    """A method (its name and options) over a stream of users, who fall into slots by chance."""
+def run(
+    holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed: int, counts_from: int | None = None
+) -> Iterator[Period]:
+    """A method (its name and options) over a stream of users, who fall into slots by chance. counts_from: a smaller
+    round counts for nothing; None: from the size on from which the method thinks one worth asking.
+    """
     generator = np.random.default_rng([seed, 3])
-    users = int(holders[0].sum())
-    sizes = np.bincount(generator.integers(0, setting.slots, users), minlength=setting.slots)
+    users, least = int(holders[0].sum()), setting.min_batch if counts_from is None else counts_from
+    sizes = _slots(users, setting.slots, generator)
     machine = method(spec, setting)
     for i, held in enumerate(holders):
         t, left, rounds = setting.first_t + i, held.copy(), list[Heard]()
@@ -67,7 +73,7 @@ def run(holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed: in
                 asked, n = int(step.asked.sum()), int(sizes[step.asked].sum())
                 sample = generator.multivariate_hypergeometric(left, n, method="marginals")
                 left -= sample
-            heard = Heard(step, answer(step.mechanism, sample, n, setting.min_batch, generator), asked)
+            heard = Heard(step, answer(step.mechanism, sample, n, least, generator), asked)
             rounds.append(heard)
             step = machine.tally(heard.answer)
         yield Period(t, tuple(rounds), step)
@@ -78,6 +84,13 @@ def answer(mechanism: Mechanism, sample: Holders, n: int, min_batch: int, genera
     if n < min_batch:
         return Answer(np.zeros(mechanism.outcomes, np.int64), 0)
     return Answer(support(mechanism, sample, generator), n)
+
+
+def _slots(users: int, slots: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """How many users fall into each slot; many are not drawn one by one, which would fill the memory."""
+    if users > MOST_ONE_BY_ONE:
+        return generator.multinomial(users, np.full(slots, 1 / slots))
+    return np.bincount(generator.integers(0, slots, users), minlength=slots)
 
 
 def support(mechanism: Mechanism, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:

@@ -4,7 +4,8 @@ Contract: every number of `Luck.row` has expectation 0 whatever a method does, b
 out with what was expected of it just before, and weighs that by what was known then.  A linear filter of gain K takes
 an error e to (1 - K) e + K v, and the square of that is (1 - K)^2 e^2 + K^2 V on average, V being the exact variance of
 the round's noise v; what is more or less is luck, which goes on in later errors.  `adjusted` takes off what a squared
-error had of it, by least squares over stretches of the other runs.  Not here: runs (trial.py).
+error had of it, by least squares over stretches of the other runs; of a stretch all luck counts, also where its errors
+are those of some periods only.  Not here: runs (trial.py).
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Luck:
 
 def adjusted(squares: Sequence[Floats], lucks: Sequence[Floats]) -> tuple[float, float]:
     """The mean of squared errors, and how far its root is likely off, as a part of it. Of each run, at least two,
-    float64[periods] and float64[periods, lucks].
+    float64[periods] and float64[periods, lucks]; or the errors of one period, whichever it is, out of each of equally
+    long parts: float64[parts].
 
     What luck is worth in a run is learned from the others, so that its expectation stays 0. How far off, from how runs
     differ and a first guess, since a few may agree by chance.
@@ -78,17 +80,21 @@ def adjusted(squares: Sequence[Floats], lucks: Sequence[Floats]) -> tuple[float,
         mean, each = raw, np.array([one.mean() for one in squares])
     if not mean:
         return 0.0, 0.0
-    guess = WEIGHT * (2 * USUAL) ** 2 * USUAL_PERIODS / len(squares[0])
+    guess = WEIGHT * (2 * USUAL) ** 2 * USUAL_PERIODS / len(lucks[0])
     spread = (guess + float(((each / mean - 1) ** 2).sum())) / (WEIGHT + len(squares) - 1)
     return mean, sqrt(spread / len(squares)) / 2
 
 
 def _stretches(squares: Floats, luck: Floats) -> tuple[Floats, Floats]:
     """The means of stretches of a run."""
-    cuts = np.linspace(0, len(squares), min(STRETCHES, len(squares)) + 1).astype(np.int64)
-    sizes = np.diff(cuts)
-    of_luck = np.add.reduceat(luck, cuts[:-1], axis=0) / sizes[:, None]
-    return np.add.reduceat(squares, cuts[:-1]) / sizes, of_luck
+    stretches = min(STRETCHES, len(squares))
+    return _means(squares[:, None], stretches)[:, 0], _means(luck, stretches)
+
+
+def _means(series: Floats, stretches: int) -> Floats:
+    """Of each of so many equal parts: float64[stretches, columns]."""
+    cuts = np.linspace(0, len(series), stretches + 1).astype(np.int64)
+    return np.asarray(np.add.reduceat(series, cuts[:-1], axis=0) / np.diff(cuts)[:, None])
 
 
 def _worth(runs: Sequence[tuple[Floats, Floats]]) -> Floats:

@@ -1,11 +1,12 @@
 """What a stream could expect of every method and mechanism, and which to take: `murmurate plan`.
 
 Contract: a function of the deployment, the users and what is assumed of the truth.  Of lbu, lpu and lsp the error of
-the series is a closed form; all else is simulated with the mechanism that "auto" takes, and said of the other
-mechanisms by how their exact variance compares (`How`).  The recommended one has the smallest error with the filter;
-of those within 5 % of it, as far as simulation can tell, the one that costs fewer bits, then the simpler one; and it
-does not starve.  Numbers are planned for in their declared range, also where a threshold is to be found in it.
-Not here: words and tables (cli/plan.py), what is simulated (trial.py), closed forms (aggregators/expected.py).
+the series is a closed form; all else is simulated with the mechanism that "auto" takes (by what the file prefers,
+unless it names a mechanism), and said of the other mechanisms by how their exact variance compares (`How`).  The
+recommended one has the smallest error with the filter; of those within 5 % of it, as far as simulation can tell, the
+one that costs fewer bits, then the simpler one; and it does not starve.  Numbers are planned for in their declared
+range, also where a threshold is to be found in it.  Not here: words and tables (cli/plan.py), what is simulated
+(trial.py), closed forms (aggregators/expected.py).
 """
 
 from __future__ import annotations
@@ -110,13 +111,24 @@ class Outlook:
     epsilon: float
     w: int
     method: str
-    """What the file names."""
+    """What the file names,"""
+    mechanism: str
+    """and by which mechanism, or "auto"."""
     unit: str | None
     """Of errors; None: shares."""
     prospects: tuple[Prospect, ...]
-    """The smallest error with the filter first."""
+    """The smallest error with the filter first; at the end those that starve."""
     impossible: tuple[str, ...]
     """Why methods cannot serve it."""
+
+    @property
+    def named(self) -> tuple[Prospect, Expected] | None:
+        """Method and mechanism of the file; None where they are not possible."""
+        for one in self.prospects:
+            if one.method == self.method:
+                of_file = (it for it in one.mechanisms if self.mechanism in ("auto", it.mechanism))
+                return next(((one, it) for it in of_file), None)
+        return None
 
     @property
     def recommended(self) -> tuple[Prospect, Expected] | None:
@@ -172,8 +184,9 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
         epsilon=plan.epsilon_of(stream.name) / MICRO,
         w=stream.w,
         method=str(stream.method["name"]),
+        mechanism=stream.mechanism,
         unit=stream.unit,
-        prospects=tuple(sorted(prospects, key=lambda prospect: prospect.best.filtered)),
+        prospects=tuple(sorted(prospects, key=lambda prospect: (prospect.starves, prospect.best.filtered))),
         impossible=tuple(one for one in found if isinstance(one, str)),
     )
 
@@ -215,11 +228,11 @@ class _Desk:
             seed=bytes(32),
             measure=stream.measure,
             says_none=stream.says_none,
-            prefer="accuracy",
+            prefer=stream.prefer if stream.mechanism == "auto" else "accuracy",
             min_batch=worth_asking(plan.min_batch),
         )
         self.truths = _truths(stream, users, job.assumed)
-        self.bench = Bench(self.truths, stream.range, stream.d, job.within)
+        self.bench = Bench(self.truths, stream.range, stream.d, job.within, plan.min_batch)
         several = [self.truths(run) for run in range(SEVERAL)]
         self.profile = profiles_of(np.concatenate(several), self.setting).mean(axis=0)
         paths = (truth(holders, self.setting, stream.range) for holders in several)

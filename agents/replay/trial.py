@@ -3,8 +3,8 @@
 Contract: runs of the method's own code over users that are drawn all at once (drawn.py), each with another seed, until
 both errors are known well enough, luck taken off (luck.py); the same question gives the same figures.  Errors are those
 of what a release shows (`unbiased`, `estimate`), and of a mean those of the mean alone, in the stream's unit.  The
-first periods, while nothing is known, do not count.  Not here: what is tried (shapes.py), closed forms
-(aggregators/expected.py).
+first periods, while nothing is known, do not count; and of those at which an estimate takes EM, some do (`scored`).
+Not here: what is tried (shapes.py), closed forms (aggregators/expected.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,13 @@ Floats = NDArray[np.float64]
 
 FEWEST, MOST = 3, 60
 """Runs."""
+MOST_OF_DISTRIBUTIONS: Final = 6
+"""Of a distribution, since a run takes seconds: how well errors are known by then is said."""
+GOLDEN: Final = (5**0.5 - 1) / 2
+SCORED: Final = 80
+"""Periods of a run at which an estimate is scored that takes EM, a hundredth of a second or more each. Of 800 periods
+all tell an error no better than these, half of them 1.4 times worse.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Run:
     series: Floats
     """Mean square of each period: float64[periods],"""
     filtered: Floats
-    """and of the filter's estimates."""
+    """and of the filter's estimates, at the periods `scored`."""
     luck: Floats
     """float64[periods, lucks]."""
     published: float
@@ -82,16 +89,19 @@ class Bench:
     """The domain whose codes a report costs: the stream's, where it is tried on a coarser one."""
     within: float
     """Runs go on until errors are known to this part of them."""
+    counts_from: int | None = None
+    """So many reports count; None: as many as are worth asking for."""
 
     def try_out(self, spec: Mapping[str, Any], setting: Setting) -> Tried:
         """Run a method, filtered, as often as it takes."""
         runs = [self._run(spec, setting, number) for number in range(FEWEST)]
+        most = MOST_OF_DISTRIBUTIONS if setting.measure == "distribution" else MOST
         while True:
             lucks = [one.luck for one in runs]
             series, off = adjusted([one.series for one in runs], lucks)
             filtered, within = adjusted([one.filtered for one in runs], lucks)
             within = max(off, within)
-            if within <= self.within or len(runs) == MOST:
+            if within <= self.within or len(runs) == most:
                 break
             runs.append(self._run(spec, setting, len(runs)))
         means = {
@@ -107,9 +117,16 @@ class Bench:
         users, whole, luck = int(holders[0].sum()), profiles.mean(axis=0), Luck()
         said, best, lucks = np.empty_like(true), np.empty_like(true), []
         answers, published, told = list[tuple[int, int]](), 0, 0.0
-        for i, period in enumerate(run(holders, {**spec, "filter": "adaptive"}, setting, seed=number)):
-            shown = figures(period.decision, self.range)
-            said[i], best[i] = shown.unbiased[: true.shape[1]], shown.estimate[: true.shape[1]]
+        after, name = settled(setting.w, len(holders)), str(spec["name"])
+        counted = scored(name, setting, len(holders), number)
+        looked = set(counted.tolist())
+        periods = run(holders, {**spec, "filter": "adaptive"}, setting, seed=number, counts_from=self.counts_from)
+        for i, period in enumerate(periods):
+            if i in looked:
+                shown = figures(period.decision, self.range)
+                said[i], best[i] = shown.unbiased[: true.shape[1]], shown.estimate[: true.shape[1]]
+            else:  # does not count, or is a distribution, whose shares `figures` takes as they are
+                said[i] = period.decision.unbiased[: true.shape[1]]
             published += period.decision.published
             luck.advance()
             for heard in period.rounds:
@@ -122,16 +139,15 @@ class Bench:
                     is_publication = heard.question.purpose == "publication"
                     luck.hear(at, profiles[i][: mechanism.statistics], expected, published=is_publication)
             lucks.append(luck.row)
-        after, periods, total = settled(setting.w, len(holders)), len(holders), int(holders.sum())
-        share, name = published / periods, str(spec["name"])
+        share, total = published / len(holders), int(holders.sum())
         return Run(
             series=((said - true)[after:] ** 2).mean(axis=1),
-            filtered=((best - true)[after:] ** 2).mean(axis=1),
+            filtered=((best[counted] - true[counted]) ** 2).mean(axis=1),
             luck=np.array(lucks)[after:],
             published=share,
             bits=bits(answers, total, method=name, division=division(name), published=share),
             reports=sum(n for _, n in answers) / total,
-            told=told / periods,
+            told=told / len(holders),
         )
 
 
@@ -155,6 +171,18 @@ def profiles_of(holders: Holders, setting: Setting) -> Floats:
     places = np.linspace(-1, 1, cells)
     numbers = np.column_stack((shares[:, :cells] @ places, shares[:, :cells] @ places**2))
     return np.column_stack((shares[:, :cells].sum(axis=1), numbers)) if setting.says_none else numbers
+
+
+def scored(method: str, setting: Setting, periods: int, seed: int) -> NDArray[np.int64]:
+    """At which periods the filter's estimate is scored: at all that count; or where that takes EM, at one out of each
+    of SCORED equal parts, by multiples of the golden ratio, since a fixed step could keep time with the method's own.
+    """
+    first = settled(setting.w, periods)
+    if setting.measure != "distribution" or division(method) == "budget" or periods - first <= SCORED:
+        return np.arange(first, periods)
+    cuts = np.linspace(first, periods, SCORED + 1).astype(np.int64)
+    places = (seed * SCORED + np.arange(SCORED)) * GOLDEN % 1
+    return np.asarray(cuts[:-1] + np.diff(cuts) * places).astype(np.int64)
 
 
 def settled(w: int, periods: int) -> int:

@@ -6,13 +6,20 @@ Truths are short and methods few here: what the figures are worth is tests/agent
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from murmurate.agents.replay import prediction
+from murmurate.agents.cli.plan import why
+from murmurate.agents.replay import prediction, trial
+from murmurate.agents.replay.made_up import Holders
+from murmurate.agents.replay.prediction import Expected, Outlook, Prospect
+from murmurate.agents.replay.shapes import recorded
+from murmurate.agents.replay.source import Source
+from murmurate.config.plan import Plan
 from murmurate.config.streams import METHODS
 from murmurate.randomizers.registry import serving
 from tests.agents.commands import Done, deploy, murmurate
@@ -28,7 +35,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planned(folder: Path, *words: str) -> Done:
-    return murmurate("plan", *words, *QUICK, cwd=folder)
+    return murmurate("plan", *QUICK, *words, cwd=folder)
 
 
 def streams(folder: Path, *words: str) -> list[dict[str, Any]]:
@@ -109,13 +116,46 @@ def test_a_truth_can_be_that_of_a_source(tmp_path: Path) -> None:
     assert said.splitlines()[1] == "  if the truth is like still.npy"
 
 
+def test_a_recordings_truth_is_that_of_the_users_who_serve_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truths = list[Holders]()
+
+    def watched(plan: Plan, source: Source, name: str, users: int) -> Holders:
+        truths.append(recorded(plan, source, name, users))
+        return truths[-1]
+
+    monkeypatch.setattr(import_module("murmurate.agents.cli.plan"), "recorded", watched)
+    folder = deploy(tmp_path, "trips")  # half of the riders serve each stream
+    np.save(folder / "fares.npy", np.tile(np.linspace(5, 50, 100), (24, 1)))
+    streams(folder, "fare", "--users", "40000", "--like", "fares.npy")
+    assert {int(users) for users in truths[0].sum(axis=1)} == {20_000}
+
+
+def test_a_recording_of_hardly_anybody_is_refused(tmp_path: Path) -> None:
+    folder = deploy(tmp_path, "trips")
+    fares = np.full((24, 100), np.nan)
+    fares[0, 0] = 12.5
+    np.save(folder / "one.npy", fares)
+    done = planned(folder, "fare", "--users", "100", "--like", "one.npy")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("murmurate: --like: found less than one user of fare with a value a period")
+
+
 def test_methods_that_would_starve_are_named_and_not_taken(tmp_path: Path) -> None:
     folder = deploy(tmp_path)
     (stream,) = streams(folder, "--users", "150")
     starving = {one["method"] for one in stream["prospects"] if one["starves"]}
     assert starving == {"lpu", "lpa"}
     assert stream["recommended"]["method"] == "lsp"
-    said = " ".join(line.strip() for line in planned(folder, "--users", "150").stdout.splitlines())
+    lines = planned(folder, "--users", "150").stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert [line.split()[0] for line in lines[4:7]] in (["lsp", "lpu", "lpa"], ["lsp", "lpa", "lpu"])
+    for line in lines[5:7]:
+        assert line.split()[2:4] == ["-", "-"]
+        assert line.endswith(" starves")
+    said = " ".join(line.strip() for line in lines)
+    assert "The file names lpa, which starves." in said
     assert "warning: 150 users starve some methods" in said
     assert "below min_batch = 20. Enough for it are: lpu 320, lpa 669." in said
     (poor,) = streams(folder, "--users", "10")
@@ -123,9 +163,71 @@ def test_methods_that_would_starve_are_named_and_not_taken(tmp_path: Path) -> No
     assert "No method is recommended" in planned(folder, "--users", "10").stdout
 
 
+def test_the_error_of_what_the_file_names_is_that_of_its_mechanism(tmp_path: Path) -> None:
+    folder = deploy(tmp_path)
+    file = folder / "murmurate.toml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('mechanism = "auto"', 'mechanism = "she"'), encoding="utf-8")
+    (stream,) = streams(folder, "--users", "20000")
+    assert (stream["method"], stream["mechanism"]) == ("lpa", "she")
+    noisy = next(one for one in named(stream, "lpa")["mechanisms"] if one["mechanism"] == "she")
+    said = " ".join(line.strip() for line in planned(folder, "--users", "20000").stdout.splitlines())
+    assert f"The file names lpa with she: {noisy['filtered']:#.3g}." in said
+
+
+def expected(mechanism: str, filtered: float) -> Expected:
+    return Expected(mechanism, filtered, "simulated", filtered, "simulated", 0.1, 1)
+
+
+def reason(*prospects: Prospect, method: str = "lpu", mechanism: str = "auto") -> str:
+    said = Outlook("screen", 9_000, 1.0, 4, method, mechanism, None, prospects, ())
+    taken = said.recommended
+    assert taken is not None
+    return why(said, *taken)
+
+
+def test_how_far_an_error_is_above_the_smallest_one_is_said_as_it_is() -> None:
+    least = Prospect("lp-pegasus", 4.0, 0.02, False, 9, (expected("grr", 0.1),))
+    for error, gap in ((0.1064, "6.4 % above"), (0.1004, "0.4 % above"), (0.1, "as small as")):
+        simple = Prospect("lpu", 4.0, 0.02, False, 9, (expected("grr", error),))
+        assert reason(least, simple).startswith(
+            f"its error with the filter, {error:#.3g}, is {gap} the smallest one (lp-pegasus, 0.100), as good as far"
+        )
+
+
+def test_a_mechanism_better_than_the_one_simulated_is_taken_for_its_error() -> None:
+    lpu = Prospect("lpu", 4.0, 0.02, False, 9, (expected("hr", 0.12), expected("oue", 0.1)))
+    assert reason(lpu).endswith("; oue because its error, 0.100, is the smallest of all mechanisms'")
+    near = Prospect("lpu", 4.0, 0.02, False, 9, (expected("subset", 0.1), expected("grr", 0.102)))
+    assert reason(near).endswith("; grr because it is within 5 % of subset and asks less of a device")
+    assert reason(near, mechanism="subset").endswith(". The file names lpu with subset: 0.100")
+
+
+def test_a_distribution_is_planned_in_few_runs_and_how_well_it_is_known_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "MOST_OF_DISTRIBUTIONS", 3)
+    folder = deploy(tmp_path, "trips")
+    done = murmurate("plan", "distance", "--users", "40000", "--within", "0.01", "--processes", "1", cwd=folder)
+    said = " ".join(line.strip() for line in done.stdout.splitlines())
+    assert "warning: not known within 1 %, but within: lpu" in said or "within: lsp" in said or "within: lpa" in said
+
+
+def test_as_many_users_as_samples_can_be_drawn_of_are_planned_for_and_no_more(tmp_path: Path) -> None:
+    folder = deploy(tmp_path)
+    assert planned(folder, "--users", "999999999").returncode == 0
+    more = planned(folder, "--users", "1000000000")
+    assert (more.returncode, more.stdout) == (2, "")
+    assert "1000000000 is not in the range 1<=x<=999999999" in more.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--users", "9", "--drift", "nan"), "--drift: found nan; allowed: a number from 0 to 0.5"),
+        (("--users", "9", "--presence", "nan"), "--presence: found nan; allowed: a number above 0, up to 1"),
+        (("--users", "9", "--within", "nan"), "--within: found nan; allowed: a number from 0.01 to 1"),
+        (("--users", "9", "--presence", "1e-9"), "--presence: found 1e-09; allowed: 1 / 9 or more"),
         (("scren", "--users", "9"), "STREAM: found 'scren'; allowed: screen"),
         (("--users", "9", "--like", "x.npy", "--drift", "0.1"), "--like: found with --drift or --presence"),
         (("--users", "9", "--like", "x.npy"), "x.npy: found no such file"),

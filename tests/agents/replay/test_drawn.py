@@ -103,6 +103,28 @@ def test_fewer_than_min_batch_count_for_nothing() -> None:
     assert (few.counted, few.support.tolist()) == (0, [0, 0])
 
 
+def test_a_round_may_count_that_the_method_would_not_have_asked_for() -> None:
+    # A quarter of 400 users is asked each period: some 100, as many as the method would ask for at least.
+    holders, of = np.tile([300, 100], (40, 1)), setting(w=4, min_batch=100)
+    strict, real = (
+        [heard.answer.counted for period in run(holders, {"name": "lpu"}, of, seed=1, **how) for heard in period.rounds]
+        for how in ({}, {"counts_from": 50})
+    )
+    assert 0 in strict
+    assert len(real) == 40
+    assert min(real) >= 50
+    assert min(real) < 100
+    assert [mine for mine in real if mine >= 100] == [counted for counted in strict if counted]
+
+
+def test_nearly_a_billion_users_are_drawn_at_once() -> None:
+    holders = np.array([[900_000_000, 99_999_999]])
+    (period,) = run(holders, {"name": "lpu"}, setting(), seed=1)
+    (heard,) = period.rounds
+    assert heard.answer.counted == pytest.approx(999_999_999 / 10, abs=8 * sqrt(1e8))
+    assert period.decision.unbiased[0] == pytest.approx(0.9, abs=1e-3)
+
+
 @pytest.mark.parametrize("name", ["lpa", "lsp", "lbd"])
 def test_the_rounds_of_a_run_are_those_of_its_users(name: str) -> None:
     users = 20_000

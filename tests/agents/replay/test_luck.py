@@ -46,6 +46,29 @@ def test_with_luck_taken_off_few_runs_agree_better_and_on_the_same_figure() -> N
     assert np.mean(found) == pytest.approx(truth, rel=0.05)
 
 
+def test_errors_of_one_period_out_of_each_part_agree_on_the_same_figure() -> None:
+    rng = np.random.default_rng(4)
+    runs = [play(rng, 400) for _ in range(80)]
+    truth = np.mean([squares.mean() for squares, _ in runs])
+    at = np.arange(0, 400, 5) + np.arange(80) * 3 % 5
+    found = [
+        adjusted([squares[at] for squares, _ in runs[k : k + 5]], [luck for _, luck in runs[k : k + 5]])[0]
+        for k in range(0, 80, 5)
+    ]
+    assert np.mean(found) == pytest.approx(truth, rel=0.05)
+
+
+def test_of_a_part_all_luck_is_taken_off_though_one_error_of_it_is_known() -> None:
+    rng = np.random.default_rng(5)
+    lucks = [np.repeat(rng.normal(0, 1, (40, 7)), 5, axis=0) + rng.normal(0, 1, 7) / 10 for _ in range(3)]
+    squares = [10 + luck[::5] @ np.arange(7.0) for luck in lucks]
+    noise = rng.normal(0, 1, (3, 40, 5, 7))
+    mixed = [
+        luck + (one - one.mean(axis=1, keepdims=True)).reshape(200, 7) for luck, one in zip(lucks, noise, strict=True)
+    ]
+    assert adjusted(squares, mixed)[0] == pytest.approx(10, abs=0.05)
+
+
 def test_an_error_that_is_luck_and_a_constant_is_the_constant() -> None:
     rng = np.random.default_rng(3)
     lucks = [rng.normal(0, 1, (100, 7)) for _ in range(3)]

@@ -25,6 +25,7 @@ from murmurate.agents.replay.prediction import (
 )
 from murmurate.agents.replay.series import series
 from murmurate.agents.replay.synthetic import probabilities
+from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.methods.method import Setting
 from murmurate.config.plan import Plan
 from murmurate.config.streams import METHODS
@@ -133,6 +134,35 @@ def test_of_errors_within_5_percent_fewer_bits_are_taken_and_then_the_simpler_me
     assert sorted(SIMPLE) == sorted(METHODS)
 
 
+def test_what_starves_stands_last_however_small_its_error() -> None:
+    hungry, poor = told("lpu", one("grr", 0.1), starves=True), told("lpa", one("grr", 0.2), starves=True)
+    plan = papers()
+    found = outlook(plan, plan.streams[0], USERS, [hungry, poor, told("lbu", one("grr", 0.9))])
+    assert [said.method for said in found.prospects] == ["lbu", "lpu", "lpa"]
+
+
+def test_what_the_file_names_is_its_method_with_its_mechanism() -> None:
+    lpa, lpu = told("lpa", one("grr", 0.1), one("oue", 0.2)), told("lpu", one("grr", 0.1))
+    for table, mechanism in (({}, "grr"), ({"mechanism": "oue"}, "oue")):
+        plan = papers(method="lpa", **table)
+        found = outlook(plan, plan.streams[0], USERS, [lpu, lpa]).named
+        assert found is not None
+        assert (found[0].method, found[1].mechanism) == ("lpa", mechanism)
+        assert outlook(plan, plan.streams[0], USERS, [lpu]).named is None
+
+
+def test_auto_is_what_the_file_prefers() -> None:
+    values = [str(k) for k in range(40)]
+    for table in ({}, {"prefer": "bytes"}):
+        plan = papers(values=values, **table)
+        like = Assumed(like=np.tile(np.full(40, 5_000), (12, 1)))
+        work = jobs(plan, plan.streams[0], USERS, like, within=1.0)
+        found = prospect(next(job for job in work if job.method == "lpu"))
+        assert isinstance(found, Prospect)
+        assert found.best.mechanism == choose(d=40, epsilon=1.0, **table).name  # type: ignore[arg-type]
+        assert table == {} or found.best.wire_bytes == 1
+
+
 def test_what_starves_is_not_taken() -> None:
     hungry = told("lpu", one("grr", 0.1), starves=True)
     assert taken(hungry, told("lbu", one("grr", 0.9))) == ("lbu", "grr")
@@ -154,6 +184,16 @@ def test_a_method_starves_from_as_many_users_on_as_check_says() -> None:
         assert isinstance(found, Prospect)
         assert found.starves is starves
         assert found.users_needed == 11_617
+
+
+def test_rounds_of_min_batch_count_though_a_method_asks_only_for_more() -> None:
+    plan = papers()
+    plan = replace(plan, min_batch=1_000, streams=(replace(plan.streams[0], w=20),))
+    like = Assumed(like=np.tile([20_000, 3_500], (60, 1)))
+    work = jobs(plan, plan.streams[0], 23_500, like, within=1.0)
+    found = prospect(next(job for job in work if job.method == "lpu"))
+    assert isinstance(found, Prospect)
+    assert found.published == 20  # 1 175 +- 33 answer each time, and 1 172 are worth asking for
 
 
 def test_every_mechanism_of_the_measure_is_told_by_its_own_variance_and_bits() -> None:

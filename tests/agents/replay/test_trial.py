@@ -1,0 +1,98 @@
+"""A method tried by simulation: which periods are scored, that scoring fewer of them changes nothing but the time it
+takes, and when a trial ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from murmurate.agents.replay import trial
+from murmurate.agents.replay.drawn import Holders
+from murmurate.agents.replay.shapes import made_up
+from murmurate.agents.replay.trial import MOST_OF_DISTRIBUTIONS, SCORED, Bench, scored
+from murmurate.aggregators.figures import Figures, Range, figures
+from murmurate.aggregators.methods.method import Decision, Setting
+from murmurate.randomizers.mechanism import Measure
+from tests.config.deployments import planned
+
+USERS, PERIODS, W, CELLS = 5_000, 200, 4, 4
+STREAM = planned(
+    streams={"screen": {"measure": "distribution", "range": [0, 1], "cells": CELLS, "every": "1m"}}
+).streams[0]
+
+
+def setting(measure: Measure = "distribution", w: int = W) -> Setting:
+    return Setting(d=STREAM.d, epsilon_micro=2_000_000, w=w, slots=400, first_t=0, seed=bytes(32), measure=measure)
+
+
+@cache
+def made(number: int) -> Holders:
+    return made_up(STREAM, USERS, drift=0.004, presence=0.9, periods=PERIODS, seed=number)
+
+
+def bench(within: float = 1.0) -> Bench:
+    return Bench(made, STREAM.range, STREAM.d, within)
+
+
+@pytest.mark.parametrize("method", ["lpu", "lsp", "lpa"])
+def test_a_distributions_estimate_is_scored_in_each_part_of_a_run_once(method: str) -> None:
+    for seed in range(3):
+        at = scored(method, setting(), PERIODS, seed)
+        assert len(at) == SCORED
+        parts = np.linspace(W, PERIODS, SCORED + 1).astype(int)
+        assert ((parts[:-1] <= at) & (at < parts[1:])).all()
+
+
+def test_scored_periods_do_not_keep_time_with_a_schedule() -> None:
+    w = 10  # as long as a part
+    found = Counter(
+        (np.concatenate([scored("lsp", setting(w=w), 10 + 10 * SCORED, seed) for seed in range(5)]) % w).tolist()
+    )
+    assert sorted(found) == list(range(w))
+    assert max(found.values()) <= 1.3 * 5 * SCORED / w
+
+
+def test_all_periods_that_count_are_scored_where_that_takes_no_em() -> None:
+    for method, measure in (("lbu", "distribution"), ("lpu", "frequency"), ("lpu", "mean")):
+        assert scored(method, setting(measure), PERIODS, 0).tolist() == list(range(W, PERIODS))  # type: ignore[arg-type]
+    assert scored("lpu", setting(), SCORED + W, 0).tolist() == list(range(W, SCORED + W))
+
+
+def test_em_is_run_for_no_more_than_the_scored_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = list[int]()
+
+    def watched(decision: Decision, of: Range | None) -> Figures:
+        shown.append(decision.t)
+        return figures(decision, of)
+
+    monkeypatch.setattr(trial, "figures", watched)
+    bench()._run({"name": "lpu"}, setting(), 0)
+    assert shown == scored("lpu", setting(), PERIODS, 0).tolist()
+
+
+def test_fewer_scored_periods_change_neither_the_series_nor_luck(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "SCORED", 40)
+    at = scored("lpa", setting(), PERIODS, 0) - W
+    few = bench()._run({"name": "lpa"}, setting(), 0)
+    monkeypatch.setattr(trial, "SCORED", PERIODS)
+    every = bench()._run({"name": "lpa"}, setting(), 0)
+    assert few.series.tobytes() == every.series.tobytes()
+    assert few.luck.tobytes() == every.luck.tobytes()
+    assert few.filtered.tobytes() == every.filtered[at].tobytes()
+
+
+def test_a_trial_of_a_distribution_ends_and_says_how_well_errors_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = list[int]()
+
+    def watched(number: int) -> Holders:
+        numbers.append(number)
+        return made(number)
+
+    tried = replace(bench(within=1e-6), truths=watched).try_out({"name": "lpu"}, setting())
+    assert numbers == list(range(MOST_OF_DISTRIBUTIONS))
+    assert 0.005 < tried.within < 0.1
