@@ -23,6 +23,15 @@ def int_bytes(d: int) -> int:
     return max(1, -(-(d - 1).bit_length() // 8))
 
 
+def pack_bits(ones: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """uint8[n, bytes] from bool[n, d]. As one long row: NumPy takes twenty times as long for many short ones."""
+    n, d = ones.shape
+    if d % 8:
+        ones, bits = np.zeros((n, 8 * bit_bytes(d)), np.bool_), ones
+        ones[:, :d] = bits
+    return np.packbits(ones.reshape(-1), bitorder="little").reshape(n, bit_bytes(d))
+
+
 def pack_ints(values: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.uint8]:
     """uint8[n, width] from integers below 256^width."""
     wide = np.ascontiguousarray(values, "<u8")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
 from murmurate.randomizers.frequency.unary import Levels, Unary, symmetric
 from murmurate.randomizers.mechanism import Counts, Floats, Mechanism, Reports, whole
-from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
@@ -72,7 +72,7 @@ class BasicRAPPOR(Unary):
             for rows, words in draw.open(self.digest, canonical(values)).words(self.d, np.uint32):
                 kept = np.unpackbits(reports[rows], axis=1, count=self.d, bitorder="little").view(np.bool_)
                 ones = words < np.where(kept, np.uint32(_SECOND_HIGH), np.uint32(_SECOND_LOW))
-                reports[rows] = np.packbits(ones, axis=1, bitorder="little")
+                reports[rows] = pack_bits(ones)
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
@@ -163,7 +163,7 @@ class RAPPOR(Mechanism):
             ones = words < low
             own = np.arange(len(words))[:, None], self.places[reports[rows, 0], values[rows]]
             ones[own] = words[own] < high
-            reports[rows, 1:] = np.packbits(ones, axis=1, bitorder="little")
+            reports[rows, 1:] = pack_bits(ones)
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:

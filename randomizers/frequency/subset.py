@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.frequency.unary import one_without_other
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports, whole
-from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level, micro_nats
 
 _BITS = 64
+_FEW = 32  # columns
 _LISTED = 256  # the largest domain of which `law` works out the chance of a tie
 
 
@@ -69,22 +70,23 @@ class SubsetSelection(PureOracle):
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         k, low, last = self.k, np.uint64(self._low), np.uint64((1 << _BITS) - 1)
+        tie = np.packbits(np.arange(self.d) < k, bitorder="little")
         for rows, words in draw.open(self.digest, canonical(values)).words(self.d + 1, np.uint64):
             told, cells = words[:, 0] >= low, words[:, 1:]
-            own = np.arange(len(words)), values[rows]
-            cells[own] = last  # behind all others
-            parts = np.partition(cells, k - 1, axis=1)
-            edge = parts[:, k - 1]  # the k-th of the others: in if the own cell is out
-            ones = cells < edge[:, None]
-            ones |= (cells == edge[:, None]) & ~told[:, None]
-            ones[own] = told
-            tied = np.zeros(len(words), np.bool_)
-            if k > 1:
-                tied |= parts[:, : k - 1].max(axis=1) == edge
+            all_rows, own = np.arange(len(words)), values[rows]
+            cells[all_rows, own] = last  # behind all others
+            edge = np.partition(cells, k - 1, axis=1)[
+                :, k - 1, None
+            ]  # the k-th of the others: in if the own cell is out
+            below = pack_bits(cells < edge)
+            upto = pack_bits(cells <= edge)
+            tied = _held(below) != k - 1
             if k < self.d - 1:
-                tied |= parts[:, k:].min(axis=1) == edge
-            ones[tied] = np.arange(self.d) < k
-            reports[rows] = np.packbits(ones, axis=1, bitorder="little")
+                tied |= _held(upto) != k
+            chosen, byte, bit = np.where(told[:, None], below, upto), own >> 3, np.left_shift(1, own & 7)
+            chosen[all_rows, byte] = np.where(told, chosen[all_rows, byte] | bit, chosen[all_rows, byte] & ~bit)
+            chosen[tied] = tie
+            reports[rows] = chosen
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
@@ -104,8 +106,7 @@ class SubsetSelection(PureOracle):
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
         """Reports that do not hold k values, or one past the domain."""
         reports = self._reports(reports)
-        held = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
-        return np.asarray(padding_set(reports, self.d) | (held != self.k))
+        return np.asarray(padding_set(reports, self.d) | (_held(reports) != self.k))
 
     def support(self, reports: Reports) -> Counts:
         """How many reports hold each value."""
@@ -160,6 +161,17 @@ def spreads(n: int) -> list[int]:
     for _ in range(n):
         row = [i * (one + other) for i, (one, other) in enumerate(zip([*row, 0], [0, *row], strict=True))]
     return row
+
+
+def _held(packed: Reports) -> NDArray[np.intp]:
+    """How many bits are set in each row: a sum over few columns takes long, one by one it does not."""
+    bits = np.bitwise_count(packed)
+    if bits.shape[1] > _FEW:
+        return np.asarray(bits.sum(axis=1, dtype=np.intp))
+    total = bits[:, 0].astype(np.intp)
+    for column in bits.T[1:]:
+        total += column
+    return total
 
 
 def _bits(chosen: Iterable[int], size: int) -> bytes:

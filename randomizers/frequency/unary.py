@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
-from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -78,7 +78,7 @@ class Unary(PureOracle):
             ones = words < low
             own = np.arange(len(words)), values[rows]
             ones[own] = words[own] < high
-            reports[rows] = np.packbits(ones, axis=1, bitorder="little")
+            reports[rows] = pack_bits(ones)
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from murmurate.randomizers import packing
-from murmurate.randomizers.packing import bit_bytes, count_bits, int_bytes, pack_ints, padding_set, unpack_ints
+from murmurate.randomizers.packing import (
+    bit_bytes,
+    count_bits,
+    int_bytes,
+    pack_bits,
+    pack_ints,
+    padding_set,
+    unpack_ints,
+)
 from tests.cases import every
 
 
@@ -124,3 +132,11 @@ def test_a_bit_past_the_domain_is_seen_and_a_bit_inside_it_is_not(d: int) -> Non
     np.testing.assert_array_equal(padding_set(one_bit_each, d), np.arange(cells) >= d)
     everything_inside = packed(np.ones((1, d), np.bool_))
     assert not padding_set(everything_inside, d).any()
+
+
+@every("d", [1, 7, 8, 9, 16, 100, 128])
+def test_bits_are_packed_as_numpy_packs_rows(d: int) -> None:
+    ones = some_bits(50, d)
+    np.testing.assert_array_equal(pack_bits(ones), packed(ones))
+    np.testing.assert_array_equal(pack_bits(ones[::2]), packed(ones[::2]))
+    assert pack_bits(ones[:0]).shape == (0, bit_bytes(d))
