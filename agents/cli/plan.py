@@ -19,6 +19,7 @@ import orjson
 
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
+from murmurate.agents.replay.drawn import MOST_USERS
 from murmurate.agents.replay.prediction import (
     DRIFT,
     TIE,
@@ -42,8 +43,6 @@ from murmurate.errors import UsageError
 
 MISTAKES = 2
 WITHIN = 0.03
-MOST_USERS = 999_999_999
-"""Of whom samples can be drawn (numpy's multivariate_hypergeometric)."""
 
 
 @click.command("plan")

@@ -27,6 +27,8 @@ from murmurate.randomizers.mechanism import PureOracle
 Holders = NDArray[np.int64]
 """How many users hold each value: of a period int64[d], of a stream int64[periods, d]."""
 
+MOST_USERS = 999_999_999
+"""NumPy draws samples from fewer than 10^9."""
 MOST_REPORTS = 1 << 9
 """Mechanisms of so many reports at most are drawn by their law."""
 MOST_ONE_BY_ONE = 10_000_000

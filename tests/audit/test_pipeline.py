@@ -180,18 +180,25 @@ def told(made: Plan, side: int) -> Iterator[list[Out]]:
         yield [*records, Out(Log("raw", 0), encode(clock))]
 
 
-def holds(method: str, side: int) -> None:
+def holds(method: str, side: int) -> float:
+    """What so many users a side have shown."""
     transcript = observed(plan(method), side)
     assert all(len(answers) == 1 for answers in transcript.left.values())  # after a crash: the same bytes
     assert transcript.dependent() == []
     shown = transcript.shown()
     print(f"{method}: claimed 1, shown {shown:.3f} by {side} users a side")
     assert LEAST[side][METHODS[method].division] < shown <= 1.0
+    return shown
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_window_shows_no_more_than_the_claim(method: str) -> None:
     holds(method, FEW)
+
+
+@pytest.mark.parametrize(("method", "near"), [("lpu", 0.95), ("lpa", 0.9), ("lbu", 0.85)])
+def test_a_window_shows_nearly_all_of_the_claim(method: str, near: float) -> None:
+    assert near < holds(method, SIDE)
 
 
 @pytest.mark.audit

@@ -1,6 +1,6 @@
 """Whatever bytes arrive, decoders give a value or one of the errors of topics/errors.py: never another exception.
 
-1 000 inputs each in `make test`, the same ones every time; in `make audit` 15 000 fresh ones each, 135 000 in all.
+2 000 inputs each in `make test`, the same ones every time; in `make audit` 15 000 fresh ones each, 135 000 in all.
 """
 
 import json
@@ -21,7 +21,7 @@ from murmurate.topics.times import Clock
 from tests.topics import second_wire
 from tests.topics.samples import ANY_JSON, MESSAGES, places, put, tables, without
 
-SIZES = pytest.mark.parametrize("examples", [1_000, pytest.param(15_000, marks=pytest.mark.audit)])
+SIZES = pytest.mark.parametrize("examples", [2_000, pytest.param(15_000, marks=pytest.mark.audit)])
 BLOCKS = [bytes.fromhex(text) for name, text in second_wire.golden().items() if "block" in name]
 TEXTS = [encode(message) for message in MESSAGES]
 TABLES = [tables(message) for message in MESSAGES]

@@ -3,8 +3,8 @@
 Contract: the same seeds print the same; exit 1 where a target is missed: the error over LPA's own, and 93 to 99 % of
 errors within two standard errors.  Targets are meant for 10 seeds; fewer show the way, and chance is told, but excuses
 nothing: LNS is another path in every run, and at epsilon 1 comes out between .30 and .34.  Source: spec filter.md.
-Its .17 for all but LNS at epsilon 2.5 is no target for walks: a filter of single values that is told how they drift
-and how reports err has .173 (tests/aggregators/filters/test_bound.py); within a tenth of that is.
+Known to miss: walks at epsilon 2.5, .18 of .17; a filter of single values that is told how they drift and how reports
+err has .173 (tests/aggregators/filters/test_bound.py).
 Not here: the runs (agents/replay/filtered.py).
 """
 
@@ -34,7 +34,7 @@ MANY: Final = 16
 MODELS: Final = (*BINARY, *SEVERAL)
 TARGETS: Final = {
     "lns": (0.34, 0.34, 0.45), "sin": (0.19, 0.19, 0.17), "log": (0.16, 0.16, 0.17), "step": (0.18, 0.18, 0.17),
-} | dict.fromkeys(SEVERAL, (0.2, 0.2, 0.17)) | {"walks": (0.2, 0.2, 0.19)}  # fmt: skip
+} | dict.fromkeys(SEVERAL, (0.2, 0.2, 0.17))  # fmt: skip
 """At EPSILONS: the filter's mean squared error over LPA's own, at most."""
 COVERAGE: Final = (0.93, 0.99)
 DRAWN, SHOWN = 1.0, 400

@@ -24,14 +24,13 @@ from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.published import METHODS, SETTINGS, STREAMS
 from murmurate.agents.cli.reproductions.recorded import Recording, recorded
 from murmurate.agents.cli.reproductions.runs import Case, Lab
+from murmurate.agents.replay.drawn import MOST_USERS
 from murmurate.agents.replay.made_up import PERIODS, USERS
 from murmurate.errors import UsageError
 
 FAILED, COLUMNS = 1, 80
 FEWEST = 3
 """Seeds from which chance is known well enough to judge figures."""
-MOST_USERS = 999_999_999
-"""NumPy draws samples from fewer than 10^9."""
 EPILOG = """\b
 On one core: table 2 about one minute with 5 seeds, all figures about a
 quarter of an hour. With --users-path a run of the paper's size takes a

@@ -1,4 +1,4 @@
-"""The filter's error over LPA's own and the coverage of its bars, at one seed; `murmurate reproduce filter` has ten."""
+"""The filter's error over LPA's own and the coverage of its bars at few seeds; `murmurate reproduce filter` has ten."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import numpy as np
 import pytest
 
 from murmurate.agents.replay.drawn import run
-from murmurate.agents.replay.filtered import Trial, recent, tried
+from murmurate.agents.replay.filtered import Trial, added, recent, tried
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 
-MOST = {"lns": 0.43, "sin": 0.24, "log": 0.2, "step": 0.23}
-"""Targets of spec filter.md, which are for ten seeds, and a quarter more for one."""
+MOST = {"lns": 0.34, "sin": 0.19, "log": 0.16, "step": 0.18}
+"""Targets of spec filter.md."""
 
 
 @pytest.mark.parametrize("model", MOST)
 def test_over_two_values_the_uniform_schedule_and_the_filter_beat_lpa_several_times(model: str) -> None:
-    found = tried(Trial(model, 1.0, "grr", periods=500), 0)
+    found = added(tried(Trial(model, 1.0, "grr"), seed) for seed in (0, 1))
     assert found.over_lpa(found.lpu_filter) <= MOST[model]
     assert found.lpu_filter < found.lpu / 3
     assert found.coverage >= 0.9
-    assert found.lpa_filter < 0.45 * found.lpa  # LPA too, whose periods have one round or two
+    assert found.lpa_filter < 0.4 * found.lpa  # LPA too, whose periods have one round or two
 
 
 @pytest.mark.parametrize("model", ["walks", "sines", "jumps", "swaps"])
 def test_over_many_values_they_beat_it_more(model: str) -> None:
-    found = tried(Trial(model, 1.0, "oue", d=16, periods=300), 0)
+    found = tried(Trial(model, 1.0, "oue", d=16), 0)
     assert found.over_lpa(found.lpu_filter) <= 0.2
-    assert found.coverage >= 0.91  # of ten seeds and 800 periods 0.93 to 0.99
+    assert found.coverage >= 0.93
     assert found.after_jumps is None or found.after_jumps > 0.85
     assert (found.after_jumps is not None) == (model in ("jumps", "swaps"))
 
