@@ -108,7 +108,7 @@ def _value(text: str) -> Any:
 
 
 def _built(file: Path | dict[str, Any], overrides: _Overrides, where: str) -> Deployment:
-    class Sourced(Deployment):
+    class Sourced(Deployment, use_attribute_docstrings=False):
         """A Deployment from these two sources."""
 
         @classmethod
