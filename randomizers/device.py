@@ -41,6 +41,7 @@ class Answers(NamedTuple):
     """The reports of a partition's users, in the order of their rows."""
 
     rows: NDArray[np.int64]
+    users: Bytes
     reports: Reports
 
 
@@ -210,17 +211,17 @@ class DeviceArray:
             )
         t = grant.ask.t
         rows = self.rows(grant, np.ones(len(values), np.bool_) if members is None else members)
-        told = values[rows].astype(np.int32)
-        before = self._value_t[rows]
-        told = np.where(before == t, self._value[rows], told)
-        draw = self._secrets.randomness.draw(self._users[rows], round=grant.ask.digest)
-        reports = grant.ask.mechanism.perturb(told, draw)
-        newer = before < t
+        at = slice(len(rows)) if len(rows) == len(values) else rows  # where all answer, no copies
+        users, told, before = self._users[at], values[at].astype(np.int32), self._value_t[at]
+        repeated, newer = before == t, before < t
+        if repeated.any():
+            told[repeated] = self._value[at][repeated]
+        reports = grant.ask.mechanism.perturb(told, self._secrets.randomness.draw(users, round=grant.ask.digest))
         if newer.all():
-            self._value[rows], self._value_t[rows] = told, t
+            self._value[at], self._value_t[at] = told, t
         else:
             self._value[rows[newer]], self._value_t[rows[newer]] = told[newer], t
-        return Answers(rows, reports)
+        return Answers(rows, users, reports)
 
     def snapshot(self) -> bytes:
         """Everything spent and answered; the stage seals it, since it holds values."""

@@ -37,12 +37,14 @@ MAX_LAW = 1 << 12  # reports that `law` will list
 class Mechanism(ABC):
     """What every local randomizer offers to a device, a server and an auditor.
 
-    `digest` is the SHA-256 of b"murmurate/mechanism/1", a line feed, and `spec()` as JSON with sorted keys and no
-    spaces.
+    `digest` is the SHA-256 of b"murmurate/mechanism/", the version, a line feed, and `spec()` as JSON with sorted keys
+    and no spaces.
     """
 
     name: ClassVar[str]
     """The word for it in a configuration, a round and a metric."""
+    version: ClassVar[int] = 1
+    """Of how words become reports: another one draws words of its own."""
     max_domain: ClassVar[int]
     """The largest `d` it takes."""
     measure: ClassVar[Measure] = "frequency"
@@ -60,7 +62,7 @@ class Mechanism(ABC):
         self.d = d
         self.epsilon_micro = micro_nats(epsilon)
         self.digest = hashlib.sha256(
-            b"murmurate/mechanism/1\n" + orjson.dumps(self.spec(), option=orjson.OPT_SORT_KEYS)
+            b"murmurate/mechanism/%d\n" % self.version + orjson.dumps(self.spec(), option=orjson.OPT_SORT_KEYS)
         ).digest()
 
     @property

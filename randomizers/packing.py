@@ -34,6 +34,8 @@ def pack_bits(ones: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 def pack_ints(values: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.uint8]:
     """uint8[n, width] from integers below 256^width."""
+    if width in (1, 2, 4, 8):
+        return np.ascontiguousarray(values, f"<u{width}").view(np.uint8).reshape(-1, width)
     wide = np.ascontiguousarray(values, "<u8")
     return np.ascontiguousarray(wide.view(np.uint8).reshape(-1, 8)[:, :width])
 

@@ -82,5 +82,5 @@ def in_order(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def by_target(targets: NDArray[Any], of: int) -> list[NDArray[np.int64]]:
     """For each of `of` targets the positions that go there, in their order."""
-    order = np.argsort(targets.astype(np.uint16), kind="stable")
-    return np.split(order, np.searchsorted(targets[order], np.arange(1, of)))
+    narrow = targets.astype(np.uint8 if of <= 1 << 8 else np.uint16)
+    return np.split(np.argsort(narrow, kind="stable"), np.cumsum(np.bincount(narrow, minlength=of))[:-1])

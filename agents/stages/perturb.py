@@ -220,13 +220,13 @@ class Perturb:
         if frozen is None:  # closed before anybody could be asked about it
             self._send(asked, {})
             return
-        answers = guarded.devices.answer(grant, frozen.values, frozen.members)
-        users = guarded.devices.users[answers.rows]
+        _, users, reports = guarded.devices.answer(grant, frozen.values, frozen.members)
         key = self._secrets.devices.randomness
-        order = permutation(key, users, round=asked.digest)
-        targets = key.words("scatter", users, round=asked.digest)[:, 0] % np.uint64(asked.targets)
-        mine = by_target(targets[order], asked.targets)
-        self._send(asked, {q: answers.reports.take(order[to], axis=0) for q, to in enumerate(mine)})
+        parts = [order := permutation(key, users, round=asked.digest)]
+        if asked.targets > 1:
+            targets = key.words("scatter", users, round=asked.digest)[:, 0] % np.uint64(asked.targets)
+            parts = [order[to] for to in by_target(targets[order], asked.targets)]
+        self._send(asked, {q: reports.take(part, axis=0) for q, part in enumerate(parts)})
 
     def _send(self, asked: Round, sent: Mapping[int, np.ndarray]) -> None:
         """Blocks per target, then `done` with both counts to each target that there is."""

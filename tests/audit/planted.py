@@ -104,9 +104,9 @@ def fresh_coins_after_a_crash(patch: pytest.MonkeyPatch) -> None:
     def fresh(self: DeviceArray, grant: Grant, values: np.ndarray, members: Mask | None = None) -> Answers:
         tries[0] += 1
         other = grant.ask.digest[:28] + tries[0].to_bytes(4, "little")
-        rows = answer(self, grant, values, members).rows
-        draw = self._secrets.randomness.draw(self.users[rows], round=other)
-        return Answers(rows, grant.ask.mechanism.perturb(values[rows].astype(np.int32), draw))
+        rows, users, _ = answer(self, grant, values, members)
+        draw = self._secrets.randomness.draw(users, round=other)
+        return Answers(rows, users, grant.ask.mechanism.perturb(values[rows].astype(np.int32), draw))
 
     patch.setattr(DeviceArray, "answer", fresh)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from fractions import Fraction
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 from murmurate.randomizers import GRR, OUE, ParameterError, ReportError
-from murmurate.randomizers.frequency.subset import SubsetSelection, apart
+from murmurate.randomizers.frequency.subset import SubsetSelection
+from murmurate.randomizers.frequency.subsets import NUMBERED, Lowest, Numbered, apart, sets_of
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.registry import EPSILONS
 from tests.cases import every
@@ -28,14 +30,24 @@ from tests.randomizers.frequency.checks import (
 )
 
 
+class ByLowest(SubsetSelection):
+    """As in a large domain."""
+
+    numbered = 0
+
+
+KINDS = [SubsetSelection, ByLowest]
+
+
+@every("kind", KINDS)
 @every(("d", "k"), [(2, None), (3, None), (4, None), (5, None), (5, 2), (5, 4), (6, 3)])
 @every("epsilon", FEW)
-def test_no_report_tells_more_than_epsilon(d: int, k: int | None, epsilon: Any) -> None:
-    check_the_promise(SubsetSelection(d=d, epsilon=epsilon, k=k))
+def test_no_report_tells_more_than_epsilon(kind: type[SubsetSelection], d: int, k: int | None, epsilon: Any) -> None:
+    check_the_promise(kind(d=d, epsilon=epsilon, k=k))
 
 
 @every("epsilon", EPSILONS)
-@every("d", [2, 7, 1024, 1 << 16])
+@every("d", [2, 7, NUMBERED, NUMBERED + 1, 1024, 1 << 16])
 def test_the_whole_promise_is_used_and_no_more(d: int, epsilon: Any) -> None:
     made = SubsetSelection(d=d, epsilon=epsilon)
     assert math.exp(epsilon) * (1 - 2**-14) <= float(made.realised)
@@ -80,6 +92,36 @@ def test_the_chance_of_a_tie_is_the_one_counted_over_all_words(others: int, k: i
     assert apart(others, k, words) == Fraction(clear, words**others)
 
 
+@every(("others", "k"), [(1, 0), (1, 1), (4, 2), (7, 3), (19, 10)])
+def test_the_sets_of_a_size_are_all_there_once_and_in_order(others: int, k: int) -> None:
+    sets = sets_of(others, k).tolist()
+    assert sets == sorted(sum(1 << v for v in chosen) for chosen in combinations(range(others), k))
+    assert len(sets) == math.comb(others, k)
+
+
+@every(("d", "k"), [(2, 1), (4, 1), (4, 2), (4, 3), (5, 2), (9, 4), (20, 10)])
+@every("told", [False, True])
+def test_a_number_of_words_stands_for_each_set_and_what_is_left_for_a_tie(d: int, k: int, told: bool) -> None:
+    # The first and the last word of each set, and the first and the last of those that are left.
+    way, sets = Numbered(d, k), math.comb(d - 1, k - told)
+    share = (2**64 - 1) // sets
+    edges = [word for place in range(sets) for word in (place * share, (place + 1) * share - 1)]
+    rows = np.array([*edges, sets * share, 2**64 - 1], np.uint64)[:, None]
+    assert way.each[not told] == Fraction(share, 2**64)
+    assert 1 - sets * way.each[not told] < Fraction(1, 2**46)
+    for value in range(d) if d < 20 else (0, 7, 19):
+        drawn = way.draw(np.full(len(rows), value), np.full(len(rows), told), rows.copy())
+        found = [int.from_bytes(report.tobytes(), "little") for report in drawn]
+        fits = {sum(1 << v for v in chosen) for chosen in combinations(range(d), k) if (value in chosen) == told}
+        assert found[:-2:2] == found[1:-2:2]
+        assert set(found[:-2:2]) == fits
+        assert len(fits) == sets
+        assert found[-2:] == [2**k - 1] * 2
+        for row, bits in list(zip(rows[:, 0].tolist(), found, strict=True))[-20_000:]:
+            one = way.draw_one(value, told, [row])
+            assert bits == (2**k - 1 if one is None else sum(1 << v for v in one))
+
+
 @every(("d", "k"), [(2, 1), (4, 1), (4, 2), (4, 3)])
 @every("told", [False, True])
 def test_over_all_words_every_subset_is_given_equally_often_and_ties_give_the_first(d: int, k: int, told: bool) -> None:
@@ -87,7 +129,7 @@ def test_over_all_words_every_subset_is_given_equally_often_and_ties_give_the_fi
     few = (0, 1, 2, 2**64 - 1)
     for value in range(d):
         rows = np.array([(2**64 - 1 if told else 0, *drawn) for drawn in product(few, repeat=d)], np.uint64)
-        made = SubsetSelection(d=d, epsilon=1, k=k)
+        made = ByLowest(d=d, epsilon=1, k=k)
         reports = made.perturb(np.full(len(rows), value), Chosen(rows))
         counted = Counter(report[0] for report in reports)
         ties = round(len(rows) * (1 - apart(d - 1, k, len(few))))
@@ -97,25 +139,47 @@ def test_over_all_words_every_subset_is_given_equally_often_and_ties_give_the_fi
 
 
 def test_both_halves_agree_where_words_tie() -> None:
-    made = SubsetSelection(d=4, epsilon=1, k=2)
+    made = ByLowest(d=4, epsilon=1, k=2)
     rows = np.array([(first, *drawn) for first in (0, 2**64 - 1) for drawn in product((0, 7, 9), repeat=4)], np.uint64)
     whole = made.perturb(np.full(len(rows), 2), Chosen(rows))
     for row, report in zip(rows, whole, strict=True):
         assert made._one(2, [int(word) for word in row]) == report.tobytes()
 
 
-@every(("d", "epsilon", "k"), [(2, 1.0, None), (13, 0.5, None), (300, 2.0, None), (9, 1.0, 8)])
-def test_both_halves_write_the_same_bytes(d: int, epsilon: float, k: int | None) -> None:
-    check_both_halves_write_the_same_bytes(SubsetSelection(d=d, epsilon=epsilon, k=k))
+@every("kind", KINDS)
+@every(
+    ("d", "epsilon", "k"),
+    [
+        (2, 1.0, None),
+        (8, 1.0, 8 - 1),
+        (9, 1.0, 8),
+        (13, 0.5, None),
+        (17, 1.0, None),
+        (20, 0.05, None),
+        (300, 2.0, None),
+    ],
+)
+def test_both_halves_write_the_same_bytes(kind: type[SubsetSelection], d: int, epsilon: float, k: int | None) -> None:
+    check_both_halves_write_the_same_bytes(kind(d=d, epsilon=epsilon, k=k))
 
 
+def test_words_are_those_of_another_version_than_the_first() -> None:
+    made = SubsetSelection(d=6, epsilon=1)
+    said = b'{"d":6,"epsilon_micro":1000000,"k":2,"name":"subset"}'
+    assert made.digest == hashlib.sha256(b"murmurate/mechanism/2\n" + said).digest()
+    assert isinstance(made._way, Numbered)
+    assert isinstance(SubsetSelection(d=NUMBERED + 1, epsilon=1)._way, Lowest)
+
+
+@every("kind", KINDS)
 @every("value", [0, 5])
-def test_reports_follow_the_law(value: int) -> None:
-    check_reports_follow_the_law(SubsetSelection(d=6, epsilon=1), value)
+def test_reports_follow_the_law(kind: type[SubsetSelection], value: int) -> None:
+    check_reports_follow_the_law(kind(d=6, epsilon=1), value)
 
 
-def test_estimates_are_unbiased_and_as_variable_as_they_say() -> None:
-    check_unbiased_and_as_variable_as_said(SubsetSelection(d=6, epsilon=1))
+@every("kind", KINDS)
+def test_estimates_are_unbiased_and_as_variable_as_they_say(kind: type[SubsetSelection]) -> None:
+    check_unbiased_and_as_variable_as_said(kind(d=6, epsilon=1))
 
 
 def test_bad_input_is_refused() -> None:

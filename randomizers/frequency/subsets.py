@@ -1,0 +1,198 @@
+"""Ways to draw k of `others` values evenly, from words: numbered for few values, the lowest words for many.
+
+Contract: a way draws a set of k - 1 and a set of k values, each uniform among all such sets, or says *tie*.  No finite
+number of words can be shared out evenly among sets; what is left over is a tie, and its chance is the same whatever the
+truth.  `draw` and `draw_one` give the same sets.  Not here: the own value and its chance (subset.py).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import comb, factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.packing import bit_bytes, pack_bits, pack_ints
+
+BITS = 64
+NUMBERED = 20
+"""The largest domain whose sets are listed: at most 92 378 of a size."""
+_FEW = 32  # columns
+_TIE = np.uint32((1 << 32) - 1)
+
+Rows = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+
+
+class Way(ABC):
+    """One of d values is the own one; `told` says whether it is in the set of k, with k - 1 of the others, or all k are
+    others.
+    """
+
+    words: int
+    """How many words it takes."""
+
+    def __init__(self, d: int, k: int) -> None:
+        self.d, self.k, self.others = d, k, d - 1
+
+    @abstractmethod
+    def draw(self, own: NDArray[np.integer[Any]], told: Flags, words: NDArray[np.unsignedinteger[Any]]) -> Rows:
+        """Packed sets of k of d values. uint8[n, bytes]; words may be overwritten."""
+
+    @abstractmethod
+    def draw_one(self, own: int, told: bool, words: list[int]) -> list[int] | None:
+        """The values of one such set; None for a tie."""
+
+    @property
+    @abstractmethod
+    def odds(self) -> Fraction:
+        """How much more often than a given set without the own value one with it is drawn, of as many draws."""
+
+    @property
+    @abstractmethod
+    def each(self) -> tuple[Fraction, Fraction]:
+        """The chance of a given set that holds the own value where it is to be in, and of one without it where not."""
+
+    @cached_property
+    def tied(self) -> Rows:
+        """What a tie is reported as, whatever the truth: the first k values."""
+        return np.asarray(pack_bits(np.arange(self.d)[None] < self.k)[0])
+
+
+class Numbered(Way):
+    """Sets stand in a list, in the order of their bits as numbers: word // (2^64 // sets) is the place."""
+
+    words = 1
+
+    def __init__(self, d: int, k: int) -> None:
+        super().__init__(d, k)
+        self._with, self._without = comb(d - 1, k - 1), comb(d - 1, k)
+        self._steps = tuple(((1 << BITS) - 1) // sets for sets in (self._with, self._without))
+        lists = [sets_of(d - 1, k - 1), sets_of(d - 1, k)]
+        self._sets = np.concatenate([part for sets in lists for part in (sets, [_TIE])], dtype=np.uint32)
+
+    def draw(self, own: NDArray[np.integer[Any]], told: Flags, words: NDArray[np.unsignedinteger[Any]]) -> Rows:
+        """Take the place's set of the others, then make room for the own value's bit."""
+        word = words[:, 0]
+        inside, outside = (np.uint64(step) for step in self._steps)
+        place = word // inside
+        if inside == outside:
+            place += np.where(told, np.uint64(0), np.uint64(self._with + 1))
+        else:
+            place = np.where(told, place, word // outside + np.uint64(self._with + 1))
+        sets = self._sets.take(place.view(np.int64))
+        ties = sets == _TIE
+        bit = np.left_shift(np.uint32(1), own.astype(np.uint32))
+        above = sets & np.negative(bit)
+        sets += above
+        sets |= bit * told
+        rows = pack_ints(sets, bit_bytes(self.d))
+        if ties.any():
+            rows[ties] = self.tied
+        return rows
+
+    def draw_one(self, own: int, told: bool, words: list[int]) -> list[int] | None:
+        """The same in plain Python."""
+        place = words[0] // self._steps[not told]
+        if place == (self._with if told else self._without):
+            return None
+        others = int(self._sets[place + (0 if told else self._with + 1)])
+        return [cell + (cell >= own) for cell in range(self.others) if others >> cell & 1] + [own] * told
+
+    @property
+    def odds(self) -> Fraction:
+        """Of the words that a set takes."""
+        return Fraction(*self._steps)
+
+    @property
+    def each(self) -> tuple[Fraction, Fraction]:
+        """So many words out of 2^64."""
+        with_it, without = (Fraction(step, 1 << BITS) for step in self._steps)
+        return with_it, without
+
+
+class Lowest(Way):
+    """One 64-bit word a value: the others with the lowest words.
+
+    Where words tie at the edge (below d^2 / 2^65: once in 10^13 at d = 1024) it is a tie, which leaves all else even.
+    """
+
+    def __init__(self, d: int, k: int) -> None:
+        super().__init__(d, k)
+        self.words = d
+
+    def draw(self, own: NDArray[np.integer[Any]], told: Flags, words: NDArray[np.unsignedinteger[Any]]) -> Rows:
+        """Own cell out while told is not; of the others the lowest, so many as are missing."""
+        k, all_rows = self.k, np.arange(len(words))
+        words[all_rows, own] = (1 << BITS) - 1  # behind all others
+        edge = np.partition(words, k - 1, axis=1)[:, k - 1, None]  # the k-th of the others: in if the own cell is out
+        below = pack_bits(words < edge)
+        upto = pack_bits(words <= edge)
+        ties = held(below) != k - 1
+        if k < self.others:
+            ties |= held(upto) != k
+        rows, byte, bit = np.where(told[:, None], below, upto), own >> 3, np.left_shift(1, own & 7)
+        rows[all_rows, byte] = np.where(told, rows[all_rows, byte] | bit, rows[all_rows, byte] & ~bit)
+        rows[ties] = self.tied
+        return rows
+
+    def draw_one(self, own: int, told: bool, words: list[int]) -> list[int] | None:
+        """The same in plain Python."""
+        others = sorted((word, cell) for cell, word in enumerate(words) if cell != own)
+        around = [word for word, _ in others[max(0, self.k - 2) : self.k + 1]]
+        if len(set(around)) < len(around):
+            return None
+        return [cell for _, cell in others[: self.k - told]] + [own] * told
+
+    @property
+    def odds(self) -> Fraction:
+        """As many more as there are fewer of them."""
+        return Fraction(self.d - self.k, self.k)
+
+    @property
+    def each(self) -> tuple[Fraction, Fraction]:
+        """Even but for ties."""
+        clear = apart(self.others, self.k, 1 << BITS)
+        return clear / comb(self.others, self.k - 1), clear / comb(self.others, self.k)
+
+
+@lru_cache(maxsize=64)
+def sets_of(others: int, k: int) -> NDArray[np.uint32]:
+    """Every set of k of so many, as bits, in the order of these numbers: uint32[sets]."""
+    numbers = np.arange(1 << others, dtype=np.uint32)
+    return np.asarray(numbers[np.bitwise_count(numbers) == k])
+
+
+def apart(others: int, k: int, words: int) -> Fraction:
+    """The chance that, of so many words out of so many, the k-th lowest ties with none.
+
+    The k-th is one of them, k - 1 lie below and the rest above: where those take i and j different words, there are
+    C(words, i + j + 1) ways to choose the words, times the ways to spread each side over all of its own.
+    """
+    below, above = spreads(k - 1), spreads(others - k)
+    ways = sum(comb(words, i + j + 1) * left * right for i, left in enumerate(below) for j, right in enumerate(above))
+    arrangements = factorial(others) // (factorial(k - 1) * factorial(others - k))
+    return Fraction(ways * arrangements, words**others)
+
+
+def spreads(n: int) -> list[int]:
+    """In how many ways n things fill exactly i places, for i = 0 to n: none of the places empty."""
+    row = [1]
+    for _ in range(n):
+        row = [i * (one + other) for i, (one, other) in enumerate(zip([*row, 0], [0, *row], strict=True))]
+    return row
+
+
+def held(packed: Rows) -> NDArray[np.intp]:
+    """How many bits are set in each row: a sum over few columns takes long, one by one it does not."""
+    bits = np.bitwise_count(packed)
+    if bits.shape[1] > _FEW:
+        return np.asarray(bits.sum(axis=1, dtype=np.intp))
+    total = bits[:, 0].astype(np.intp)
+    for column in bits.T[1:]:
+        total += column
+    return total
