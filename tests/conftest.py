@@ -25,6 +25,8 @@ SECONDS = {
     "faults/test_isolation.py": 15, "faults/test_foreign_consumer.py": 10, "faults/test_provision.py": 10,
 }  # fmt: skip
 """What the long files take, about, the longest first."""
+BROKEN: list[str] = []
+"""What ended pytest itself, or one of its processes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,3 +49,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         part += short[:room]
         del short[:room]
     items[:] = [item for part in parts for item in part] + short
+
+
+def pytest_internalerror(excrepr: object) -> None:
+    BROKEN.append(str(excrepr))
+
+
+def pytest_unconfigure() -> None:
+    """Say it again at the end: the first of several such errors is the reason of the others."""
+    if BROKEN:
+        told = [line for line in BROKEN[0].splitlines() if line.startswith("E ")] or BROKEN[0].splitlines()
+        print("\nThe first error of pytest itself ends with:", *told[-12:], sep="\n")

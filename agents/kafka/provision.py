@@ -8,8 +8,6 @@ may do what (acl.py), the feed's `start` records (feed.py).
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -42,7 +40,6 @@ STATE: Final[Mapping[str, str]] = MappingProxyType(
 )
 """What keeps a state topic near the size of its state: 76 MB for a state of 64 MB; Kafka's defaults keep 1 GB."""
 COPIES_IN_SYNC: Final = 2
-WAIT_S: Final = 20.0
 _FOR_LIFE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "raw": "for life: moving a user to another partition would forget what was spent",
@@ -155,7 +152,6 @@ async def create(client: Client, deployment: Deployment, plan: Plan, *, now_ms: 
         if missing and not dry_run:
             made = await admin.create(missing)
             missing = {name: want[name] for name in missing if name in made}
-            await _until_there(admin, want)
     started: dict[str, int] = {}
     if deployment.time.clock == "wall" and not refused:
         new = topic(plan.name, "rounds") in missing
@@ -165,15 +161,6 @@ async def create(client: Client, deployment: Deployment, plan: Plan, *, now_ms: 
             started = await _start(client, plan, now_ms)
     created = {name: described.partitions for name, described in missing.items()}
     return Report(created, tuple(right), tuple(corrected), tuple(refused), started)
-
-
-async def _until_there(admin: Admin, want: Mapping[str, Described]) -> None:
-    """Until the brokers have told each other what was made."""
-    end = time.monotonic() + WAIT_S
-    while absent := sorted(want.keys() - (await admin.describe(want)).keys()):
-        if time.monotonic() > end:
-            raise TopicsError(f"{absent[0]}: was made {WAIT_S:g} s ago and is not to be seen; allowed: a topic we see")
-        await asyncio.sleep(0.05)
 
 
 async def faults(client: Client, deployment: Deployment, plan: Plan, zones: Iterable[Zone] = ZONES) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import time
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -15,6 +17,7 @@ from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.errors import TopicsError
 
+WAIT_S: Final = 20.0
 OF_THE_TOPIC = 1  # Kafka's DYNAMIC_TOPIC_CONFIG: a setting of this topic, and no broker's default
 
 
@@ -56,26 +59,29 @@ class Admin:
         settings = await self._settings([topic["topic"] for topic in found])
         return {
             topic["topic"]: Described(
-                len(topic["partitions"]), len(topic["partitions"][0]["replicas"]), settings.get(topic["topic"], {})
+                len(topic["partitions"]), len(topic["partitions"][0]["replicas"]), settings[topic["topic"]]
             )
             for topic in found
+            if topic["topic"] in settings
         }
 
     async def _settings(self, names: Collection[str], source: int | None = None) -> dict[str, dict[str, str]]:
-        """The settings of topics: all that hold, or those from one source."""
+        """The settings of topics that the brokers know: all that hold, or those from one source."""
         resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
         with said("settings of topics"):
             answers = await self._admin.describe_configs(resources) if resources else []
             found: dict[str, dict[str, str]] = {}
             for answer in answers:
                 for code, _, _, name, entries in (resource[:5] for resource in answer.resources):
+                    if code == kafka.UnknownTopicOrPartitionError.errno:
+                        continue
                     if code:
                         raise kafka.for_code(code)(name)
                     found[name] = {entry[0]: entry[1] for entry in entries if source in (None, entry[3])}
         return found
 
     async def create(self, wanted: Mapping[str, Described]) -> list[str]:
-        """Make those that do not exist yet: which were made."""
+        """Make those that do not exist yet, and wait until the brokers have told each other: which were made."""
         new = [
             NewTopic(name, want.partitions, want.replication, topic_configs=dict(want.settings))
             for name, want in wanted.items()
@@ -89,6 +95,13 @@ class Admin:
             elif code != kafka.TopicAlreadyExistsError.errno:
                 reason = rest[0] if rest and rest[0] else kafka.for_code(code).__name__
                 raise TopicsError(f"topic {name}: cannot be made: {reason}")
+        end = time.monotonic() + WAIT_S
+        while absent := sorted(wanted.keys() - (await self.describe(wanted)).keys()):
+            if time.monotonic() > end:
+                raise TopicsError(
+                    f"{absent[0]}: was made {WAIT_S:g} s ago and is not to be seen; allowed: a topic we see"
+                )
+            await asyncio.sleep(0.05)
         return made
 
     async def alter(self, name: str, settings: Mapping[str, str]) -> None:
