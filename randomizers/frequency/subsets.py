@@ -21,6 +21,7 @@ from murmurate.randomizers.packing import bit_bytes, pack_bits, pack_ints
 BITS = 64
 NUMBERED = 20
 """The largest domain whose sets are listed: at most 92 378 of a size."""
+_NARROW = 256  # the largest domain with words of 32 bits
 _FEW = 32  # columns
 _TIE = np.uint32((1 << 32) - 1)
 
@@ -116,22 +117,25 @@ class Numbered(Way):
 
 
 class Lowest(Way):
-    """One 64-bit word a value: the others with the lowest words.
+    """One word a value, of 32 bits for 21 to 256 values and of 64 bits for more: the others with the lowest words.
 
-    Where words tie at the edge (below d^2 / 2^65: once in 10^13 at d = 1024) it is a tie, which leaves all else even.
+    Where words tie at the edge (below 2 d / 2^32: once in 10^7 at d = 200, in 10^15 at 2 000) it is a tie, which leaves
+    all else even.
     """
 
     def __init__(self, d: int, k: int) -> None:
         super().__init__(d, k)
-        self.words = d
+        self.bits = 32 if NUMBERED < d <= _NARROW else 64
+        self.words = -(-d * self.bits // BITS)
 
     def draw(self, own: NDArray[np.integer[Any]], told: Flags, words: NDArray[np.unsignedinteger[Any]]) -> Rows:
         """Own cell out while told is not; of the others the lowest, so many as are missing."""
         k, all_rows = self.k, np.arange(len(words))
-        words[all_rows, own] = (1 << BITS) - 1  # behind all others
-        edge = np.partition(words, k - 1, axis=1)[:, k - 1, None]  # the k-th of the others: in if the own cell is out
-        below = pack_bits(words < edge)
-        upto = pack_bits(words <= edge)
+        cells = words.view(f"<u{self.bits // 8}")[:, : self.d]
+        cells[all_rows, own] = (1 << self.bits) - 1  # behind all others
+        edge = np.partition(cells, k - 1, axis=1)[:, k - 1, None]  # the k-th of the others: in if the own cell is out
+        below = pack_bits(cells < edge)
+        upto = pack_bits(cells <= edge)
         ties = held(below) != k - 1
         if k < self.others:
             ties |= held(upto) != k
@@ -142,7 +146,8 @@ class Lowest(Way):
 
     def draw_one(self, own: int, told: bool, words: list[int]) -> list[int] | None:
         """The same in plain Python."""
-        others = sorted((word, cell) for cell, word in enumerate(words) if cell != own)
+        cells = [word >> at & (1 << self.bits) - 1 for word in words for at in range(0, BITS, self.bits)][: self.d]
+        others = sorted((word, cell) for cell, word in enumerate(cells) if cell != own)
         around = [word for word, _ in others[max(0, self.k - 2) : self.k + 1]]
         if len(set(around)) < len(around):
             return None
@@ -156,7 +161,7 @@ class Lowest(Way):
     @property
     def each(self) -> tuple[Fraction, Fraction]:
         """Even but for ties."""
-        clear = apart(self.others, self.k, 1 << BITS)
+        clear = apart(self.others, self.k, 1 << self.bits)
         return clear / comb(self.others, self.k - 1), clear / comb(self.others, self.k)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from murmurate.randomizers import GRR, OUE, ParameterError, ReportError
+from murmurate.randomizers.audit import audit_exact
 from murmurate.randomizers.frequency.subset import SubsetSelection
 from murmurate.randomizers.frequency.subsets import NUMBERED, Lowest, Numbered, apart, sets_of
 from murmurate.randomizers.thresholds import exp_floor
@@ -44,6 +45,16 @@ KINDS = [SubsetSelection, ByLowest]
 @every("epsilon", FEW)
 def test_no_report_tells_more_than_epsilon(kind: type[SubsetSelection], d: int, k: int | None, epsilon: Any) -> None:
     check_the_promise(kind(d=d, epsilon=epsilon, k=k))
+
+
+@every(("d", "k"), [(21, 1), (21, 2), (40, 2)])
+def test_no_report_tells_more_than_epsilon_where_words_are_narrow(d: int, k: int) -> None:
+    made = SubsetSelection(d=d, epsilon=1, k=k)
+    assert audit_exact(made).violations == ()
+    laws = [made.law(value) for value in range(d)]
+    assert {sum(law.values()) for law in laws} == {1}
+    assert max(max(c) / min(c) for c in zip(*(law.values() for law in laws), strict=True)) == made.realised
+    assert made.realised <= exp_floor(made.epsilon_micro)
 
 
 @every("epsilon", EPSILONS)
@@ -122,6 +133,13 @@ def test_a_number_of_words_stands_for_each_set_and_what_is_left_for_a_tie(d: int
             assert bits == (2**k - 1 if one is None else sum(1 << v for v in one))
 
 
+@every(("d", "k"), [(21, 10), (64, 17), (96, 1)])
+def test_a_tie_is_as_rare_as_it_is_said(d: int, k: int) -> None:
+    way = Lowest(d, k)
+    inside, outside = way.each
+    assert inside * math.comb(d - 1, k - 1) == outside * math.comb(d - 1, k) > 1 - Fraction(2 * d, 1 << way.bits)
+
+
 @every(("d", "k"), [(2, 1), (4, 1), (4, 2), (4, 3)])
 @every("told", [False, True])
 def test_over_all_words_every_subset_is_given_equally_often_and_ties_give_the_first(d: int, k: int, told: bool) -> None:
@@ -146,16 +164,33 @@ def test_both_halves_agree_where_words_tie() -> None:
         assert made._one(2, [int(word) for word in row]) == report.tobytes()
 
 
+@every("d", [NUMBERED + 1, 32, 33, 256])
+def test_both_halves_agree_where_narrow_words_tie(d: int) -> None:
+    made, chance = SubsetSelection(d=d, epsilon=1), np.random.default_rng(d)
+    assert made._way.words == -(-d // 2)
+    cells = chance.integers(0, 2 * d, (2_000, 2 * made._way.words), np.uint32)
+    rows = np.column_stack((chance.integers(0, 1 << 64, 2_000, np.uint64), cells.view("<u8")))
+    whole = made.perturb(np.full(2_000, d - 1), Chosen(rows))
+    ties = 0
+    for row, report in zip(rows, whole, strict=True):
+        words = [int(word) for word in row]
+        assert made._one(d - 1, words) == report.tobytes()
+        ties += made._way.draw_one(d - 1, True, words[1:]) is None
+    assert 200 < ties < 1_800
+
+
 @every("kind", KINDS)
 @every(
     ("d", "epsilon", "k"),
     [
         (2, 1.0, None),
-        (8, 1.0, 8 - 1),
+        (8, 1.0, 7),
         (9, 1.0, 8),
         (13, 0.5, None),
         (17, 1.0, None),
         (20, 0.05, None),
+        (21, 0.05, None),
+        (256, 2.0, None),
         (300, 2.0, None),
     ],
 )
