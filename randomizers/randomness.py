@@ -30,7 +30,7 @@ from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueR
 ALGORITHM = b"1"
 DIGEST = 32
 SECRET_BYTES = 32
-LANE_BYTES = 1 << 21  # of words at a time, and
+LANE_BYTES = 1 << 20  # of words at a time, and
 LANE_ROWS = 1 << 14  # contexts: with its inputs a lane stays in a core's second-level cache
 
 Bytes = NDArray[np.uint8]
