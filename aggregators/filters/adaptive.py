@@ -2,11 +2,10 @@
 
 Contract: `learn` the answers to the rounds of a period, `release` its estimates and variances, `advance` to the next.
 A release is the mean of a mixture of models, its variance that of the mixture: mechanism, sampling, drift since, and
-not knowing which model holds (likely ones are trusted a little more: Models.doubt).  Neither is projected: estimates
-may be negative and need not sum to 1.  A pure function of what it was told, with its whole state in `facts()` and
-`arrays()`; post-processing, so that it costs no privacy, and nothing that is asked of users depends on it.  What a
-statistic is enters only as the range that it may have.  Source: spec filter.md.  Not here: projecting, the record
-(agents/stages).
+not knowing which model holds (likely ones are trusted a little more: Models.doubt).  Estimates of frequencies sum to 1;
+they may be negative.  A pure function of what it was told, with its whole state in `facts()` and `arrays()`;
+post-processing, so that it costs no privacy, and nothing that is asked of users depends on it.  What a statistic is
+enters only as the range that it may have.  Source: spec filter.md.  Not here: projecting, the record (agents/stages).
 """
 
 from __future__ import annotations
@@ -53,9 +52,16 @@ class AdaptiveFilter:
     """
 
     def __init__(
-        self, statistics: int, *, ranges: Ranges | None = None, revisable: int = 0, models: Models | None = None
+        self,
+        statistics: int,
+        *,
+        ranges: Ranges | None = None,
+        ordered: bool = False,
+        revisable: int = 0,
+        models: Models | None = None,
     ) -> None:
         """ranges: the lowest and highest value of each statistic, of numbers; None: frequencies of one domain.
+        ordered: of cells in a row, which move with their neighbours and not by how large they are.
         revisable: how many past periods `smoothed` can speak of; each is a filter's worth of memory.
         """
         if isinstance(statistics, bool) or not isinstance(statistics, int) or statistics < 1:
@@ -66,7 +72,7 @@ class AdaptiveFilter:
             raise ParameterError(f"filter: revisable: found {shown(revisable)}; allowed: a whole number from 0")
         self.models = m = models or Models()
         self.statistics = statistics
-        setting = {"statistics": statistics, "ranges": [list(r) for r in ranges or ()], **asdict(m)}
+        setting = {"statistics": statistics, "ranges": [list(r) for r in ranges or ()], "ordered": ordered} | asdict(m)
         self._setting = hashlib.sha256(orjson.dumps(setting, option=orjson.OPT_SORT_KEYS)).hexdigest()
         self._past = Past(m, revisable)
         if ranges is None:
@@ -75,10 +81,12 @@ class AdaptiveFilter:
         else:
             low, high = np.array(ranges, np.float64).T
             center, spread = (low + high) / 2, ((high - low) / 2) ** 2
+        self._whole = ranges is None and statistics > 1  # frequencies, which sum to 1
+        self._paced = self._whole and statistics > 2 and not ordered
         self._spread = spread  # the largest variance that a statistic with this mean can have
         self._bounds = low, high
         self._tracks = Tracks.at(m, center, spread, most=((high - low) / 2) ** 2)
-        self._jumps = Jumps(m, (statistics - 1) / statistics if ranges is None and statistics > 1 else 1.0)
+        self._jumps = Jumps(m, (statistics - 1) / statistics if self._whole else 1.0)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
         self._tail = Tail()
@@ -100,7 +108,7 @@ class AdaptiveFilter:
             return
         if mechanism.statistics != self.statistics:
             raise ParameterError(f"filter: found {mechanism.statistics} statistics; allowed: {self.statistics}")
-        seen = Observed.of(mechanism, answer, users, self._mean, self._tail)
+        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, whole=self._whole)
         noise = np.maximum(seen.noise, self._spread * 1e-18)
         gained = 1 / noise
         if not self.informed:
@@ -115,7 +123,8 @@ class AdaptiveFilter:
         """Estimate and variance of each statistic in the current period: two float64[statistics]."""
         believed = self._weights * (self._weights + self.models.doubt)
         believed /= believed.sum(axis=0)
-        return self._mean.copy(), self._tracks.spread(believed, self._mean)
+        variance = self._tracks.spread(believed, self._mean)
+        return self._summed(self._mean, variance), variance
 
     def advance(self, periods: int = 1) -> None:
         """On to a later period."""
@@ -132,7 +141,8 @@ class AdaptiveFilter:
         if lag < 0:
             raise ParameterError(f"filter: lag: found {shown(lag)}; allowed: from 0")
         nothing = np.zeros((self.models.moving, self.statistics))
-        return self._past.revised(Belief.of(self._tracks, self._weights, nothing, self._unit), lag)
+        estimates, variances = self._past.revised(Belief.of(self._tracks, self._weights, nothing, self._unit), lag)
+        return self._summed(estimates, variances), variances
 
     def facts(self) -> dict[str, Any]:
         """What of the state is no array."""
@@ -195,7 +205,8 @@ class AdaptiveFilter:
         likely = held / before
         self._occupied += likely
         others = self._jumps.independent * self.statistics - 1
-        odds = (m.company * m.shares + others * likely.mean(axis=1, keepdims=True)) / (m.company + others)
+        guess = m.company if self._whole else m.strangers
+        odds = (guess * m.shares + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
         held *= odds / self._odds
         held *= before / held.sum(axis=0)
         self._odds = odds
@@ -217,6 +228,17 @@ class AdaptiveFilter:
         np.maximum(self._weights, LEAST, out=self._weights)
         self._mean = self._tracks.mean(self._weights)
 
+    def _summed(self, estimates: Floats, variances: Floats) -> Floats:
+        """Frequencies that sum to 1: values learn at different speeds, so that those of the filter nearly do.  What is
+        missing goes to each by its standard error, as if all errors were as like their sum; bars take no credit for it.
+        Of two values each is what the other leaves.
+        """
+        if not self._whole or self.statistics == 2:
+            return estimates.copy()
+        part = np.sqrt(variances)
+        part /= np.maximum(part.sum(axis=-1, keepdims=True), LEAST)
+        return np.asarray(estimates + part * (1 - estimates.sum(axis=-1, keepdims=True)))
+
     @property
     def informed(self) -> bool:
         """Whether anything was heard."""
@@ -224,5 +246,8 @@ class AdaptiveFilter:
 
     @property
     def _unit(self) -> Floats:
-        """The observation variance of an average period, where that is less than all there is to know."""
-        return np.asarray(np.minimum(1 / self._precision, self._spread))
+        """What drifts are multiples of: the observation variance of an average period, where that is less than all
+        there is to know, at each value's own pace. Two values have the same one.
+        """
+        unit = np.asarray(np.minimum(1 / self._precision, self._spread))
+        return unit * self.models.pace(self._mean) if self._paced else unit

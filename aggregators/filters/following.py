@@ -36,7 +36,8 @@ class Following:
         statistics = followed.outcomes if self._reports else followed.statistics
         self.method = method
         self.revise = revise
-        self.filter = AdaptiveFilter(statistics, ranges=ranges, revisable=revise)
+        ordered = followed.measure == "distribution"
+        self.filter = AdaptiveFilter(statistics, ranges=ranges, ordered=ordered, revisable=revise)
         self._asked: Mechanism | None = None  # by which the open question is asked
 
     def open(self, t: int) -> Question | Decision:

