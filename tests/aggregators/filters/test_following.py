@@ -12,6 +12,7 @@ from murmurate.agents.replay.drawn import run
 from murmurate.aggregators.figures import figures
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.following import Following
+from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.methods.method import Decision, Estimate, Method, Question, Setting
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.aggregators.methods.standing import packed, unpacked
@@ -92,6 +93,21 @@ def test_the_best_estimate_is_the_filters_of_all_answers_so_far() -> None:
             assert not alone.informed
             continue
         assert step.best.t == t
+        np.testing.assert_array_equal((step.best.statistics, step.best.variance), alone.release())
+
+
+def test_cells_of_a_distribution_are_followed_as_a_row() -> None:
+    setting = MEASURES["distribution"]
+    answer, made = random_answers(setting, USERS, seed=6), followed("lpu", setting)
+    alone = AdaptiveFilter(made.filter.statistics, ordered=True)
+    for t in TIMES:
+        alone.advance()
+        step = made.open(t)
+        while isinstance(step, Question):
+            reply = answer(Asked(t, step))
+            step = made.tally(reply)
+            alone.learn(ReportShares(made.filter.statistics), reply, made.method.sample)
+        assert step.best is not None
         np.testing.assert_array_equal((step.best.statistics, step.best.variance), alone.release())
 
 
