@@ -32,6 +32,18 @@ def round_error(mechanism: Mechanism, n: float, users: float | None, profile: Fl
     return error + float(mechanism.added_variance(max(1, round(n)), profile)[: mechanism.statistics].mean())
 
 
+def heard_error(mechanism: Mechanism, n: float, users: float | None, profile: Floats) -> float:
+    """The same of what a filter hears, which knows that shares of a domain sum to 1: where their errors are
+    independent, each is less by its part of the sum's.
+    """
+    error = round_error(mechanism, n, users, profile)
+    if mechanism.measure != "frequency" or mechanism.sums:
+        return error
+    near = mechanism.plausible(profile)
+    noise = mechanism.noise(near) / n + mechanism.added_variance(max(1, round(n)), near)
+    return error - float((noise**2).mean() / noise.sum())
+
+
 def usual_mechanism(method: str, setting: Setting) -> Mechanism:
     """By what a method asks most of its questions."""
     made = method_of({"name": method}, setting)

@@ -51,6 +51,8 @@ class Mechanism(ABC):
     """What a stream measures that asks by it."""
     says_none: ClassVar[bool | None] = None
     """Whether its last value is *none*; None where any value of the domain may be."""
+    sums: ClassVar[bool] = False
+    """Whether raw frequencies sum to 1 whatever was reported. Where they do not, their errors are independent."""
     memoised: ClassVar[bool] = False
     """Whether a report holds randomness that outlives its round: no stream may ask by such a one (DESIGN rule 11)."""
 

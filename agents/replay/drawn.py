@@ -2,8 +2,9 @@
 
 Contract: the methods' own code with the mechanisms' own probabilities; only who is who is left out.  In each period the
 asked slots hold a sample of the users without replacement, both rounds of a period disjoint ones.  A pure oracle's
-support has, cell by cell, the distribution of real reports; GRR's cells have it together, and so has the support of any
-other mechanism: drawn by its law where that is short, else real reports of every user.  The same seed, the same run.
+support has, cell by cell, the distribution of real reports; GRR's cells have it together, subset selection's too up to
+32 values, and so has the support of any other mechanism: drawn by its law where that is short, else real reports of
+every user.  The same seed, the same run.
 Source: spec streams.md section 7.  Not here: streams (made_up.py), what is made of a run (series.py), the path of every
 user through all stages (run.py).
 """
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
 from murmurate.aggregators.methods.registry import method
-from murmurate.randomizers import GRR, Key, Mechanism, Recoded
+from murmurate.randomizers import GRR, Key, Mechanism, Recoded, SubsetSelection
 from murmurate.randomizers.mechanism import PureOracle
 
 Holders = NDArray[np.int64]
@@ -31,6 +32,8 @@ MOST_USERS = 999_999_999
 """NumPy draws samples from fewer than 10^9."""
 MOST_REPORTS = 1 << 9
 """Mechanisms of so many reports at most are drawn by their law."""
+MOST_TOGETHER = 32
+"""Subsets of so many values at most are drawn whole: of more, that they hold k values each says next to nothing."""
 MOST_ONE_BY_ONE = 10_000_000
 """So many users at most are put into their slots one by one."""
 _KEY = Key(hashlib.sha256(b"murmurate/drawn/1").digest(), deployment="drawn")
@@ -99,6 +102,8 @@ def support(mechanism: Mechanism, sample: Holders, generator: np.random.Generato
     """The support of one report each of users who hold these values."""
     if isinstance(mechanism, GRR):
         return _told(mechanism, sample, generator)
+    if isinstance(mechanism, SubsetSelection) and mechanism.d <= MOST_TOGETHER:
+        return _chosen(mechanism, sample, generator)
     if isinstance(mechanism, PureOracle):
         p, q, n = float(mechanism.p), float(mechanism.q), int(sample.sum())
         return np.asarray(generator.binomial(sample, p) + generator.binomial(n - sample, q))
@@ -118,6 +123,24 @@ def _told(mechanism: GRR, sample: Holders, generator: np.random.Generator) -> ND
         return np.asarray(true + (sample - true)[::-1])
     others = (1 - np.eye(d)) / (d - 1)
     return np.asarray(true + generator.multinomial(sample - true, others).sum(axis=0))
+
+
+def _chosen(mechanism: SubsetSelection, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Cell by cell: who still has j values to choose, out of r others, takes this one with chance j / r."""
+    d, k = mechanism.d, mechanism.k
+    told = generator.binomial(sample, float(mechanism.p))
+    support, missing = told.astype(np.int64), np.arange(k + 1)
+    before, after = np.zeros((d, k + 1), np.int64), np.zeros(k + 1, np.int64)  # the own cell is to come, or is over
+    before[:, k - 1], before[:, k] = told, sample - told
+    for cell in range(d):
+        for waiting, others in ((before[cell + 1 :], d - 1 - cell), (after, d - cell)):
+            if waiting.any():
+                taking = generator.binomial(waiting, np.minimum(missing / others, 1))
+                support[cell] += taking.sum()
+                waiting -= taking
+                waiting[..., :-1] += taking[..., 1:]
+        after += before[cell]
+    return support
 
 
 @lru_cache(maxsize=16)

@@ -29,6 +29,7 @@ from murmurate.aggregators.chooser import QUICK
 from murmurate.aggregators.expected import (
     UNIFORM,
     filtered_error,
+    heard_error,
     moved,
     round_error,
     uniform_error,
@@ -45,6 +46,8 @@ from murmurate.randomizers.thresholds import MICRO
 
 How = Literal["closed form", "simulated", "scaled"]
 
+ERRORS: Final = (round_error, heard_error)
+"""Of a round alone, and as a filter hears it."""
 DRIFT: Final = 0.002
 """Where nobody says."""
 TIE: Final = 1.05
@@ -270,14 +273,14 @@ class _Desk:
         by: How = "simulated" if name == chosen else "scaled"
         n = usual_users(method, self.setting, self.users)
         sample = None if n == self.users else self.users
-        ratio = round_error(mine, n, sample, self.profile) / round_error(ours, n, sample, self.profile)
+        ratio, heard = (of(mine, n, sample, self.profile) / of(ours, n, sample, self.profile) for of in ERRORS)
         series, series_by = tried.series * ratio, by
         if method in UNIFORM:
             series = self.scale * uniform_error(method, mine, self.setting, self.users, self.profile)
             series, series_by = series + (self.moved if method == "lsp" else 0), "closed form"
         filtered = tried.filtered
         if name != chosen:
-            filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, ratio)
+            filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, heard)
         more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
         wire = mechanism({"name": name, "d": self.stream.d, "epsilon_micro": mine.epsilon_micro}).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.drawn import Holders, run
 from murmurate.agents.replay.luck import Luck, adjusted
 from murmurate.agents.replay.measured import bits, report_bits
-from murmurate.aggregators.expected import round_error
+from murmurate.aggregators.expected import heard_error
 from murmurate.aggregators.figures import Range, figures
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Setting
@@ -133,7 +133,7 @@ class Bench:
                 if n := heard.answer.counted:
                     mechanism, sampled = heard.question.mechanism, users if heard.question.asked is not None else n
                     answers.append((report_bits(mechanism.spec(), self.bits_of), n))
-                    told += 1 / round_error(mechanism, n, users if sampled > n else None, whole)
+                    told += 1 / heard_error(mechanism, n, users if sampled > n else None, whole)
                     at = mechanism.profile(heard.answer.support, n)[: mechanism.statistics]
                     expected = publication_error(mechanism, n, sampled, profiles[i], "sampling")
                     is_publication = heard.question.purpose == "publication"

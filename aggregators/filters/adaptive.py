@@ -61,7 +61,7 @@ class AdaptiveFilter:
         models: Models | None = None,
     ) -> None:
         """ranges: the lowest and highest value of each statistic, of numbers; None: frequencies of one domain.
-        ordered: of cells in a row, which move with their neighbours and not by how large they are.
+        ordered: of cells in a row, which move and err with their neighbours, and not by how large they are.
         revisable: how many past periods `smoothed` can speak of; each is a filter's worth of memory.
         """
         if isinstance(statistics, bool) or not isinstance(statistics, int) or statistics < 1:
@@ -82,7 +82,7 @@ class AdaptiveFilter:
             low, high = np.array(ranges, np.float64).T
             center, spread = (low + high) / 2, ((high - low) / 2) ** 2
         self._whole = ranges is None and statistics > 1  # frequencies, which sum to 1
-        self._paced = self._whole and statistics > 2 and not ordered
+        self._apart = self._whole and not ordered
         self._spread = spread  # the largest variance that a statistic with this mean can have
         self._bounds = low, high
         self._tracks = Tracks.at(m, center, spread, most=((high - low) / 2) ** 2)
@@ -108,7 +108,7 @@ class AdaptiveFilter:
             return
         if mechanism.statistics != self.statistics:
             raise ParameterError(f"filter: found {mechanism.statistics} statistics; allowed: {self.statistics}")
-        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, whole=self._whole)
+        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, whole=self._apart)
         noise = np.maximum(seen.noise, self._spread * 1e-18)
         gained = 1 / noise
         if not self.informed:
@@ -250,4 +250,4 @@ class AdaptiveFilter:
         there is to know, at each value's own pace. Two values have the same one.
         """
         unit = np.asarray(np.minimum(1 / self._precision, self._spread))
-        return unit * self.models.pace(self._mean) if self._paced else unit
+        return unit * self.models.pace(self._mean) if self._apart and self.statistics > 2 else unit

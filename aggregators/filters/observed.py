@@ -4,7 +4,7 @@ Contract: variances are the mechanism's own at the nearest plausible profile, an
 is left of the sampling of so many users.  They are taken at what is believed so far, never at what was just seen: low
 values would seem exact, and pull the estimate down.  Only a jump moves the belief itself: halfway.  The rest of a
 profile (a mean square) is an average of the last few answers.  Frequencies of a whole domain sum to 1: where those
-that were seen do not, their errors are independent, and each takes its part of what is wrong with the sum, exactly.
+that were seen need not, their errors are independent, and each takes its part of what is wrong with the sum, exactly.
 Source: spec streams.md 2.1; aggregators/methods.
 """
 
@@ -21,9 +21,6 @@ from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer
 
 _MEMORY = 7 / 8
-_ROUNDING = 1e-12
-"""A sum whose squared error is so small a part of its variance has none: that of GRR, whose reports name one value, and
-of subset selection."""
 
 
 class Source(Protocol):
@@ -32,6 +29,11 @@ class Source(Protocol):
     @property
     def statistics(self) -> int:
         """How many numbers are followed: the first ones of a profile."""
+        ...
+
+    @property
+    def sums(self) -> bool:
+        """Whether they are frequencies that sum to 1 whatever was reported."""
         ...
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
@@ -59,6 +61,8 @@ class ReportShares:
     """Shares of the reports themselves: of a distribution, whose unbiased cells are a poor thing to filter one by one,
     since their errors swing from cell to cell and cancel in every sum.
     """
+
+    sums = True
 
     def __init__(self, outcomes: int) -> None:
         self.statistics = outcomes
@@ -136,10 +140,9 @@ class Observed:
 
         usual, jumped = near(believed), near((believed + apart) / 2)
         noise, noise_of_jump = noise_at(usual), noise_at(jumped)
-        missing, total = 1 - float(statistics.sum()), float(noise.sum())
-        if whole and missing**2 > _ROUNDING * max(total, _ROUNDING):  # sampling moves no sum
-            part = noise / total
-            statistics = statistics + part * missing
+        if whole and not mechanism.sums:  # sampling moves no sum
+            part = noise / float(noise.sum())
+            statistics = statistics + part * (1 - float(statistics.sum()))
             part *= noise
             noise -= part
             noise_of_jump -= noise_of_jump * (noise_of_jump / float(noise_of_jump.sum()))

@@ -27,6 +27,7 @@ class GRR(PureOracle):
     """
 
     name = "grr"
+    sums = True
     max_domain = 1 << 24
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:

@@ -6,15 +6,17 @@ import pytest
 from murmurate.aggregators.expected import (
     UNIFORM,
     filtered_error,
+    heard_error,
     moved,
     round_error,
     uniform_error,
     usual_mechanism,
     usual_users,
 )
-from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.filters.observed import Observed, Tail
+from murmurate.aggregators.methods.method import Answer, Setting
 from murmurate.aggregators.methods.registry import METHODS
-from murmurate.randomizers import GRR, OLH, ValueAndPresence
+from murmurate.randomizers import GRR, OLH, OUE, PM, ValueAndPresence
 
 N = 200_000
 
@@ -63,6 +65,19 @@ def test_a_pool_of_seeds_counts_as_error_and_a_mean_of_holders_has_the_error_of_
     numbers = ValueAndPresence(d=34, epsilon=1.0)
     profile = np.array([0.5, 0.1, 0.2])
     assert round_error(numbers, 1_000, None, profile) == pytest.approx(numbers.mean_error(profile, 1_000) ** 2)
+
+
+def test_what_a_filter_hears_of_a_domain_errs_less_by_the_error_of_the_sum() -> None:
+    profile, n = np.array([0.6, 0.3, 0.1]), 5_000
+    answer = Answer(np.array([2_000, 1_500, 1_000]), n)
+    for oracle in (OUE(d=3, epsilon=1.0), OLH(d=3, epsilon=1.0), GRR(d=3, epsilon=1.0)):
+        seen = Observed.of(oracle, answer, N, profile, Tail(), whole=True)
+        heard = heard_error(oracle, n, N, profile)
+        assert heard == pytest.approx(seen.noise.mean(), rel=1e-9)
+        assert (heard < 0.75 * round_error(oracle, n, N, profile)) == (oracle.name != "grr")
+    numbers = PM(d=1 << 16, epsilon=1.0)
+    moments = np.array([0.1, 0.2])
+    assert heard_error(numbers, n, N, moments) == round_error(numbers, n, N, moments)
 
 
 def test_what_stands_for_a_window_is_off_by_what_moved_since() -> None:

@@ -18,7 +18,8 @@ from murmurate.agents.cli.reproductions.runs import Case, Job, made
 from murmurate.agents.replay.drawn import answer, run, support
 from murmurate.agents.replay.made_up import Stream, numbers, stream
 from murmurate.aggregators.methods.method import Setting
-from murmurate.randomizers import GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, ValueAndPresence
+from murmurate.randomizers import GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, SubsetSelection, ValueAndPresence
+from murmurate.randomizers.mechanism import PureOracle
 
 DRAWS = 20_000
 
@@ -56,11 +57,13 @@ def joint(mechanism: Mechanism, sample: list[int]) -> dict[tuple[int, ...], floa
     [
         GRR(d=2, epsilon=1.0), GRR(d=4, epsilon=0.5), OUE(d=3, epsilon=1.0), SR(d=3, epsilon=0.5), PM(d=4, epsilon=2.0),
         HM(d=4, epsilon=1.0), ValueAndPresence(d=4, epsilon=1.0), SW(d=4, epsilon=1.0),
+        SubsetSelection(d=4, epsilon=0.5, k=1), SubsetSelection(d=4, epsilon=0.5, k=2),
+        SubsetSelection(d=5, epsilon=2.0, k=4),
     ],
     ids=repr,
 )  # fmt: skip
 def test_all_cells_together_are_as_likely_as_with_real_reports(mechanism: Mechanism) -> None:
-    sample = [2, 1, 0, 1][: mechanism.d]
+    sample = [2, 1, 0, 1, 0][: mechanism.d]
     generator = np.random.default_rng(1)
     seen = Counter(tuple(support(mechanism, np.array(sample), generator).tolist()) for _ in range(DRAWS))
     expected = joint(mechanism, sample)
@@ -71,21 +74,33 @@ def test_all_cells_together_are_as_likely_as_with_real_reports(mechanism: Mechan
             assert abs(seen[outcome] / DRAWS - chance) < far(len(expected)) * error
 
 
-@pytest.mark.parametrize("mechanism", [GRR(d=5, epsilon=1.0), OUE(d=5, epsilon=1.0), OLH(d=5, epsilon=1.0)], ids=repr)
-def test_every_cell_has_the_exact_mean_and_variance(mechanism: GRR | OUE | OLH) -> None:
-    sample, generator = np.array([5_000, 3_000, 1_500, 500, 0]), np.random.default_rng(2)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        GRR(d=5, epsilon=1.0), OUE(d=5, epsilon=1.0), OLH(d=5, epsilon=1.0), SubsetSelection(d=5, epsilon=1.0),
+        SubsetSelection(d=32, epsilon=1.0), SubsetSelection(d=33, epsilon=1.0),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_every_cell_has_the_exact_mean_and_variance(mechanism: PureOracle) -> None:
+    sample, generator = np.zeros(mechanism.d, np.int64), np.random.default_rng(2)
+    sample[:5] = 5_000, 3_000, 1_500, 500, 0
     n, p, q = int(sample.sum()), float(mechanism.p), float(mechanism.q)
     found = np.array([support(mechanism, sample, generator) for _ in range(4_000)])
     variance = sample * p * (1 - p) + (n - sample) * q * (1 - q)
-    assert np.all(np.abs(found.mean(axis=0) - (sample * p + (n - sample) * q)) < far(10) * np.sqrt(variance / 4_000))
-    assert np.all(np.abs(found.var(axis=0) / variance - 1) < far(10) * sqrt(2 / 4_000))
+    assert np.all(
+        np.abs(found.mean(axis=0) - (sample * p + (n - sample) * q)) < far(2 * len(sample)) * np.sqrt(variance / 4_000)
+    )
+    assert np.all(np.abs(found.var(axis=0) / variance - 1) < far(2 * len(sample)) * sqrt(2 / 4_000))
 
 
-def test_grrs_counts_add_up_to_the_reports() -> None:
+def test_counts_add_up_to_what_the_reports_hold() -> None:
     generator = np.random.default_rng(3)
-    for d in (2, 3, 9):
+    for d in (2, 3, 9, 32):
         sample = generator.integers(0, 100, d)
         assert support(GRR(d=d, epsilon=1.0), sample, generator).sum() == sample.sum()
+        subsets = SubsetSelection(d=d, epsilon=0.5)
+        assert support(subsets, sample, generator).sum() == subsets.k * sample.sum()
 
 
 def test_a_law_too_long_to_list_gives_real_reports() -> None:

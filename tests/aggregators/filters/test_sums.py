@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,11 @@ from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.models import Floats, Models
 from murmurate.aggregators.filters.observed import Observed, Tail
 from murmurate.aggregators.methods.method import Answer
-from murmurate.randomizers import GRR, OUE, SUE, HadamardResponse, Mechanism, SubsetSelection
+from murmurate.randomizers import GRR, OUE, SUE, HadamardResponse, Key, Mechanism, SubsetSelection, mechanism
+from murmurate.randomizers.randomness import contexts
+from murmurate.randomizers.registry import ORACLES
 
+KEY = Key(hashlib.sha256(b"sums").digest(), deployment="shop")
 ALONE = {"epoch": 0.0, "alone": 0.0, "odds": (1.0,), "stay": 1.0}
 
 
@@ -23,6 +27,7 @@ class Even:
 
     statistics: int
     variance: float = 2.0
+    sums: bool = False
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
         return np.asarray(support / n)
@@ -90,13 +95,33 @@ def test_where_reports_sum_to_1_by_themselves_nothing_changes(mechanism: Mechani
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
 
 
+@pytest.mark.parametrize("name", sorted(ORACLES))
+@pytest.mark.parametrize("d", [3, 12])
+def test_errors_of_every_oracle_are_independent_or_sum_to_nothing(name: str, d: int) -> None:
+    made, n, runs = mechanism({"name": name, "d": d, "epsilon": 1.0}), 500, 600
+    values, users = np.minimum(np.arange(n) % (2 * d), d - 1), contexts(np.arange(n))
+    found = np.empty((runs, d))
+    for run in range(runs):
+        reports = made.perturb(values, KEY.draw(users, round=hashlib.sha256(b"%d" % run).digest()))
+        found[run] = made.profile(made.support(reports), n)[:d]
+    sums, alone = found.sum(axis=1), found.var(axis=0).sum()
+    if made.sums:
+        assert np.abs(sums - 1).max() < 1e-9
+        return
+    assert 0.75 < sums.var() / alone < 1.25  # of 600 squares within 4.3 standard errors
+    covariance = np.cov(found.T)
+    apart = covariance[~np.eye(d, dtype=bool)] / np.sqrt(np.outer(*2 * [covariance.diagonal()]))[~np.eye(d, dtype=bool)]
+    assert np.abs(apart).max() < 0.22
+
+
 # ---- the filter ----
 
 
 def test_one_model_of_values_that_err_alike_is_the_filter_of_all_together_that_knows_the_sum() -> None:
     d, n, drift, rng = 4, 50, 0.3, np.random.default_rng(5)
-    source, models = Even(d), Models(levels=(drift,), trends=(), **ALONE)  # type: ignore[arg-type]
-    filter_ = AdaptiveFilter(d, ordered=True, models=models)
+    one_pace = {"slowest": 1.0, "fastest": 1.0, **ALONE}
+    source, models = Even(d), Models(levels=(drift,), trends=(), **one_pace)  # type: ignore[arg-type]
+    filter_ = AdaptiveFilter(d, models=models)
     known = np.eye(d) - 1 / d  # a covariance of values that sum to 1
     r = source.variance / n
     level, error = np.full(d, 1 / d), known / d
@@ -133,12 +158,12 @@ def test_estimates_sum_to_1_and_what_was_missing_went_to_each_by_its_standard_er
 
 def test_of_two_values_each_is_what_the_other_leaves() -> None:
     rng = np.random.default_rng(7)
-    for mechanism in (GRR(d=2, epsilon=1.0), OUE(d=2, epsilon=1.0)):
+    for made in (GRR(d=2, epsilon=1.0), OUE(d=2, epsilon=1.0)):
         filter_ = AdaptiveFilter(2)
         for turn in range(40):
             ones = rng.binomial(3_000, 0.3 + 0.2 * (turn > 20))
-            support = [3_000 - ones, ones] if isinstance(mechanism, GRR) else rng.integers(700, 1_500, 2)
-            filter_.learn(mechanism, Answer(np.asarray(support), 3_000), users=None)
+            support = [3_000 - ones, ones] if isinstance(made, GRR) else rng.integers(700, 1_500, 2)
+            filter_.learn(made, Answer(np.asarray(support), 3_000), users=None)
             estimate, variance = filter_.release()
             assert estimate.sum() == pytest.approx(1, rel=1e-12)
             assert variance[0] == pytest.approx(variance[1], rel=1e-6)
