@@ -51,7 +51,7 @@ DRAWN, SHOWN = 1.0, 400
 def command(seeds: int, seed: int, streams: str, periods: int, processes: int, out: Path | None, as_json: bool) -> None:
     """The adaptive filter behind LPU, beside LPA: errors, error bars, and a picture a stream.
 
-    200 000 users, w = 20; GRR over 2 values, OUE over 16. With 10 seeds about 4 minutes on two cores.
+    200 000 users, w = 20; GRR over 2 values, OUE over 16. With 10 seeds one to four minutes on two cores.
     Exit 1: a target is missed.
     """
     models = _models(streams)
