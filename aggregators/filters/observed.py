@@ -11,7 +11,7 @@ Source: spec streams.md 2.1; aggregators/methods.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,12 @@ _MEMORY = 7 / 8
 class Source(Protocol):
     """What a filter must know of the reports behind an answer: of a Mechanism, what a method follows."""
 
+    sums: ClassVar[bool]
+    """Whether they are frequencies that sum to 1 whatever was reported."""
+
     @property
     def statistics(self) -> int:
         """How many numbers are followed: the first ones of a profile."""
-        ...
-
-    @property
-    def sums(self) -> bool:
-        """Whether they are frequencies that sum to 1 whatever was reported."""
         ...
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
@@ -62,7 +60,7 @@ class ReportShares:
     since their errors swing from cell to cell and cancel in every sum.
     """
 
-    sums = True
+    sums: ClassVar[bool] = True
 
     def __init__(self, outcomes: int) -> None:
         self.statistics = outcomes

@@ -7,7 +7,7 @@ Source: Wang 2021, section 2.1.  Not here: choosing between oracles (aggregators
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ class GRR(PureOracle):
     """
 
     name = "grr"
-    sums = True
+    sums: ClassVar[bool] = True
     max_domain = 1 << 24
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:

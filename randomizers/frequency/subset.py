@@ -37,7 +37,7 @@ class SubsetSelection(PureOracle):
 
     name = "subset"
     version = 2
-    sums = True
+    sums: ClassVar[bool] = True
     max_domain = 1 << 16
     numbered: ClassVar[int] = NUMBERED
     """Up to this domain subsets are numbered."""

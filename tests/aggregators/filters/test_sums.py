@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ class Even:
 
     statistics: int
     variance: float = 2.0
-    sums: bool = False
+    sums: ClassVar[bool] = False
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
         return np.asarray(support / n)
