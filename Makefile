@@ -3,6 +3,8 @@ export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PY ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v && break; done)
 BIN := .venv/bin
+# Where a collector's finalizer prints a traceback, CPython up to 3.11.7 fails whoever parses source meanwhile (gh-106905).
+test audit faults soak: export PYTHONNODEBUGRANGES := 1
 
 .PHONY: help demo broker test audit faults soak check bench wheel
 help:                   ## what there is

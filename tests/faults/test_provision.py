@@ -1,6 +1,7 @@
 """Topics on a real broker: made once, corrected, refused; streams begin once, however many begin them."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -80,7 +81,9 @@ def test_every_topic_is_made_as_it_has_to_be_and_a_second_time_changes_nothing(
     run(twice())
 
 
-def test_two_that_create_at_the_same_time_begin_each_stream_once(broker: Broker, deployment_name: str) -> None:
+def test_two_that_create_at_the_same_time_begin_each_stream_once(
+    broker: Broker, deployment_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     this = deployment(deployment_name)
     made = plan(this)
 
@@ -94,6 +97,10 @@ def test_two_that_create_at_the_same_time_begin_each_stream_once(broker: Broker,
         assert len(await starts(client(broker), deployment_name)) == 1
 
     run(together())
+    gc.collect()
+    assert [
+        record.getMessage() for record in caplog.records if record.name == "asyncio"
+    ] == []  # no page-long tracebacks
 
 
 def test_a_setting_is_corrected_and_other_settings_of_the_topic_stay(broker: Broker, deployment_name: str) -> None:

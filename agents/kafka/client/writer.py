@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import aiokafka.producer.message_accumulator as _accumulator
 import aiokafka.producer.sender as _sender
 from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
@@ -19,6 +20,20 @@ from murmurate.agents.kafka.client.said import let_go, said
 from murmurate.agents.kafka.errors import BrokerError
 
 _sender.BACKOFF_OVERRIDE = 0.002  # 20 ms by default, between back-to-back transactions of one producer
+
+
+def _heard(future: asyncio.Future[Any]) -> None:
+    """Nobody else asks how it ended: asyncio would write a page about it into the log."""
+    if future.done() and not future.cancelled():
+        future.exception()
+
+
+def _failed(batch: Any, error: BaseException, failure: Any = _accumulator.MessageBatch.failure) -> None:
+    failure(batch, error)
+    _heard(batch._drain_waiter)
+
+
+_accumulator.MessageBatch.failure = _failed  # type: ignore[method-assign]
 
 TRANSACTION_MS = 10_000
 """A dead writer's open transaction hides what follows for at most this long; its successor ends it at once."""
@@ -47,17 +62,24 @@ class Writer:
         producer = self._producer
         with said(f"transaction of {self.identity}"):
             await producer.begin_transaction()
-            sent = [
-                await producer.send(place.topic, value, key=key, partition=place.partition)
-                for place, value, key in writes
-            ]
-            offsets = [int((await delivery).offset) for delivery in sent]  # each one: a refused record must stop us
+            sent: list[asyncio.Future[Any]] = []
+            try:
+                for place, value, key in writes:
+                    sent.append(await producer.send(place.topic, value, key=key, partition=place.partition))
+                offsets = [int((await delivery).offset) for delivery in sent]  # each one: a refused record must stop us
+            except BaseException:
+                for delivery in sent:
+                    delivery.add_done_callback(_heard)
+                raise
             await producer.commit_transaction()
         return offsets
 
     async def close(self) -> None:
         """Let go. What is open is left to the successor, or to the timeout."""
         await let_go(self._producer.stop())
+        ended = getattr(self._producer._txn_manager, "_transaction_waiter", None)
+        if ended is not None:
+            _heard(ended)
 
 
 class Sender:
