@@ -28,12 +28,16 @@ def _heard(future: asyncio.Future[Any]) -> None:
         future.exception()
 
 
-def _failed(batch: Any, error: BaseException, failure: Any = _accumulator.MessageBatch.failure) -> None:
-    failure(batch, error)
+_Batch: Any = _accumulator.MessageBatch
+_failure = _Batch.failure
+
+
+def _failed(batch: Any, *given: Any, **named: Any) -> None:
+    _failure(batch, *given, **named)
     _heard(batch._drain_waiter)
 
 
-_accumulator.MessageBatch.failure = _failed  # type: ignore[method-assign]
+_Batch.failure = _failed
 
 TRANSACTION_MS = 10_000
 """A dead writer's open transaction hides what follows for at most this long; its successor ends it at once."""
