@@ -82,7 +82,7 @@ class AdaptiveFilter:
             low, high = np.array(ranges, np.float64).T
             center, spread = (low + high) / 2, ((high - low) / 2) ** 2
         self._whole = ranges is None and statistics > 1  # frequencies, which sum to 1
-        self._apart = self._whole and not ordered
+        self._apart = self._whole and not ordered  # and err independently, or so that errors sum to 0
         self._spread = spread  # the largest variance that a statistic with this mean can have
         self._bounds = low, high
         self._tracks = Tracks.at(m, center, spread, most=((high - low) / 2) ** 2)
@@ -233,7 +233,7 @@ class AdaptiveFilter:
         missing goes to each by its standard error, as if all errors were as like their sum; bars take no credit for it.
         Of two values each is what the other leaves.
         """
-        if not self._whole or self.statistics == 2:
+        if not self._whole or (self._apart and self.statistics == 2):
             return estimates.copy()
         part = np.sqrt(variances)
         part /= np.maximum(part.sum(axis=-1, keepdims=True), LEAST)

@@ -171,6 +171,15 @@ def test_of_two_values_each_is_what_the_other_leaves() -> None:
             filter_.advance()
 
 
+def test_two_cells_in_a_row_sum_to_1_too() -> None:
+    filter_ = AdaptiveFilter(2, ordered=True)
+    for support in ([900, 500], [700, 800]):
+        filter_.learn(OUE(d=2, epsilon=1.0), Answer(np.array(support), 2_000), users=None)
+        assert filter_._mean.sum() != pytest.approx(1, abs=1e-3)
+        assert filter_.release()[0].sum() == pytest.approx(1, rel=1e-12)
+        filter_.advance()
+
+
 def test_numbers_are_no_frequencies_and_what_one_says_is_nothing_to_the_other() -> None:
     models, rng = Models(levels=(0.1,), trends=(), **ALONE), np.random.default_rng(8)  # type: ignore[arg-type]
     both = AdaptiveFilter(2, ranges=[(0, 1), (-1, 1)], models=models)
