@@ -40,7 +40,9 @@ CASES: dict[str, tuple[str, str, str]] = {
     "lpa, filter": ("", BIT + 'method = "lpa"\n', BITS),
     "lpu, no filter": ("", BIT + 'method = { name = "lpu", filter = "off" }\nmechanism = "olh"\n', BITS),
     "lpd, as in the paper": (
-        "window = { periods = 5 }", BIT + 'method = { name = "lpd", variance = "paper" }\nmissing = { carry = "always" }\n', BITS
+        "window = { periods = 5 }",
+        BIT + 'method = { name = "lpd", variance = "paper" }\nmissing = { carry = "always" }\n',
+        BITS,
     ),
     "lbu, subsets, other": ("", SCREEN + 'other = true\nmethod = "lbu"\nmechanism = "subset"\n', TEXTS),
     "lba, a value that stands": ("", SCREEN + 'method = "lba"\nmechanism = "oue"\nmissing = { carry = "2m" }\n', TEXTS),
