@@ -85,7 +85,7 @@ def releases(names: tuple[str, ...] = SCREENS, periods: int = 288, seed: int = 7
             "type": "release",
             "truth": dict(zip(names, np.round(truth[i], 6).tolist(), strict=True)),
             "release": {
-                "schema": "murmurate/release/1",
+                "schema": "murmurate/release/2",
                 "deployment": "shop",
                 "stream": "screen",
                 "revision": 1,
