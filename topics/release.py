@@ -155,6 +155,12 @@ class Release(Message, tag="murmurate/release/2"):
     """Its name, parameters and digest."""
     method: Method
 
+    @property
+    def known(self) -> dict[str, tuple[float, float]]:
+        """Estimate and standard error of every name of which something is known."""
+        pairs = ((name, value, self.stderr[name]) for name, value in self.estimate.items())
+        return {name: (value, error) for name, value, error in pairs if value is not None and error is not None}
+
     @model_validator(mode="after")
     def _fits_together(self) -> "Release":
         if not self.estimate.keys() == self.stderr.keys() == self.unbiased.keys():
@@ -175,7 +181,7 @@ class Release(Message, tag="murmurate/release/2"):
         if known != _known(self.stderr):
             raise ValueError("found an estimate or its stderr without the other; allowed: both, or null for both")
         if (self.decision == "unmeasured") != (not known):
-            raise ValueError("found unmeasured with an estimate, or none without it; allowed: null for all, and only then")
+            raise ValueError("found unmeasured with an estimate, or none without it; allowed: null for all, only then")
         if (self.measured_t is None) != (not own) or (self.decision == "published" and self.measured_t is None):
             raise ValueError("found measured_t or unbiased without the other; allowed: both, or null throughout")
         if self.decision == "unmeasured" and own:
