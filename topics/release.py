@@ -89,7 +89,7 @@ class Privacy(Part):
     w: Positive
     """The window in periods of this stream."""
     shuffled: Shuffled | None
-    """null where it was not computed."""
+    """null where it was not computed, as in every release of this version."""
     carry: Literal["always"] | None = None
     """Values stand until the next one, so the promise is over the sequence of values: one event that stands for longer
     than a window is answered about in each. Not written where values expire.

@@ -10,9 +10,9 @@ from tests.agents.world import FIRST, SECOND, arrivals, crowd, deployment, playe
 PLAN = deployment(min_batch=1000)
 
 
-def release(received: int, *, name: str = "screen", counted: int = 0, slots: int = 32, revision: int = 1) -> dict[str, Any]:
-    reports = {"slots": slots, "received": received, "counted": counted}
-    return {"stream": name, "revision": revision, "reports": reports}
+def release(received: int, *, name: str = "screen", counted: int = 0, **more: int) -> dict[str, Any]:
+    reports = {"slots": more.get("slots", 32), "received": received, "counted": counted}
+    return {"stream": name, "revision": more.get("revision", 1), "reports": reports}
 
 
 def test_three_short_rounds_in_a_row_are_worth_saying_and_then_each_doubling() -> None:

@@ -23,14 +23,16 @@ def test_so_few_users_that_no_round_is_ever_large_enough_are_told_from_those_tha
     assert "rounds would often be asked, spent and not released" in said(needed - 1)
     n, part = 100_000, Fraction(1, 122)  # 820 expected, 5 sigma more are 963
     assert n * part + 5 * math.sqrt(n * part * (1 - part)) < 1000
-    assert "about 819 reports, below min_batch = 1000: nothing will ever be released. It takes 150 000 users." in said(n)
+    assert "about 819 reports, below min_batch = 1000: nothing will ever be released." in said(n)
+    assert "It takes 150 000 users." in said(n)
     assert "rounds would often" in said(110_000)  # 901 and up to 1 051
 
 
 @pytest.mark.parametrize("method", ["lbu", "lsp"])
 def test_where_everybody_is_asked_the_last_user_makes_the_difference(method: str) -> None:
     assert said(1000, screen__method=method) == ""
-    assert "999 users give a round about 999 reports, below min_batch = 1000: nothing" in said(999, screen__method=method)
+    few = said(999, screen__method=method)
+    assert few.startswith("999 users give a round about 999 reports, below min_batch = 1000: nothing will ever be")
 
 
 def test_a_threshold_that_is_found_may_be_the_last_thing_that_is_measured() -> None:
@@ -56,4 +58,6 @@ def test_what_a_release_needs_is_known_from_the_plan_alone() -> None:
         "a round asks 1/122 of the users, and a release needs 1000 reports: it takes 150 000 users"
     )
     everybody = planned(**ALONE, screen__method="lbu")
-    assert needs(everybody, everybody.stream("screen")).endswith("asks all users, and a release needs 1000 reports: it takes 1 000 users")
+    assert needs(everybody, everybody.stream("screen")) == (
+        "a round asks all users, and a release needs 1000 reports: it takes 1 000 users"
+    )

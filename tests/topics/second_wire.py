@@ -78,7 +78,7 @@ FIRST = {
     "schema": "murmurate/release/2", "deployment": "shop", "stream": "fare", "revision": 1, "t": 5_983_308,
     "start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:05:00Z", "measure": "mean", "unit": "EUR",
     "range": [0.0, 120.0], "decision": "unmeasured", "measured_t": None,
-    **dict.fromkeys(("estimate", "stderr", "unbiased"), {"mean": None, "present": None}),
+    **{key: {"mean": None, "present": None} for key in ("estimate", "stderr", "unbiased")},
     "reports": {"slots": 256, "received": 67, "counted": 0, "rejected": {"malformed": 0, "undersized": 67}},
     "privacy": {"unit": "user", "epsilon": 2.0, "window": "1h", "w": 16, "shuffled": None},
     "mechanism": {"name": "value_presence", "d": 65_538, "epsilon": 2.0, "digest": "c07be4415a6f2d98"},

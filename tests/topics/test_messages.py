@@ -155,7 +155,7 @@ def test_before_the_first_answer_every_name_stands_with_null_and_nothing_else_ma
         {"estimate": some, "stderr": some}, {"unbiased": some}, {"thresholds": sides},
         {"estimate": table["estimate"], "stderr": table["stderr"]}, {"unbiased": table["unbiased"]},
     ):  # fmt: skip
-        with pytest.raises(MessageError, match="found .*; allowed: "):
+        with pytest.raises(MessageError, match=r"found .*; allowed: "):
             decode(unmeasured(table, **wrong))
 
 
@@ -179,7 +179,7 @@ def test_of_what_was_measured_a_mean_beside_present_alone_may_be_null() -> None:
         fare | nobody | {"thresholds": held},
         shares | {key: shares[key] | {"home": None} for key in ("estimate", "stderr", "unbiased")},
     ):  # fmt: skip
-        with pytest.raises(MessageError, match="found .*null|found .*not known|found an estimate"):
+        with pytest.raises(MessageError, match=r"found .*null|found .*not known|found an estimate"):
             decode(json.dumps(wrong).encode())
 
 

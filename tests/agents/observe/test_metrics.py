@@ -71,7 +71,7 @@ def test_what_is_not_known_has_no_gauge_and_the_log_says_what_is_lacking(caplog:
     assert not samples(metrics.public, "murmurate_release_stderr")
     assert set(samples(metrics.public, "murmurate_releases_total")) == {("unmeasured", "screen")}
     first, *_ = caplog.messages
-    assert re.fullmatch(r"screen: 3 rounds in a row below min_batch: \d+ of 10 000 reports came to the newest\. .*", first)
+    assert re.match(r"screen: 3 rounds in a row below min_batch: \d+ of 10 000 reports came to the newest\. ", first)
     known = newest | {"estimate": {"mean": None, "present": 0.1}, "stderr": {"mean": None, "present": 0.02}}
     metrics.newest["screen"] = known, NOW
     assert samples(metrics.public, "murmurate_release_estimate") == {("present", "screen"): 0.1}

@@ -140,11 +140,10 @@ def test_a_mean_that_nobody_holds_or_is_known_to_hold_counts_in_nothing() -> Non
     nobody = {"mean": None, "present": 0.0}
     releases = [
         release(1, said, 9, name="fare"), release(2, said, 9, name="fare"),
-        release(3, said, 9, name="fare") | {what: nobody for what in ("estimate", "stderr", "unbiased")},
+        release(3, said, 9, name="fare") | {"estimate": nobody, "stderr": nobody, "unbiased": nobody},
     ]  # fmt: skip
-    true = [
-        TruePeriod("fare", t, 10, np.array(figures)) for t, figures in ((1, [21, 0.5]), (2, [np.nan, 0]), (3, [21, 0.1]))
-    ]
+    held = ((21, 0.5), (np.nan, 0), (21, 0.1))
+    true = [TruePeriod("fare", t, 10, np.array(figures)) for t, figures in enumerate(held, 1)]
     found = score(of, releases, true)
     assert (found.mse, found.estimate_mse) == (1, 1)
     assert found.mre == pytest.approx(1 / 21)

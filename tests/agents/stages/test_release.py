@@ -118,7 +118,8 @@ def test_a_monitored_statistic_is_above_or_below_with_the_confidence_of_its_erro
 
 def test_what_is_not_known_is_on_no_side_of_a_threshold() -> None:
     plan = deployment(stream("screen", thresholds={"home": 0.3}))
-    nothing = release(plan, plan.streams[0], decision([0.0] * 5, measured_t=None, published=False), 32, [tally(0, 7, 0)])
+    unmeasured = decision([0.0] * 5, measured_t=None, published=False)
+    nothing = release(plan, plan.streams[0], unmeasured, 32, [tally(0, 7, 0)])
     assert nothing.thresholds is None
     grid = Grid(0, 120, 5, "points")
     plan = deployment(stream("fare", measure="mean", domain=grid, thresholds={"mean": 15.0, "present": 0.5}))

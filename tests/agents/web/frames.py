@@ -128,7 +128,8 @@ def progress(done: int, of: int | None) -> dict[str, Any]:
 
 def done(count: int) -> dict[str, Any]:
     summary = {"events": count * 41_500, "seconds": 5.6, "events_per_second": 2.13e6, "releases": count}
-    summary |= {"published": 74, "unmeasured": 0, "coverage": 0.95, "mre": 0.0612, "mse": 0.000094, "bits_per_user_per_period": 0.081, "over_budget": 0}
+    summary |= {"published": 74, "unmeasured": 0, "coverage": 0.95}
+    summary |= {"mre": 0.0612, "mse": 0.000094, "bits_per_user_per_period": 0.081, "over_budget": 0}
     return {"type": "done", "summary": summary}
 
 
