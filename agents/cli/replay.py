@@ -119,7 +119,9 @@ def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
 def beforehand(plan: Plan, source: Source) -> Iterator[str]:
     """What a source has too few users for, where it says how many it has."""
     users = source.users()
-    for name in source.streams if users is not None else ():
+    if users is None:
+        return
+    for name in source.streams:
         if (said := shortage(plan, plan.stream(name), users)) is not None:
             yield f"{name}: {said}"
 
