@@ -22,8 +22,8 @@ from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
 SEEN = 2
-"""Standard errors that the share of holders is to be above none, before their mean is a number.  Below, the interval of
-two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
+"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
+of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
 """
 
 
@@ -102,9 +102,10 @@ def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, ra
     share, total = said.statistics.tolist()
     own_share, own_total = decision.unbiased.tolist()
     mean = error = own = np.nan
-    if _seen(share, said.variance):
+    alone = _measured_variance(decision, mechanism)
+    if _seen(share, min(alone, float(said.variance[0]))):  # nobody is forgotten because time has passed
         mean, error = total / share, _ratio_error(decision, mechanism, said)
-        if _seen(own_share, _own(decision, mechanism)):
+        if _seen(own_share, alone):
             own = own_total / own_share
     near = np.clip(mean, -1, 1)
     return Figures(
@@ -114,17 +115,18 @@ def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, ra
     )
 
 
-def _seen(share: float, variance: Floats) -> bool:
-    """Whether somebody is known to hold a value. variance: of share and total."""
-    return share > SEEN * float(np.sqrt(variance[0]))
+def _seen(share: float, variance: float) -> bool:
+    """Whether somebody is known to hold a value. variance: of the share."""
+    return share > SEEN * variance**0.5
 
 
-def _own(decision: Decision, mechanism: ValueAndPresence) -> Floats:
-    """The variance of the method's share and total when they were measured, whatever has drifted since."""
+def _measured_variance(decision: Decision, mechanism: ValueAndPresence) -> float:
+    """The variance of the method's share when it was measured, whatever has drifted since."""
+    stands = float(decision.variance[0])
     if decision.answer is None:
-        return decision.variance
+        return stands
     fresh = measured(decision.t, mechanism, decision.answer, decision.users).variance
-    return np.minimum(decision.variance, fresh)  # several answers together may know more than the newest
+    return min(stands, float(fresh[0]))  # several answers together may know more than the newest
 
 
 def _ratio_error(decision: Decision, mechanism: ValueAndPresence, said: Estimate) -> float:

@@ -123,7 +123,7 @@ class Release(Message, tag="murmurate/release/2"):
     Every name stands in `estimate`, `stderr` and `unbiased`, with null where nothing is known of it. That is so in two
     cases. Before the first answer `decision` is "unmeasured": all three are null throughout, and there are no
     thresholds. And a mean beside `present` is null while nobody is known to hold a value: while the share of holders
-    lies within two of its standard errors of none.
+    was measured within two of its standard errors of none.
     """
 
     deployment: Annotated[str, Field(pattern=NAME_PATTERN)]

@@ -117,6 +117,18 @@ def test_holders_are_known_from_two_standard_errors_of_their_share_on_and_not_be
         assert np.isfinite(told.unbiased[0]) == known
 
 
+@pytest.mark.parametrize("filtered", [True, False])
+def test_who_was_seen_to_hold_a_value_is_not_forgotten_because_time_has_passed(filtered: bool) -> None:
+    both = ValueAndPresence(d=9, epsilon=2)
+    fresh = decided(both, np.full(4_000, 6))
+    old = replace(fresh, t=9, published=False, variance=np.ones(2))  # nothing is known of drift: it may be anything
+    said = Estimate(9, old.unbiased, old.variance) if filtered else None
+    now, later = figures(fresh, (0, 120)), figures(replace(old, best=said), (0, 120))
+    assert later.estimate.tolist() == now.estimate.tolist()
+    assert later.unbiased.tolist() == now.unbiased.tolist()
+    assert later.stderr[0] >= 60
+
+
 def test_what_stands_survives_a_crash_with_its_reports() -> None:
     decision = decided(ValueAndPresence(d=65_538, epsilon=2), np.full(2_000, 40_000), users=50_000.0)
     stands = standing.Standing(
