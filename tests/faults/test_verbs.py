@@ -90,6 +90,27 @@ def test_watch_shows_what_there_is_and_what_comes_until_ctrl_c(running: Deployed
         process.end()
 
 
+def test_too_few_users_are_said_in_the_log_at_the_start_after_three_rounds_and_by_watch(running: Deployed) -> None:
+    releases = [json.loads(one) for one in running.releases(PERIODS)]
+    assert {one["decision"] for one in releases} == {"unmeasured"}  # an eighth of 120 users, of whom it takes 20
+    assert {value for one in releases for value in one["estimate"].values()} == {None}
+    logged = [line["message"] for line in running.workers[0].lines()]
+    needs = "screen: a round asks 1/8 of the users, and a release needs 20 reports: it takes "
+    assert any(line.startswith(needs) for line in logged)
+    warned = [line.split(":")[1] for line in logged if "reports came to the newest" in line]
+    assert warned == [f" {row} rounds in a row below min_batch" for row in (3, 6)]
+    watch = Process(
+        [*RUN, "watch", "screen", "-c", str(running.file), "--last", str(PERIODS)], running.folder / "few.log", {}
+    )
+    try:
+        for one in releases:
+            watch.until(f"nothing yet: {one['reports']['received']} of 20 reports that a release needs")
+        watch.until("6 rounds in a row below min_batch")
+        assert all(len(line) <= 80 for line in watch.said().splitlines())
+    finally:
+        watch.end()
+
+
 def test_peek_shows_no_row_of_any_topic(running: Deployed) -> None:
     kinds: dict[str, set[str]] = {}
     for row in TOPICS:
