@@ -21,6 +21,7 @@ from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import table
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
+from murmurate.agents.shortage import Shortages
 from murmurate.config.enough import shortage
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
@@ -60,16 +61,18 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
         sys.exit(MISTAKES)
     opened = open_source(source, plan, stream)
     secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
-    for line in beforehand(plan, opened):
-        click.echo(click.wrap_text(f"warning: {line}", WIDTH, subsequent_indent="  "), err=True)
     if out is not None:
         make_folder(out)
     frames: list[Frame] = []
-    console = Console(stderr=True)
+    console, short = Console(stderr=True), TooFew(plan, opened)
+    for line in short.beforehand():
+        warn(console, line)
     with bar(console, opened, quiet=as_json) as show:
 
         def tell(frame: Frame) -> None:
             show(frame)
+            if (line := short.now(frame)) is not None:
+                warn(console, line)
             if out is not None and frame["type"] != "progress":
                 frames.append(frame)
 
@@ -116,14 +119,37 @@ def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
         click.echo("interrupted: this is what was done so far")
 
 
-def beforehand(plan: Plan, source: Source) -> Iterator[str]:
-    """What a source has too few users for, where it says how many it has."""
-    users = source.users()
-    if users is None:
-        return
-    for name in source.streams:
-        if (said := shortage(plan, plan.stream(name), users)) is not None:
-            yield f"{name}: {said}"
+class TooFew:
+    """Of each stream once, as soon as that is known, that its rounds have too few reports for a release."""
+
+    def __init__(self, plan: Plan, source: Source) -> None:
+        self._plan, self._source, self._followed = plan, source, Shortages(plan)
+        self._said: set[str] = set()
+
+    def beforehand(self) -> Iterator[str]:
+        """What a source has too few users for, where it says how many it has."""
+        users = self._source.users()
+        if users is None:
+            return
+        for name in self._source.streams:
+            if (said := shortage(self._plan, self._plan.stream(name), users)) is not None:
+                self._said.add(name)
+                yield f"{name}: {said}"
+
+    def now(self, frame: Frame) -> str | None:
+        """What the releases so far say, of a stream of which nothing was said yet."""
+        if frame["type"] != "release":
+            return None
+        name, said = frame["release"]["stream"], self._followed.take(frame["release"])
+        if said is None or name in self._said:
+            return None
+        self._said.add(name)
+        return f"{name}: {said}"
+
+
+def warn(console: Console, line: str) -> None:
+    """A line beside the progress bar."""
+    console.print(click.wrap_text(f"warning: {line}", WIDTH, subsequent_indent="  "), highlight=False, markup=False)
 
 
 def grouped(number: int) -> str:

@@ -277,6 +277,9 @@ def test_a_stream_that_never_reaches_min_batch_says_so_and_has_no_figures(shop: 
     text = " ".join(done.stdout.split())
     assert f"screen: nothing was measured in 30 periods; a round had {most} of 1 000 reports that a release" in text
     assert FEW in text
+    early = " ".join(done.stderr.split())
+    assert early.startswith("warning: screen: 3 rounds in a row below min_batch: ")
+    assert early.count("warning") == 1
     assert re.search(r"^screen +30 +0 \(0\.0\) +- +- +- +- ", done.stdout, re.MULTILINE)
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
 

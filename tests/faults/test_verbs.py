@@ -99,6 +99,8 @@ def test_too_few_users_are_said_in_the_log_at_the_start_after_three_rounds_and_b
     assert any(line.startswith(needs) for line in logged)
     warned = [line.split(":")[1] for line in logged if "reports came to the newest" in line]
     assert warned == [f" {row} rounds in a row below min_batch" for row in (3, 6)]
+    lacks = f"short  screen: {releases[-1]['reports']['received']} of 20 reports that a release needs"
+    assert lacks in say(running, "status").output.splitlines()
     watch = Process(
         [*RUN, "watch", "screen", "-c", str(running.file), "--last", str(PERIODS)], running.folder / "few.log", {}
     )
