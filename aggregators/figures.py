@@ -10,6 +10,7 @@ known to hold a value.  That mean is a ratio, unbiased up to 1/n.  Not here: wha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, ra
 
 def _seen(share: float, variance: float) -> bool:
     """Whether somebody is known to hold a value. variance: of the share."""
-    return share > SEEN * variance**0.5
+    return share > SEEN * sqrt(variance)
 
 
 def _measured_variance(decision: Decision, mechanism: ValueAndPresence) -> float:
