@@ -25,6 +25,7 @@ from murmurate.randomizers.guard import Ask, Guard, Refusal
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import canonical
+from murmurate.randomizers.reopening import reopen_devices
 from murmurate.randomizers.terms import StreamTerms, Terms
 from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, World, people, secret
 
@@ -285,7 +286,7 @@ def rotated(restore: Any) -> Grant:
 def test_bug_a_pepper_switch_without_overlap_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FrozenFactsError, match=r"keys\.pepper"):
         rotated(lambda data, promise: DeviceArray.restore(data, promise, "screen", SECRETS))
-    closed = rotated(lambda data, promise: DeviceArray.restore(data, promise, "screen", SECRETS, opened_at=6))
+    closed = rotated(lambda data, promise: reopen_devices(data, promise, "screen", SECRETS, opened_ms=6000))
     assert not closed.answering.any()
 
     def fresh(data: bytes, promise: Terms) -> DeviceArray:
