@@ -128,8 +128,7 @@ def batches(rounds: int, people: int, q: int) -> list[list[int]]:
     for number in range(rounds):
         asked = question(SOLO, SOLO.streams[0], FIRST + number, mechanism=WIDE.spec(), targets=2)
         done = Done(round=asked.digest.hex(), contributor=0, sent=people, total=people)
-        came = [*encode_reports(asked.digest, 0, TAGS[:people]), done]
-        hand.give(Log("reports", q), *came)
+        hand.give(Log("reports", q), *encode_reports(asked.digest, 0, TAGS[:people]), done)
         out = hand.give(ROUNDS, asked, Close(round=asked.digest.hex(), contributors=(0,)))
         blocks = [one for one in map(decode_record, (each.value for each in out)) if isinstance(one, BatchBlock)]
         orders.append([PLACE[row.tobytes()] for block in blocks for row in block.reports])
