@@ -89,6 +89,8 @@ class Device:
         if verdict is Verdict.CHARGED:
             if self._values[ask.stream][0] != ask.t:
                 self._values[ask.stream] = ask.t, value
+            self._reports[ask.stream] = b""  # an error below leaves no older round's report for this one
+        if not self._reports[ask.stream]:
             draw = self._secrets.randomness.draw_one(self._user, round=ask.digest)
             self._reports[ask.stream] = ask.mechanism.perturb_one(self._values[ask.stream][1], draw)
         return self._reports[ask.stream]

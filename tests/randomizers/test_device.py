@@ -125,6 +125,24 @@ def test_a_device_refuses_a_future_that_its_own_clock_has_not_seen() -> None:
     assert isinstance(device.answer(ask(6, 1), 0, now=6), bytes)
 
 
+def test_a_round_that_was_paid_for_and_failed_gets_its_own_report_when_it_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user, promise = people(1)[0].tobytes(), terms("population", 3, 4)
+    device, calm = (Device(promise, user, SECRETS) for _ in range(2))
+    for each in (device, calm):
+        each.answer(ask(2, 1), 2, now=5)
+    with monkeypatch.context() as broken:
+        broken.setattr(Key, "draw_one", lambda *args, **named: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            device.answer(ask(5, 2), 1, now=5)
+    back = Device.restore(device.snapshot(), promise, user, SECRETS)
+    wanted = calm.answer(ask(5, 2), 1, now=5)
+    assert isinstance(wanted, bytes)
+    for each in (device, back):  # a correction comes too late: the value is that of the first try
+        assert each.answer(ask(5, 2), 0, now=5) == wanted
+
+
 def test_a_value_outside_the_domain_is_an_error_before_anything_is_spent() -> None:
     device = Device(terms("population", 3, 4), people(1)[0].tobytes(), SECRETS)
     with pytest.raises(ValueRefusedError):
