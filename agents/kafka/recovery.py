@@ -100,6 +100,8 @@ async def _in_order(
 ) -> AsyncIterator[tuple[Log, Got]]:
     """The records below the marks. Any order of the logs would do; in this one the stage holds no more than it did."""
     places = {wiring.place(log): log for log in start if start[log] < marks[log]}
+    if not places:
+        return  # and no empty assignment just before the reader closes: aiokafka would hang for seconds
     waiting: dict[Log, deque[Got]] = {log: deque() for log in places.values()}
     reader.at({place: start[log] for place, log in places.items()})
     unread = set(places)

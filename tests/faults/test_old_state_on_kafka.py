@@ -139,6 +139,9 @@ def test_an_old_snapshot_under_new_marks_stops_perturb(
             await edge.say("rounds", question(plan, screen, FIRST))
             after = await edge.caught_up(task)
         assert (after.marks != before.marks, await edge.chunks(after) != old) == (True, True)
+        async with edge.perturb() as task:  # its own state brings it back, and pays for nothing again
+            await edge.say("rounds", question(plan, screen, FIRST, patience_ms=5))
+            after = await edge.caught_up(task)
         assert await edge.answered() == 1
         await edge.forge(after, before.snapshot.generation if before.snapshot else 0, old)
         await edge.say("rounds", question(plan, screen, FIRST, patience_ms=7))
