@@ -61,7 +61,7 @@ class Device:
         }
         self._values: dict[str, tuple[int, int]] = dict.fromkeys(self._guards, (NEVER, 0))  # newest t and its value
         self._reports: dict[str, bytes] = dict.fromkeys(self._guards, b"")  # the last report, for a repeated round
-        self._closed_until_ms = 0
+        self._closed_until_ms = 0  # also where the user serves no stream that could remember it
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -147,7 +147,6 @@ class DeviceArray:
         self._value = np.zeros(0, np.int32)  # the value of each user's newest answer,
         self._value_t = np.zeros(0, np.int64)  # and the period it was for
         self._in_slot = np.zeros(found.slots, np.int64)
-        self._closed_until_ms = 0
 
     def __len__(self) -> int:
         return self._size
@@ -230,7 +229,6 @@ class DeviceArray:
 
     def close_until(self, time_ms: int) -> None:
         """Answer about no period that begins before this time: what a lost history calls for."""
-        self._closed_until_ms = max(self._closed_until_ms, time_ms)
         self._guard.close_until(time_ms)
 
     def snapshot(self) -> bytes:
@@ -245,7 +243,6 @@ class DeviceArray:
             "stream": self._guard.stream.name,
             "partition": self._partition,
             "randomness": self._secrets.randomness.fingerprint,
-            "closed_until_ms": self._closed_until_ms,
         }
         return dump("devices", facts, arrays)
 
@@ -263,7 +260,6 @@ class DeviceArray:
         accepted = devices.enrol(arrays["users"])
         devices._value[: devices._size] = arrays["value"][accepted]
         devices._value_t[: devices._size] = arrays["value_t"][accepted]
-        devices.close_until(facts["closed_until_ms"])
         devices._guard.ledger.load({name: arrays[name] for name in devices._guard.ledger.arrays()})
         if facts["randomness"] != secrets.randomness.fingerprint:
             devices._guard.ledger.forget_answers()

@@ -12,7 +12,6 @@ differ from its state stops (agents/stages/perturb.py).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from murmurate.randomizers.device import Device, DeviceArray
 from murmurate.randomizers.errors import FrozenFactsError
@@ -31,7 +30,8 @@ def reopen_device(data: bytes, terms: Terms, user: bytes, secrets: Secrets, *, o
         raise FrozenFactsError("device: the snapshot is another user's")
     device = Device(terms, user, secrets)
     ledgers = {name.rpartition("/")[0]: name.removesuffix("open_from") for name in arrays if name.endswith("open_from")}
-    device.close_until(_closed_until_ms(facts, arrays, ledgers.items(), terms, opened_ms))
+    closed_ms = _closed_until_ms(facts["terms"], arrays, ledgers.items(), terms, opened_ms)
+    device.close_until(max(closed_ms, facts["closed_until_ms"]))
     return device
 
 
@@ -46,18 +46,17 @@ def reopen_devices(
         raise FrozenFactsError(f"stream {stream!r}, partition {partition}: the snapshot is another's")
     devices = DeviceArray(terms, stream, secrets, partition=partition)
     devices.enrol(arrays["users"])
-    devices.close_until(_closed_until_ms(facts, arrays, [(stream, "")], terms, opened_ms))
+    devices.close_until(_closed_until_ms(facts["terms"], arrays, [(stream, "")], terms, opened_ms))
     return devices
 
 
 def _closed_until_ms(
-    facts: dict[str, Any], arrays: Arrays, ledgers: Iterable[tuple[str, str]], terms: Terms, opened_ms: int
+    held: Facts, arrays: Arrays, ledgers: Iterable[tuple[str, str]], terms: Terms, opened_ms: int
 ) -> int:
-    """The later of every earlier closure, and of this change plus the longest window. ledgers: streams, and what the
+    """The latest of what is closed already, and of this change plus the longest window. ledgers: streams, and what the
     names of their ledger's arrays begin with.
     """
-    held: Facts = facts["terms"]
-    closed, since = [int(facts["closed_until_ms"])], [opened_ms]
+    closed, since = [0], [opened_ms]
     for name, lead in ledgers:
         every_ms = int(held[f"streams.{name}.every_ms"])
         closed.append(int(arrays[f"{lead}open_from"][0]) * every_ms)
