@@ -118,6 +118,7 @@ class Worker:
             yield app.commit()
         if self.doors is not None:
             yield self.doors.run()
+            yield self.doors.watch()
         if "publish" in self.owners:
             yield self._timer(self.owners["publish"])
 
