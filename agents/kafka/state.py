@@ -18,7 +18,7 @@ import orjson
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.stage import Log
 
-SCHEMA = "murmurate/state/1"
+SCHEMA = "murmurate/state/2"
 MOST_SMALL = 256 << 10
 """A small state of more bytes stands in chunks of so many."""
 
@@ -47,6 +47,8 @@ class StateRecord:
     snapshot: Pointer | None
     revisions: Mapping[str, tuple[str, int]]
     """Config digest and revision of each stream."""
+    config: tuple[str, int] = ("", 0)
+    """Fingerprint of what may never change, and the number of the config record that its worker had compared."""
 
     def dump(self) -> bytes:
         """As a record's value."""
@@ -65,6 +67,7 @@ class StateRecord:
                     "from": _texts(pointer.start),
                 },
                 "revisions": self.revisions,
+                "config": self.config,
             }
         )
 
@@ -80,8 +83,8 @@ class StateRecord:
                 pointer["offset"], pointer["chunks"], pointer["generation"], _logs(pointer["from"])
             )
             revisions = {name: (config, revision) for name, (config, revision) in found["revisions"].items()}
-            small = base64.b64decode(found["small"])
-            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions)
+            small, (agreed, number) = base64.b64decode(found["small"]), found["config"]
+            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions, (agreed, number))
         except (ValueError, LookupError, TypeError, AttributeError):
             raise StateError(f"{where}: found a record that is no state; allowed: what its stage wrote") from None
 

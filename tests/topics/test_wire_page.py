@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmurate.topics import Round, Slots, Tally, decode, encode, schema
+from murmurate.topics import Config, Round, Slots, Tally, decode, encode, schema
 from murmurate.topics.block import BatchBlock, RawBlock, ReportBlock, encode_batch, encode_raw, encode_reports
 from murmurate.topics.block import decode as decode_block
 from murmurate.topics.errors import UnknownError
@@ -54,7 +54,7 @@ def test_the_page_shows_the_golden_bytes() -> None:
         for name, text in re.findall(r"```(?:hex|json) ([a-z ]+)\n(.*?)```", PAGE, re.DOTALL)
     }
     assert shown == {name: GOLDEN[name] for name in shown}
-    assert {name for name in GOLDEN if "block" in name} | {"round", "tally"} == set(shown)
+    assert {name for name in GOLDEN if "block" in name} | {"round", "tally", "config"} == set(shown)
     for name in ("round digest", "stream id", "stream hash"):
         assert f"{name}  {GOLDEN[name]}" in PAGE.replace("stream id    ", "stream id  ")
     assert f"`{GOLDEN['bitmap']}`" in PAGE
@@ -95,6 +95,9 @@ def test_the_library_writes_and_names_the_golden_round() -> None:
     tally = decode(GOLDEN["tally"].encode())
     assert isinstance(tally, Tally)
     assert encode(tally).decode() == GOLDEN["tally"]
+    config = decode(GOLDEN["config"].encode())
+    assert isinstance(config, Config)
+    assert encode(config).decode() == GOLDEN["config"]
 
 
 def test_the_library_hashes_the_golden_stream() -> None:
