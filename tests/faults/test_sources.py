@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import orjson
-from aiokafka import AIOKafkaProducer
+import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from murmurate.agents.kafka.status import status
 from murmurate.agents.stages.door import Door
 from murmurate.topics.block import RawBlock
 from murmurate.topics.codec import decode_record
+from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
 from tests.faults.inside import Inside, inside, now_ms
 
@@ -55,12 +57,15 @@ class Application:
         return found
 
     async def write(self, producer: AIOKafkaProducer, partition: int, count: int = EACH) -> None:
-        sent = []
+        sent = [await producer.send(self.topic, event, partition=partition) for event in self.events(count)]
+        await asyncio.gather(*sent)
+
+    def events(self, count: int) -> Iterator[bytes]:
+        """Of users who come for the first time."""
         for _ in range(count):
             self.users += 1
             event = {"stream": "screen", "user": f"user-{self.users}", "time": now_ms(), "value": "home"}
-            sent.append(await producer.send(self.topic, orjson.dumps(event), partition=partition))
-        await asyncio.gather(*sent)
+            yield orjson.dumps(event)
 
 
 def test_every_codec_is_read_and_an_open_transaction_delays_and_loses_nothing(
@@ -146,3 +151,69 @@ async def _arrived(deployed: Deployed, wanted: int) -> int:
         found = [decode_record(got.value or b"") for got in await deployed._everything("raw")]
         rows = sum(len(one.users) for one in found if isinstance(one, RawBlock))
     return rows
+
+
+CONSOLE = {"3.9.1": "kafka.tools.ConsoleProducer", "4.2.0": "org.apache.kafka.tools.ConsoleProducer"}
+FORGETFUL = {"transaction.max.timeout.ms": "10000", "transaction.partition.verification.enable": "false"}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("version", sorted(CONSOLE))
+def test_kafkas_own_producer_is_read_in_every_codec_and_a_hanging_transaction_is_named_until_it_is_ended(
+    version: str, deployment_name: str, tmp_path: Path
+) -> None:
+    with Broker(tmp_path / "broker", version=version, settings=FORGETFUL, brief=True) as broker:
+        patient = DEPLOYMENT.replace('lateness = "250ms"', 'lateness = "60s"')  # Java takes seconds to start
+        deployed = Deployed(tmp_path, deployment_name, broker.bootstrap, patient)
+        deployed.create(2)
+        deployed.worker()
+        try:
+            _console(broker, deployed, CONSOLE[version])
+            asyncio.run(_hanging(deployed))
+            _named(broker, deployed)
+        finally:
+            deployed.close()
+
+
+def _console(broker: Broker, deployed: Deployed, tool: str) -> None:
+    """A batch of each codec, as Java writes it: all of it is counted."""
+    applied = Application(deployed)
+    deployed.workers[0].until('"ready"', 60)
+    for codec in ("none", *CODECS[1:]):
+        typed = "".join(f"{event.decode()}\n" for event in applied.events(EACH))
+        where = ("--bootstrap-server", broker.bootstrap, "--topic", applied.topic)
+        broker._tool(tool, *where, "--compression-codec", str(codec), typed=typed)
+    wanted = EACH * len(CODECS)
+    assert asyncio.run(_arrived(deployed, wanted)) == wanted
+
+
+async def _hanging(deployed: Deployed) -> None:
+    """A transaction of which the coordinator does not know: the producer never told it where it writes."""
+    applied = Application(deployed)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=applied.brokers, transactional_id=f"{applied.name}-hangs", transaction_timeout_ms=5_000
+    )
+    await producer.start()
+    await producer.begin_transaction()
+    producer._txn_manager._txn_partitions.add(TopicPartition(applied.topic, 1))
+    await applied.write(producer, 1, 1)
+    await producer.stop()
+
+
+def _named(broker: Broker, deployed: Deployed) -> None:
+    """After the brokers' timeout and a minute, and not before; whoever ends it lets the periods go on."""
+    began, wrong = time.monotonic(), ""
+    while "found a transaction that has been open" not in wrong:
+        assert time.monotonic() < began + 120, wrong
+        found = orjson.loads(deployed.run("status", "--json").stdout)
+        (one,) = found["transactions"]
+        wrong = " ".join(found["wrong"])
+        assert ("found a transaction" in wrong) == (one["seconds"] > 70), found
+        time.sleep(2)  # another process looks
+    assert "allowed: 70 s" in wrong
+    if broker.version.startswith("3"):
+        return  # its jars have no tool that ends one
+    where = ("--topic", one["topic"], "--partition", str(one["partition"]), "--start-offset", str(one["offset"]))
+    tool = "org.apache.kafka.tools.TransactionsCommand"
+    broker._tool(tool, "--bootstrap-server", broker.bootstrap, "abort", *where)
+    assert orjson.loads(deployed.run("status", "--json").stdout)["transactions"] == []
