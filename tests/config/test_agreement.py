@@ -27,7 +27,7 @@ from murmurate.topics.messages import Config
 from tests.config.deployments import small
 
 PLAN = plan(build(small()))
-SECRETS = {name: f"{number:016x}" for number, name in enumerate(NAMES, 1)}
+SECRETS: dict[str, str] = {name: f"{number:016x}" for number, name in enumerate(NAMES, 1)}
 AGREED = successor(None, values(PLAN, fed=False), SECRETS)
 FIELDS = {
     "epsilon_micro": 1, "split": "budget", "window_ms": 7_200_000, "min_batch": 7, "partitions": 3, "targets": 3,

@@ -107,7 +107,7 @@ def test_what_may_change_makes_a_new_record_and_what_may_not_is_refused(deployed
         rotated = keys(deployed, shuffle="f" * 16)
         assert (await created(deployed, rotated, **changed)).config == 3
         assert await compared(deployed, rotated, **changed) == 3
-        edge = {name: mine[name] for name in ZONE_SECRETS["edge"]}
+        edge: dict[str, str] = {name: mine[name] for name in ZONE_SECRETS["edge"]}
         assert (await created(deployed, edge, **changed)).config is None  # what nobody tells here was told before
         for secrets, environ, said in (
             (rotated | {"pepper": "0" * 16}, changed, "secrets.pepper of the edge zone: found fingerprint 0000"),

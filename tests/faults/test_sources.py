@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -195,14 +196,15 @@ async def _hanging(deployed: Deployed) -> None:
     )
     await producer.start()
     await producer.begin_transaction()
-    producer._txn_manager._txn_partitions.add(TopicPartition(applied.topic, 1))
+    known: Any = producer._txn_manager
+    known._txn_partitions.add(TopicPartition(applied.topic, 1))
     await applied.write(producer, 1, 1)
     await producer.stop()
 
 
 def _named(broker: Broker, deployed: Deployed) -> None:
     """After the brokers' timeout and a minute, and not before; whoever ends it lets the periods go on."""
-    began, wrong = time.monotonic(), ""
+    began, wrong, one = time.monotonic(), "", dict[str, Any]()
     while "found a transaction that has been open" not in wrong:
         assert time.monotonic() < began + 120, wrong
         found = orjson.loads(deployed.run("status", "--json").stdout)
