@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -98,6 +99,7 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
             worker = Worker(
                 this.plan, this.client, Topology(this.plan, keys, where, fed=fed, agreed=agreed), where, zones,
                 instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
+                compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed),
             )  # fmt: skip
             serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
             try:

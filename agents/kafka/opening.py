@@ -2,7 +2,8 @@
 
 Contract: once, whoever else does it at the same time: 1. fence them, 2. read what is there, 3. write the rest in one
 transaction.  Nothing is written where something is refused: a value that may never change, or one that all mixing
-workers must change together while one of them runs.  Of two starts of a stream every stage takes the first, of the
+workers must change together while one of them runs: whoever has joined by then is seen here, afterwards too, and
+whoever joins later compares once more.  Of two starts of a stream every stage takes the first, of the
 config records the newest holds.  Not here: making topics (provision.py), comparing (agreement.py).
 """
 
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 from murmurate.agents.kafka.agreement import config_in
 from murmurate.agents.kafka.client import Client, Place, Write
 from murmurate.agents.kafka.errors import BrokerError
-from murmurate.config.agreement import ABSENT, differences, holding, refused, successor, values
+from murmurate.config.agreement import differences, holding, refused, successor, values
 from murmurate.config.plan import Plan
 from murmurate.config.secrets import NAMES
 from murmurate.topics.codec import decode, encode
@@ -35,6 +36,8 @@ class Opening(NamedTuple):
     refused: tuple[str, ...]
     uncompared: tuple[str, ...]
     """Secrets of which no fingerprint is known."""
+    together: tuple[str, ...] = ()
+    """Stages of which no worker may run meanwhile."""
 
 
 async def begin(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int) -> Opening:
@@ -47,6 +50,8 @@ async def begin(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: 
         if records:
             place = Place(topic(plan.name, "rounds"), 0)
             await writer.transact([Write(place, record) for record in records])
+        if opening.together and (late := await _running(client, plan, opening.together)):
+            return opening._replace(refused=tuple(f"config: was written{one}" for one in late))
         return opening
     finally:
         await writer.close()
@@ -64,10 +69,11 @@ async def look(
         "of another name)"
         for one in refused(held, wanted)
     ]
+    together: dict[str, None] = {}
     if held is not None and not wrong:
-        for one in differences(held, wanted.values, wanted.secrets):
-            if one.key in TOGETHER and ABSENT not in (one.found, one.allowed):
-                wrong += [f"{one.line}{running}" for running in await _running(client, plan, TOGETHER[one.key])]
+        for one in (one for one in differences(held, wanted.values, wanted.secrets) if one.key in TOGETHER):
+            together |= dict.fromkeys(TOGETHER[one.key])
+            wrong += [f"{one.line}{running}" for running in await _running(client, plan, TOGETHER[one.key])]
     if wrong:
         return Opening(None, (), tuple(wrong), uncompared)
     starts = [] if fed else [stream for stream in plan.streams if stream.name not in begun]
@@ -79,6 +85,7 @@ async def look(
         ),
         (),
         uncompared,
+        tuple(together),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 from murmurate.agents.cli.replay import known_secrets
@@ -47,7 +47,9 @@ class Inside:
 
 
 @contextlib.asynccontextmanager
-async def inside(deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES) -> AsyncIterator[Inside]:
+async def inside(
+    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, **more: Callable[[], Awaitable[object]]
+) -> AsyncIterator[Inside]:
     """One that runs, and is stopped in the end."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
@@ -56,7 +58,7 @@ async def inside(deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES
     metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
-        observer=metrics, now_ms=now_ms, fed=fed,
+        observer=metrics, now_ms=now_ms, fed=fed, **more,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))
     try:

@@ -93,7 +93,7 @@ def test_who_differs_joins_nobody_says_what_differs_and_disturbs_nobody(deployed
     asyncio.run(asyncio.wait_for(scenario(), 120))
 
 
-def test_what_may_change_makes_a_new_record_and_what_may_not_is_refused(deployed: Deployed) -> None:
+def test_what_may_change_makes_a_new_record_and_what_may_not_is_refused(deployed: Deployed, tmp_path: Path) -> None:
     mine, plan = keys(deployed), deployed.plan
 
     async def scenario() -> None:
@@ -119,6 +119,8 @@ def test_what_may_change_makes_a_new_record_and_what_may_not_is_refused(deployed
             assert report.refused[0].startswith(said)
             assert report.refused[0].endswith("another needs a deployment of another name)")
         assert await compared(deployed, rotated, **changed) == 3
+        async with inside(deployed, tmp_path, ("mixing",), compare=lambda: compared(deployed, mine)) as late:
+            assert (await late.failure()).startswith("AgreementError: config 3 in ")  # it had joined meanwhile
         other = replace(plan, name=f"{plan.name[:20]}-before")
         async with deployed.client.admin() as admin:
             await admin.create({f"{other.name}.rounds": Described(1, 1, {})})
