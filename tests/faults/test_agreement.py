@@ -119,7 +119,7 @@ def test_what_may_change_makes_a_new_record_and_what_may_not_is_refused(deployed
             assert report.refused[0].startswith(said)
             assert report.refused[0].endswith("another needs a deployment of another name)")
         assert await compared(deployed, rotated, **changed) == 3
-        async with inside(deployed, tmp_path, ("mixing",), compare=lambda: compared(deployed, mine)) as late:
+        async with inside(deployed, tmp_path / "inside", ("mixing",), compare=lambda: compared(deployed, mine)) as late:
             assert (await late.failure()).startswith("AgreementError: config 3 in ")  # it had joined meanwhile
         other = replace(plan, name=f"{plan.name[:20]}-before")
         async with deployed.client.admin() as admin:
