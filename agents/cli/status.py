@@ -23,6 +23,7 @@ from murmurate.agents.cli.replay import grouped
 from murmurate.agents.cli.watch import clock
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, status
+from murmurate.agents.shortage import lacking
 
 COLUMNS = 80
 FAILED = 1
@@ -43,7 +44,7 @@ def command(config: Path, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(as_table(found, this.plan.name, now_ms)))
     else:
-        for line in lines(found, this.plan.name, now_ms):
+        for line in lines(found, this.plan.name, this.plan.min_batch, now_ms):
             click.echo(line)
     sys.exit(FAILED if found.wrong else 0)
 
@@ -93,8 +94,8 @@ def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
     }
 
 
-def lines(found: Status, deployment: str, now_ms: int = 0) -> Iterator[str]:
-    """The tables."""
+def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0) -> Iterator[str]:
+    """The tables, what waits and what is wrong, and of which stream the newest round had too few reports."""
     yield deployment
     yield f"{'stage':<10}{'zone':<10}{'instances':>9}   {'behind':<{LAG}}{'workers'}"
     for stage in found.stages:
@@ -116,6 +117,9 @@ def lines(found: Status, deployment: str, now_ms: int = 0) -> Iterator[str]:
             f"{found.config} holds, and these have last written under an older one: {', '.join(older)}. Workers that "
             "have not been started since are to be started again", "config",
         )  # fmt: skip
+    for stream in found.streams:
+        if stream.release and (lack := lacking(stream.release.reports.model_dump(), min_batch)):
+            yield from _wrapped(f"{stream.stream}: {lack}", "short")
     for kind, complaints in (("wrong", found.wrong), ("hidden", [r for s in found.stages for r in s.refused])):
         for line in complaints:
             yield from _wrapped(line, kind)

@@ -8,7 +8,10 @@ from murmurate.agents.cli.status import as_table, lines
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, _worker
 from murmurate.agents.kafka.transactions import OpenTransaction
+from murmurate.topics.codec import decode
+from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
+from tests.topics.second_wire import GOLDEN
 
 NOW = 1_790_000_000_000
 
@@ -31,7 +34,7 @@ def many() -> Status:
 
 
 def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
-    found = list(lines(many(), "shop", NOW))
+    found = list(lines(many(), "shop", 1000, NOW))
     assert all(len(line) <= 80 for line in found)
     text = "\n".join(found)
     assert "app.clicks 0-5 trips" in " ".join(text.split())
@@ -45,6 +48,17 @@ def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
     waits = "waits trips.finished.of.all.the.world/5: a producer's transaction has been open at offset 1234567 for 90 s"
     assert waits in " ".join(text.split())
     assert "config 3 holds, and these have last written under an older one: perturb 2." in " ".join(text.split())
+
+
+def test_a_stream_whose_newest_round_was_too_small_is_named() -> None:
+    release = decode(json.loads(GOLDEN.read_text(encoding="utf-8"))["unmeasured release"].encode())
+    assert isinstance(release, Release)
+    status = Status([], [StreamStatus("fare", 1, 2, release=release, age_ms=900), StreamStatus("screen")], [])
+    for min_batch, said in ((1000, ["short  fare: 67 of 1 000 reports that a release needs"]), (67, [])):
+        found = list(lines(status, "shop", min_batch))
+        assert [line for line in found if line.startswith("short")] == said
+        assert any(line.endswith("09:00:00 unmeasured, 0 s ago") for line in found)
+        assert found[-1] == "ok"  # nothing has to be put right but the number of users
 
 
 def test_json_holds_every_partition() -> None:
