@@ -87,7 +87,7 @@ _PIPELINE = (
         Retention(_SHORT, horizons=1), "edge", ("door",), ("perturb",),
     ),
     Topic(
-        "rounds", "start, round, give_up, close, settled", None, "1: one order for everybody", "delete",
+        "rounds", "start, config, round, give_up, close, settled", None, "1: one order for everybody", "delete",
         Retention("a ledger follows from one window of rounds; recovery folds more", windows=1, horizons=1),
         "analysis", ("provision", "feed", "publish", "shuffle"),
         ("perturb", "shuffle", "publish", "provision", "feed"),

@@ -26,6 +26,7 @@ from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
+from murmurate.agents.observe.sources import SourceTransactions
 from murmurate.agents.shortage import Shortages
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import Door
@@ -80,6 +81,7 @@ class Metrics:
         self.now_ms = now_ms
         self.ends: dict[Place, int] = {}
         """The ends of the logs at the last refresh."""
+        self.sources = SourceTransactions(now_ms)
         self.newest: dict[str, tuple[dict[str, Any], int]] = {}
         """Of each stream the newest release that was committed here, and when."""
         self.since: dict[str, int] = {}
@@ -112,6 +114,8 @@ class Metrics:
         stage = task.wiring.stage
         families = self._edge if STAGES[stage] == "edge" else self._others
         families.flush.labels(stage).observe(seconds)
+        for letter in _messages(out, f"dead.{STAGES[stage]}"):
+            families.dead.labels(stage, letter["reason"]).inc()
         grown = self._grown(task)
         match task.stage:
             case Door():
@@ -183,9 +187,10 @@ class Metrics:
         """Learn the ends of the logs again and again, until cancelled. Brokers that are away leave them as they are."""
         while True:
             try:
-                async with client.reader() as reader:
+                async with client.reader() as reader, client.reader(aborted=True) as everything:
                     while True:
                         await self.look(reader)
+                        await self.sources.look(client, reader, everything, self.live(edge=True), fed=self.fed)
                         await asyncio.sleep(every_s)
             except BrokerError as error:
                 log.warning("lag is not known: %s", error)
@@ -221,6 +226,8 @@ class _Gauges(Collector):
             size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
         yield size
         yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
+        if self._is_edge:
+            yield from self._metrics.sources.gauges()
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """Of several readers of a log the slowest. A log's end may lie behind ends of transactions, which are no

@@ -7,10 +7,11 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from murmurate.agents.stages.agreed import AGAIN_MS
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.publish import AHEAD, Publish, worth_asking
 from murmurate.agents.stages.stage import Log
-from murmurate.topics.messages import GiveUp, Progress, Rejected, Round, Settled, Tally
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Rejected, Round, Settled, Tally
 from murmurate.topics.release import Release
 from tests.agents.stages.hands import ROUNDS, Hand, read, start
 from tests.agents.world import FIRST, SECOND, deployment, stream
@@ -265,3 +266,29 @@ def test_periods_of_which_nothing_is_known_are_not_kept_for_a_revision() -> None
         waiting += [one for one in said if isinstance(one, Round)]
         kept = orjson.loads(hand.stage.small())["courses"]["screen"]["past"]
         assert [orjson.loads(one)["t"] for one in kept] == list(range(max(FIRST, FIRST + i - 1), FIRST + i + 1))
+
+
+def config(number: int, min_batch: int = 8) -> Config:
+    return Config(number=number, values={"privacy.min_batch": min_batch}, secrets={})
+
+
+def test_a_config_record_is_written_again_before_the_log_forgets_it_and_across_a_crash() -> None:
+    hand, _ = publish()
+    assert hand.give(ROUNDS, config(4), config(5)) == []
+    assert config(5) not in read(hand.give(CLOCK, tick(END), tick(END + AGAIN_MS - 1)))
+    after = Hand(Publish(PLAN))
+    after.stage.restore(hand.stage.small(), ())
+    (again,) = [one for one in read(after.give(CLOCK, tick(END + AGAIN_MS))) if isinstance(one, Config)]
+    assert again == config(5)
+    assert after.give(ROUNDS, again) == []  # its own, and the same
+    assert config(5) not in read(after.give(CLOCK, tick(END + AGAIN_MS + 1), tick(END + 2 * AGAIN_MS)))
+    assert config(5) in read(after.give(CLOCK, tick(END + 2 * AGAIN_MS + 1)))
+
+
+def test_a_config_record_whose_number_does_not_follow_is_nobodys_and_named() -> None:
+    hand, _ = publish()
+    hand.give(ROUNDS, config(2))
+    for forged in (config(2, 1), config(1), config(4), config(77)):
+        (dead,) = read(hand.give(ROUNDS, forged))
+        assert dead == Dead(reason="config", topic="rounds", partition=0, offset=hand.ends[ROUNDS] - 1)
+    assert hand.give(ROUNDS, config(3)) == []
