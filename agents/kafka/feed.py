@@ -135,6 +135,8 @@ class Feeder:
             return
         names = self._source.names(np.arange(users))
         for stream in self._streams:
+            if stream.carry_ms is None:
+                continue  # where values stand for ever, users join with their first event
             before = self._first_t(stream, clock) * stream.every_ms - 1
             await self._tick(sender, min(clock, before))
             for at in range(0, users, CHUNK):

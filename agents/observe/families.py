@@ -16,11 +16,18 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 EDGE_ONLY: Final = frozenset(
-    {"murmurate_events", "murmurate_refusals", "murmurate_users", "murmurate_epsilon_spent_max"}
+    {
+        "murmurate_events",
+        "murmurate_refusals",
+        "murmurate_users",
+        "murmurate_users_initial",
+        "murmurate_epsilon_spent_max",
+    }
 )
 """Families that no other endpoint serves, not even empty."""
 GAUGES: Final = {
     "murmurate_users": ("Users in the ledger.", ("partition",)),
+    "murmurate_users_initial": ("Users who count as the initial value: none of theirs was valid yet.", ("stream",)),
     "murmurate_rounds_open": ("Rounds that are asked and not yet complete.", ("stream",)),
     "murmurate_release_estimate": ("The newest release: the statistic itself.", ("stream", "name")),
     "murmurate_release_stderr": ("The newest release: its standard error.", ("stream", "name")),

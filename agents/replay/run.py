@@ -158,6 +158,8 @@ class Replay:
         self._watch.meet(self._numbered)
         if self._source.enrolled:
             for plan in plans:
+                if plan.carry_ms is None:
+                    continue  # where values stand for ever, users join with their first event
                 before = first[plan.name] * plan.every_ms - 1
                 self._close(min(clock, before))  # also where nobody speaks in the first periods
                 shown = np.full(users, before)
