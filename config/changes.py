@@ -31,6 +31,7 @@ ANOTHER: Final = "allowed under another name, as a deployment of its own"
 RECOVERY: Final = "a recovery folds the log again, and would close periods elsewhere than they were closed"
 SHAPE: Final = "records and state have their places in the partitions that there are"
 REVISION: Final = "its releases mean something else: a new revision of the stream"
+SAME: Final = "says in words what held without them"
 UNUSED: Final = "used by nothing yet: what the mixing adds is computed for no release, and `shuffled` is null"
 RESTART: Final = "holds when workers are restarted"
 AGREE: Final = "workers compare it: `murmurate topics create` writes it down, then they are restarted"
@@ -121,6 +122,8 @@ def compare(old: Deployment, new: Deployment) -> list[Change]:
     for key in dict.fromkeys((*had, *has)):
         if had.get(key) != has.get(key):
             effect, why = _effect(key, *facts)
+            if effect == "revision" and _means_the_same(key, before, after):
+                effect, why = "free", SAME
             found.append(Change(key, _hide(key, had.get(key)), _hide(key, has.get(key)), effect, why))
     gone, come = old.streams.keys() - new.streams.keys(), new.streams.keys() - old.streams.keys()
     kept = [one for one in found if not any(one.key.startswith(f"streams.{name}.") for name in gone | come)]
@@ -171,6 +174,15 @@ def compare_agreement(agreed: Config, plan: Plan, secrets: Mapping[str, str], *,
             effect = "refused", f"{FROZEN}; {ANOTHER}"
         found.append(Change(f"streams.{stream}: {key}" if stream else key, one.allowed, one.found, *effect))
     return found
+
+
+def _means_the_same(key: str, old: Plan, new: Plan) -> bool:
+    """Whether a stream's key leaves the meaning of its releases as it is: a default that is written out."""
+    if not fnmatchcase(key, "streams.*.initial"):
+        return False
+    name = key.split(".")[1]
+    both = all(name in {stream.name for stream in plan.streams} for plan in (old, new))
+    return both and old.stream(name).initial_code == new.stream(name).initial_code
 
 
 def _effect(key: str, old: Facts, new: Facts) -> tuple[Effect, str]:

@@ -164,12 +164,11 @@ def _promise(made: Plan) -> Iterator[str]:
                 "in the papers: each window hides what a user's values were in it. One event that stands for longer "
                 "than a window is answered about in every one of them."
             )
-            if isinstance(stream.domain, Categories) and not stream.domain.other:
-                yield (
-                    f"{stream.name}: a user joins with the first value that is declared. An undeclared one before it "
-                    "is refused, so whether somebody takes part yet depends on their values: say other = true, unless "
-                    "no value is ever undeclared, as in a recording of the papers."
-                )
+            yield (
+                f"{stream.name}: a user joins with the first event, whatever it says. Until a valid value comes they "
+                f"count as {_initial(stream)}, which releases show too often by as many as there are: the edge counts "
+                "them (murmurate_users_initial)."
+            )
     if made.split == "budget":
         parts = ", ".join(f"{stream.name} {_plain(made.epsilon_of(stream.name))}" for stream in made.streams)
         yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."
@@ -179,6 +178,14 @@ def _promise(made: Plan) -> Iterator[str]:
     if idle:
         what = "the users serve no stream" if made.split == "users" else "epsilon stay unspent"
         yield f"{idle * 100 / MICRO:g} % of {what}."
+
+
+def _initial(stream: StreamPlan) -> str:
+    """What users say of whom no value was valid yet."""
+    code = stream.initial_code
+    if isinstance(stream.domain, Categories):
+        return f'"{stream.names[code]}"'
+    return f"{stream.domain.value(code):.12g}" if stream.measure == "mean" else stream.names[code]
 
 
 def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:

@@ -106,6 +106,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         prefer=stream.prefer,
         unit=stream.unit if isinstance(stream, Numbers) else None,
         thresholds=stream.thresholds,
+        initial=stream.initial_code,
     )
 
 
@@ -133,6 +134,7 @@ def _meaning(
         "method": _method(stream),
         "mechanism": stream.mechanism,
         **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
+        **({"initial": stream.initial_code} if stream.initial_code else {}),
     }
 
 

@@ -64,6 +64,14 @@ def test_each_key_has_its_effect(changes: dict[str, Any], key: str, effect: str)
     assert changed(**changes) == {key: effect}
 
 
+@pytest.mark.parametrize(("initial", "effect"), [("home", "free"), ("help", "revision")])
+def test_another_initial_value_is_a_revision_and_the_default_written_out_is_not(initial: str, effect: str) -> None:
+    always = small(screen__missing={"carry": "always"})
+    other = small(screen__missing={"carry": "always"}, screen__initial=initial)
+    (one,) = compare(build(always), build(other))
+    assert (one.key, one.old, one.new, one.effect) == ("streams.screen.initial", "left out", initial, effect)
+
+
 def test_a_file_against_itself_changes_nothing() -> None:
     assert compare(load(SHOP, {}), load(SHOP, {})) == []
 
