@@ -17,7 +17,7 @@ from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.method import Decision, Estimate, Floats
 from murmurate.aggregators.methods.standing import measured
-from murmurate.aggregators.postprocess.norm import norm_sub
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
@@ -32,8 +32,8 @@ class Figures:
     unbiased: Floats
 
 
-def figures(decision: Decision, range_: Range | None) -> Figures:
-    """What a decision says. range_: of numbers, what -1 and 1 stand for."""
+def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Figures:
+    """What a decision says. range_: of numbers, what -1 and 1 stand for; shaping: of the estimates of a frequency."""
     if isinstance(decision.mechanism, Recoded):
         return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
     mechanism = decision.mechanism
@@ -48,7 +48,7 @@ def figures(decision: Decision, range_: Range | None) -> Figures:
         low, half = _scale(range_ or (-1.0, 1.0))
         near = np.clip(said.statistics, -1, 1)
         return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1))
-    return Figures(_shares(decision), stderr, decision.unbiased)
+    return Figures(_shares(decision, shaping), stderr, decision.unbiased)
 
 
 def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
@@ -74,15 +74,15 @@ def _scale(range_: Range) -> tuple[float, float]:
     return range_[0], (range_[1] - range_[0]) / 2
 
 
-def _shares(decision: Decision) -> Floats:
+def _shares(decision: Decision, shaping: Shaping) -> Floats:
     """Shares that a population can have."""
     if decision.best is not None:
-        return norm_sub(decision.best.statistics)
+        return shaped(shaping, decision.best.statistics, decision.best.variance, decision.mechanism)
     if decision.measured_t is None:
         return decision.unbiased
     if isinstance(decision.mechanism, SW | WaveAndPresence) and decision.answer is not None:
         return em(channel_of(decision.mechanism), decision.answer.support).frequencies
-    return norm_sub(decision.unbiased)
+    return shaped(shaping, decision.unbiased, decision.variance, decision.mechanism)
 
 
 def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:

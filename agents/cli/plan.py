@@ -11,6 +11,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,13 @@ from murmurate.agents.replay.prediction import (
 )
 from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.sources import open_source
+from murmurate.aggregators.postprocess.selection import Selection
+from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import COLUMNS
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.planning import chosen_post
 from murmurate.config.planning import plan as planned
 from murmurate.errors import UsageError
 
@@ -47,7 +51,10 @@ WITHIN = 0.03
 
 @click.command("plan")
 @click.argument("stream", required=False)
-@click.option("--users", type=click.IntRange(1, MOST_USERS), required=True, help="Of the whole deployment.")
+@click.option(
+    "--users", type=click.IntRange(1, MOST_USERS),
+    help="Of the whole deployment; needed where the file does not say population.users.",
+)  # fmt: skip
 @click.option(
     "--drift", type=click.FloatRange(0, 0.5),
     help=f"What a share moves in a period, or a mean as a part of its range: root mean square.  [default: {DRIFT}]",
@@ -68,7 +75,7 @@ WITHIN = 0.03
 )
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 def command(
-    stream: str | None, users: int, drift: float | None, presence: float | None, like: str | None, config: Path,
+    stream: str | None, users: int | None, drift: float | None, presence: float | None, like: str | None, config: Path,
     within: float, processes: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Predict the errors of STREAM (without it, of all streams) by every method and mechanism, and recommend one."""
@@ -77,6 +84,9 @@ def command(
     except ConfigError as error:  # a line for each mistake, as `check` prints them
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
+    users = users or plan.users
+    if users is None:
+        raise UsageError("--users: found nothing; allowed: a number, here or as population.users in the file")
     if like is not None and (drift is not None or presence is not None):
         raise UsageError("--like: found with --drift or --presence; allowed: alone, since a recording has both")
     for option, given, allowed in (
@@ -95,10 +105,15 @@ def command(
                 done()
         said = outlook(plan, one, users, found)
         truth = like or {"drift": assumed.drift, "presence": assumed.presence}
-        documents.append({**said.document(), "truth": truth, "within": within})
+        post = _post(plan, one, users, assumed)
+        shaped = asdict(post) if post else None
+        documents.append({**said.document(), "truth": truth, "within": within, "post": shaped})
         if not as_json:
             taken = _taken(one, assumed, like)
-            click.echo("\n" * (len(documents) > 1) + "\n".join(lines(plan, one, said, users, taken, within)))
+            click.echo(
+                "\n" * (len(documents) > 1)
+                + "\n".join([*lines(plan, one, said, users, taken, within), *_shaping(one, post)])
+            )
     if as_json:
         click.echo(orjson.dumps({"users": users, "streams": documents}))
 
@@ -198,6 +213,23 @@ def _taken(stream: StreamPlan, assumed: Assumed, like: str | None) -> str:
     held = f", {users} with a value" if stream.says_none else ""
     what = "of its range " if stream.measure == "mean" else ""
     return f"if it wanders by {assumed.drift:g} {what}a period{held}{unit}"
+
+
+def _post(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed) -> Selection | None:
+    """How to shape the estimates of a frequency: for shares of several shapes, or those of the recording."""
+    if stream.measure != "frequency":
+        return None
+    shares = None if assumed.like is None else assumed.like.sum(axis=0) / assumed.like.sum()
+    return chosen_post(plan, stream.name, users, shares)
+
+
+def _shaping(stream: StreamPlan, chosen: Selection | None) -> Iterator[str]:
+    if chosen is None:
+        return
+    gain = chosen.errors[chosen.name] / chosen.errors[NORM_SUB.name]
+    beside = "" if chosen.name == NORM_SUB.name else f", which leaves {_figure(gain)} of norm-sub's squared error"
+    named = "" if stream.post.name == chosen.name else f" The file names {stream.post.name}."
+    yield from _wrapped(f'Shape estimates by post = "{chosen.name}"{beside}.{named}', "  ")
 
 
 def _mechanisms(method: Prospect, taken: Expected) -> Iterator[str]:
