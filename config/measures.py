@@ -39,7 +39,7 @@ class Stream(Table):
     """Length of a period; one release each."""
     share: Annotated[float, Share()] = 1.0
     """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
-    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpa")
+    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpu")
     """A method's name, or a table with a name and options."""
     several: Literal["last", "first"] = "last"
     """Which of several events of one user in a period counts, by (time, value), never by arrival."""

@@ -23,7 +23,6 @@ from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.drawn import MOST_USERS
 from murmurate.agents.replay.prediction import (
     DRIFT,
-    TIE,
     Assumed,
     Expected,
     Outlook,
@@ -142,32 +141,27 @@ def lines(plan: Plan, stream: StreamPlan, said: Outlook, users: int, taken: str,
 
 def why(said: Outlook, method: Prospect, expected: Expected) -> str:
     """Why this method and mechanism, in words."""
-    least = said.prospects[0]  # those that starve are the last
-    best = f"the smallest error with the filter, {_figure(method.best.filtered)}"
-    if method is not least:
-        cheaper = round(method.best.bits, 4) < round(least.best.bits, 4)
+    able = [(one, it) for one in said.prospects if not one.starves for it in one.mechanisms]
+    least, best = min(able, key=lambda pair: pair[1].error)
+    what = "with the filter" if expected.helped else "of its own series"
+    if expected is best:
+        words = f"the smallest error {what}, {_figure(expected.error)}"
+    else:
+        cheaper = round(expected.bits, 4) < round(best.bits, 4)
         reason = "for fewer bits" if cheaper else "for as few bits, and simpler"
-        best = (
-            f"its error with the filter, {_figure(method.best.filtered)}, is "
-            f"{_above(method.best.filtered, least.best.filtered)} the smallest one ({least.method}, "
-            f"{_figure(least.best.filtered)}), as good as far as simulation can tell, {reason}"
+        other = best.mechanism if least is method else f"{least.method} with {best.mechanism}"
+        words = (
+            f"its error {what}, {_figure(expected.error)}, is {_above(expected.error, best.error)} the smallest one "
+            f"({other}, {_figure(best.error)}), {reason}"
         )
-    if expected.mechanism != method.best.mechanism:
-        best += f"; {expected.mechanism} because {_mechanism_why(method, expected)}"
+    if not expected.helped:
+        words += '. The filter would not help it: say filter = "off"'
     own = said.named
     if own is not None and (method.method != said.method or said.mechanism not in ("auto", expected.mechanism)):
-        words = said.method if said.mechanism == "auto" else f"{said.method} with {said.mechanism}"
-        fate = ", which starves" if own[0].starves else f": {_figure(own[1].filtered)}"
-        best += f". The file names {words}{fate}"
-    return best
-
-
-def _mechanism_why(method: Prospect, expected: Expected) -> str:
-    """Why not the one that was simulated."""
-    least = min(method.mechanisms, key=lambda one: one.filtered)
-    if expected is least:
-        return f"its error, {_figure(expected.filtered)}, is the smallest of all mechanisms'"
-    return f"it is within {100 * (TIE - 1):.0f} % of {least.mechanism} and asks less of a device"
+        named = said.method if said.mechanism == "auto" else f"{said.method} with {said.mechanism}"
+        fate = ", which starves" if own[0].starves else f": {_figure(own[1].error)}"
+        words += f". The file names {named}{fate}"
+    return words
 
 
 def _above(error: float, least: float) -> str:
@@ -245,6 +239,9 @@ def _warnings(plan: Plan, said: Outlook, users: int, within: float) -> Iterator[
     if loose := [one for one in said.prospects if not one.starves and one.within > within]:
         each = ", ".join(f"{one.method} {100 * one.within:.3g} %" for one in loose)
         yield from _wrapped(f"warning: not known within {100 * within:.2g} %, but within: {each}.", "  ")
+    if hurt := [one.method for one in said.prospects if not one.starves and not one.best.helped]:
+        verb = "has" if len(hurt) == 1 else "have"
+        yield from _wrapped(f"The filter would not help {', '.join(hurt)}, whose own series {verb} less error.", "  ")
     hungry = sorted((one.users_needed, one.method) for one in said.prospects if one.starves)
     if hungry:
         each = ", ".join(f"{name} {needed:,}".replace(",", " ") for needed, name in hungry)

@@ -64,7 +64,8 @@ def by_shape(context: Context, *, runs: int = RUNS) -> Selection:
 
 def among(truths: Sequence[Floats], context: Context, names: Iterable[str], *, runs: int = RUNS) -> Selection:
     """By these truths: the least error relative to that of Norm-Sub, in the geometric mean over them."""
-    found = [_errors(truth, context, runs, place) for place, truth in enumerate(truths)]
+    names = tuple(names)
+    found = [_errors(truth, context, names, runs, place) for place, truth in enumerate(truths)]
     ratios = {
         name: float(np.mean([np.log(max(one[name], 1e-300) / max(one["norm-sub"], 1e-300)) for one in found]))
         for name in names
@@ -74,17 +75,17 @@ def among(truths: Sequence[Floats], context: Context, names: Iterable[str], *, r
     return Selection(chosen, {name: float(np.mean([one[name] for one in found])) for name in ratios})
 
 
-def _errors(truth: Floats, context: Context, runs: int, place: int) -> dict[str, float]:
-    """The mean squared error of every method on runs of the protocol with this truth."""
+def _errors(truth: Floats, context: Context, names: Iterable[str], runs: int, place: int) -> dict[str, float]:
+    """The mean squared error of these methods on runs of the protocol with this truth."""
     p, q = context.p, context.q
     more = 0.0 if context.spread is not None else (1 - p - q) / ((p - q) * context.n)  # of holders of a value
     deviation = np.sqrt(context.variance + truth * more)
     low, high = context.possible
-    sums = dict.fromkeys(METHODS, 0.0)
+    sums = dict.fromkeys(names, 0.0)
     for run in range(runs):
         estimate = np.clip(truth + deviation * _normal(len(truth), b"%d %d" % (place, run)), low, high)
-        for name, method in METHODS.items():
-            sums[name] += float(np.mean((method(estimate, context) - truth) ** 2)) / runs
+        for name in sums:
+            sums[name] += float(np.mean((METHODS[name](estimate, context) - truth) ** 2)) / runs
     return sums
 
 

@@ -91,14 +91,15 @@ def test_users_needed_is_the_least_number_with_five_sigma_to_spare(part: Fractio
 
 
 def test_too_few_users_are_warned_of_and_enough_are_not() -> None:
-    needed = users_needed(Fraction(1, 122), 1000)
+    needed = users_needed(Fraction(1, 61), 1000)
     assert explain(planned(), needed).warnings == ()
     (warning,) = explain(planned(), needed - 1).warnings
-    assert warning.startswith("screen: 142 782 users give a round about 1 170 reports")
+    assert warning.startswith(f"screen: {needed - 1:,} users give a round about 1 169 reports".replace(",", " "))
     assert explain(planned()).warnings == ()
+    assert explain(planned(population__users=needed - 1)).warnings == (warning,)
 
 
 def test_a_user_who_serves_one_stream_counts_for_that_stream_only() -> None:
     half = explain(planned(screen__share=0.5)).streams[0]
     whole = explain(planned(screen__share=0.5, privacy__split="budget")).streams[0]
-    assert (half.unit, whole.unit) == ("1/244", "1/122")
+    assert (half.unit, whole.unit) == ("1/122", "1/61")

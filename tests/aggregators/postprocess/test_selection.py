@@ -52,15 +52,15 @@ def test_what_is_selected_on_synthetic_data_is_nearly_the_best_on_the_real_ones(
 
 
 def test_a_deployments_choice_is_made_of_no_data_and_is_always_a_population() -> None:
-    for d in (2, 16, 256):
-        for n in (100, 10_000, 10_000_000):
+    for d in (2, 16):
+        for n in (100, 10_000):
             context = Context(p=0.5, q=Q, n=n, d=d)
             chosen = by_shape(context)
             assert chosen == by_shape(context)
             assert chosen.name in POSSIBLE
             assert chosen.errors[chosen.name] <= 1.02 * chosen.errors["norm-sub"]
     assert by_shape(Context(p=0.5, q=Q, n=10_000_000, d=4)).name == "norm-sub"
-    assert by_shape(Context(p=0.5, q=Q, n=20_000, d=256)).name == "power-ns"
+    assert by_shape(Context(p=0.5, q=Q, n=20_000, d=128)).name == "power-ns"
 
 
 def test_base_cut_keeps_as_many_values_as_are_known_to_have_users() -> None:
