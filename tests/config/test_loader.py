@@ -135,7 +135,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"screen__post": {"name": "base-cut", "k": 9}},
          "streams.screen.post.k: found 9; allowed: at most the 3 values of the stream"),
         ({"screen__post": {"name": "base-cut", "k": 2, "alpha": 1}},
-         "streams.screen.post.alpha: found 1; allowed: not with k, which says what stays"),
+         "streams.screen.post.alpha: found 1.0; allowed: not with k, which says what stays"),
         ({"screen__every": "25d"}, "streams.screen.every: found '25d'; allowed: \"1ms\" to \"24d\""),
         ({"screen__every": "1ms"},
          "streams.screen.every: found 3600001 periods in one window; allowed: at most 32768 periods in one window"),
