@@ -161,7 +161,10 @@ def _promise(made: Plan) -> Iterator[str]:
         stretch = f"in any {_stretch(made.window_ms)}"
     else:
         stretch = f"in any {made.streams[0].w} periods of a stream"
-    yield f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}."
+    yield (
+        f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}. Windows "
+        "add up: k windows that do not meet cost k times epsilon, and nothing bounds a lifetime."
+    )
     if made.window_ms is None:
         yield "The window is a number of periods, as in the papers, and not one stretch of time for all streams."
         for stream in made.streams:

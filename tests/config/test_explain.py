@@ -22,6 +22,7 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert "learns more than epsilon 2.0 about one user in any hour." in text
+    assert "Windows add up: k windows that do not meet cost k times epsilon" in text
     assert "50 % of the users serve no stream." in text
     assert "frequency of 7 values every 1m, w = 61, half of the users, lpa, grr at epsilon 2, 1 byte a report" in text
     assert "edge app.clicks shop.raw" in text
