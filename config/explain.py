@@ -161,10 +161,7 @@ def _promise(made: Plan) -> Iterator[str]:
         stretch = f"in any {_stretch(made.window_ms)}"
     else:
         stretch = f"in any {made.streams[0].w} periods of a stream"
-    yield (
-        f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}. Windows "
-        "add up: k windows that do not meet cost k times epsilon, and nothing bounds a lifetime."
-    )
+    yield f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}."
     if made.window_ms is None:
         yield "The window is a number of periods, as in the papers, and not one stretch of time for all streams."
         for stream in made.streams:
@@ -173,6 +170,7 @@ def _promise(made: Plan) -> Iterator[str]:
                     f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for "
                     "counts by itself: one event can be answered about in more than one window."
                 )
+    yield "Windows add up: k windows that do not meet cost k times epsilon, and nothing bounds a lifetime."
     for stream in made.streams:
         if stream.carry_ms is None:
             yield (
