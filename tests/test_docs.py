@@ -246,7 +246,7 @@ def unknown(line: str) -> str | None:
     """What of a command there is not: a verb, an option, or room for one more argument."""
     found: click.Command = front
     words = shlex.split(line)[1:]
-    while isinstance(found, click.Group) and words:
+    while isinstance(found, click.Group) and words and not words[0].startswith("-"):
         verb, *words = words
         inner = found.get_command(click.Context(found), verb)
         if inner is None:
