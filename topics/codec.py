@@ -134,6 +134,8 @@ def _kind(tag: object) -> type[Message]:
     match = _TAG.fullmatch(tag) if isinstance(tag, str) else None
     if match and (latest := _LATEST.get(match[1])) and int(match[2]) > latest:
         raise NewerError(f"message: schema: found version {match[2]} of {match[1]}; allowed: up to {latest}")
+    if match and latest:
+        raise UnknownError(f"message: schema: found version {match[2]} of {match[1]}; allowed: {latest}")
     found = "no schema" if tag is None else "a schema nobody has defined" if isinstance(tag, str) else _type(tag)
     raise UnknownError(f"message: schema: found {found}; allowed: {', '.join(_BY_TAG)}")
 

@@ -21,6 +21,7 @@ from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import table
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
+from murmurate.config.enough import shortage
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import Plan
@@ -49,7 +50,8 @@ Tell = Callable[[Frame], None]
 def command(source: str, stream: str | None, config: Path, out: Path | None, repeatable: bool, as_json: bool) -> None:
     """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log[,n=..][,periods=..][,seed=..].
 
-    Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far.
+    Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
+    reports for a release is named, beforehand where the source says how many users there are.
     """
     try:
         plan = planned(load(config))
@@ -58,6 +60,8 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
         sys.exit(MISTAKES)
     opened = open_source(source, plan, stream)
     secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
+    for line in beforehand(plan, opened):
+        click.echo(click.wrap_text(f"warning: {line}", WIDTH, subsequent_indent="  "), err=True)
     if out is not None:
         make_folder(out)
     frames: list[Frame] = []
@@ -106,10 +110,18 @@ def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     rate = round(outcome.events / max(outcome.seconds, 1e-9))
     done = f"{grouped(outcome.events)} events in {outcome.seconds:.1f} s ({grouped(rate)} a second)"
     click.echo(f"{done}   over budget {outcome.over_budget}")
-    for line in source.complaint_lines():
+    for line in (*source.complaint_lines(), *outcome.shortfalls(plan)):
         click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))
     if outcome.interrupted:
         click.echo("interrupted: this is what was done so far")
+
+
+def beforehand(plan: Plan, source: Source) -> Iterator[str]:
+    """What a source has too few users for, where it says how many it has."""
+    users = source.users()
+    for name in source.streams if users is not None else ():
+        if (said := shortage(plan, plan.stream(name), users)) is not None:
+            yield f"{name}: {said}"
 
 
 def grouped(number: int) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from murmurate.config.explain import explain, users_needed
+from murmurate.config.enough import users_needed
+from murmurate.config.explain import explain
 from murmurate.config.planning import resolve
 from tests.config.deployments import planned, shop
 
