@@ -22,6 +22,10 @@ from murmurate.randomizers.errors import shown
 from murmurate.topics.release import Release
 
 
+Known = Mapping[str, float | None]
+"""Figures by name; None where nothing is known."""
+
+
 @dataclass(frozen=True)
 class Read:
     """What a release says to one kind of question."""
@@ -29,7 +33,7 @@ class Read:
     query: Query
     method: str
     """The post-processing that was applied; "unbiased" where the release's own raw figures are the answer."""
-    values: Mapping[str, float | None]
+    values: Known
     """By name; for the most frequent values the largest first, and as many as were asked for."""
 
 
@@ -40,21 +44,26 @@ def read_for(query: Query, release: Release, *, k: int | None = None) -> Read:
     """
     if release.measure != "frequency":
         raise ParameterError(f"query: found a release of a {release.measure}; allowed: of a frequency")
-    names = list(release.estimate)
+    return read_figures(query, release.estimate, release.stderr, release.unbiased, k=k)
+
+
+def read_figures(query: Query, estimate: Known, stderr: Known, unbiased: Known, *, k: int | None = None) -> Read:
+    """The same from the three tables of a release."""
+    names = list(estimate)
     if k is not None and (query not in ("point", "top-k") or not 1 <= k <= len(names)):
         raise ParameterError(f"query: k: found {shown(k)} for {query}; allowed: 1 to {len(names)}, for point and top-k")
-    raw = [value for value in release.estimate.values() if value is not None]
-    errors = [value for value in release.stderr.values() if value is not None]
+    raw = [value for value in estimate.values() if value is not None]
+    errors = [value for value in stderr.values() if value is not None]
     if len(raw) < len(names) or len(errors) < len(names):
         method_for(query, np.zeros(2), context_of(None, np.ones(2)))  # a question that there is not is refused
         return Read(query, "nothing yet", dict.fromkeys(names))
     if query == "arithmetic":
-        return Read(query, "unbiased", dict(release.unbiased))
+        return Read(query, "unbiased", dict(unbiased))
     shaping = Shaping(NORM_SUB.name, k=k if query == "point" else None)
-    estimate, context = np.array(raw), context_of(None, np.array(errors) ** 2, shaping)
-    shares = for_query(query, estimate, context)
-    found = dict(zip(names, shares.tolist(), strict=True))
+    said, context = np.array(raw), context_of(None, np.array(errors) ** 2, shaping)
+    shares = for_query(query, said, context)
+    found: dict[str, float | None] = dict(zip(names, shares.tolist(), strict=True))
     if query == "top-k":
-        order = sorted(found, key=lambda name: -found[name])
-        found = {name: found[name] for name in order[:k]}
-    return Read(query, method_for(query, estimate, context), found)
+        order = np.argsort(-shares, kind="stable").tolist()
+        found = {names[place]: found[names[place]] for place in order[:k]}
+    return Read(query, method_for(query, said, context), found)
