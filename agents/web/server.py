@@ -2,11 +2,11 @@
 
 Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
 page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
-resume after Last-Event-ID, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py). `/metrics` is for Prometheus, `/healthz` says that the process lives, `/readyz` that it
-works. A server has the routes of what it is given. A refusal is JSON with one line that says what is allowed. On a
-loopback address only requests to a local name are answered, so that no page from elsewhere reads a replay's truth by
-rebinding its name. Not here: which worker serves what (serving.py), and who may read (the address one listens on, or a
-proxy, decides).
+resume after Last-Event-ID, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py). `/metrics`
+is for Prometheus, `/healthz` says that the process lives, `/readyz` that it works. A server has the routes of what it
+is given. A refusal is JSON with one line that says what is allowed. On a loopback address only requests to a local name
+are answered, so that no page from elsewhere reads a replay's truth by rebinding its name. Not here: which worker serves
+what (serving.py), and who may read (the address one listens on, or a proxy, decides).
 """
 
 import ipaddress

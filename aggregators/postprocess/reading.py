@@ -21,7 +21,6 @@ from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 from murmurate.topics.release import Release
 
-
 Known = Mapping[str, float | None]
 """Figures by name; None where nothing is known."""
 
