@@ -50,5 +50,7 @@ def _shaped(frame: Frame, question: Query, k: int | None) -> Frame:
     for name in document["estimate"]:
         value = read.values.get(name)
         document["estimate"][name] = None if value is None else round(value, PLACES) + 0.0
+    if question == "arithmetic":
+        document["stderr"] = dict.fromkeys(document["stderr"])  # the error of the raw figures is not in a release
     document["read"] = {"for": question, "by": read.method}
     return replace(frame, body=orjson.dumps(document))

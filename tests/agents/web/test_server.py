@@ -119,6 +119,7 @@ def test_estimates_are_shaped_for_the_question_and_nothing_else_changes() -> Non
             frames = [orjson.loads(data) for _, data in events(await answer.text())]
         raw = [frame["release"] for frame in frames if frame["type"] == "release"]
         assert [one["estimate"] for one in raw] == [record["unbiased"] for record in RECORDS]
+        assert all(error is None for one in raw for error in one["stderr"].values())
         assert all(frame["truth"] for frame in frames if frame["type"] == "release")
 
     talk(scenario)
