@@ -47,7 +47,7 @@ def on_synthetic(estimate: Floats, context: Context, *, runs: int = RUNS) -> Sel
 
     >>> rare = Context(p=0.5, q=0.27, n=10_000, d=64)
     >>> on_synthetic([0.6, 0.4] + [0.0] * 62, rare).name
-    'power-ns'
+    'significant'
     """
     return among([norm_sub(context.checked(estimate))], context, METHODS, runs=runs)
 
