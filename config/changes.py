@@ -19,7 +19,7 @@ from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.quantities import Duration, Missing, Window, shortest
 from murmurate.config.settings import Deployment, Secret
-from murmurate.config.streams import Method, Source
+from murmurate.config.streams import Method, Post, Source
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.messages import Config
 
@@ -31,6 +31,7 @@ ANOTHER: Final = "allowed under another name, as a deployment of its own"
 RECOVERY: Final = "a recovery folds the log again, and would close periods elsewhere than they were closed"
 SHAPE: Final = "records and state have their places in the partitions that there are"
 REVISION: Final = "its releases mean something else: a new revision of the stream"
+SAME: Final = "says in words what held without them"
 UNUSED: Final = "used by nothing yet: what the mixing adds is computed for no release, and `shuffled` is null"
 RESTART: Final = "holds when workers are restarted"
 AGREE: Final = "workers compare it: `murmurate topics create` writes it down, then they are restarted"
@@ -44,6 +45,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
         "stop all mixing and analysis workers, so that they decide alike; `murmurate topics create`; start them",
     ),
     "population.enrol": ("revision", REVISION),
+    "population.users": ("free", "what `check` and `plan` take for the number of users"),
     "population.forget_after": ("revision", "who is asked changes: a new revision of every stream"),
     "time.lateness": ("refused", RECOVERY),
     "time.clock": ("refused", "periods would be those of another time"),
@@ -56,6 +58,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
+    "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
 }
 """By key, the first that fits; keys of MOVED that move a frozen fact are refused before that."""
@@ -121,6 +124,8 @@ def compare(old: Deployment, new: Deployment) -> list[Change]:
     for key in dict.fromkeys((*had, *has)):
         if had.get(key) != has.get(key):
             effect, why = _effect(key, *facts)
+            if effect == "revision" and _means_the_same(key, before, after):
+                effect, why = "free", SAME
             found.append(Change(key, _hide(key, had.get(key)), _hide(key, has.get(key)), effect, why))
     gone, come = old.streams.keys() - new.streams.keys(), new.streams.keys() - old.streams.keys()
     kept = [one for one in found if not any(one.key.startswith(f"streams.{name}.") for name in gone | come)]
@@ -173,6 +178,15 @@ def compare_agreement(agreed: Config, plan: Plan, secrets: Mapping[str, str], *,
     return found
 
 
+def _means_the_same(key: str, old: Plan, new: Plan) -> bool:
+    """Whether a stream's key leaves the meaning of its releases as it is: a default that is written out."""
+    if not fnmatchcase(key, "streams.*.initial"):
+        return False
+    name = key.split(".")[1]
+    both = all(name in {stream.name for stream in plan.streams} for plan in (old, new))
+    return both and old.stream(name).initial_code == new.stream(name).initial_code
+
+
 def _effect(key: str, old: Facts, new: Facts) -> tuple[Effect, str]:
     for pattern, moved in MOVED.items():
         if fnmatchcase(key, pattern):
@@ -203,7 +217,7 @@ def _leaves(model: BaseModel, path: str = "") -> Iterator[tuple[str, str]]:
     """Every key with its value as one would write it; a secret's place in full, to be hidden where it is shown."""
     for name, field in type(model).model_fields.items():
         key, value = f"{path}{field.alias or name}", getattr(model, name)
-        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Source)):
+        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Post, Source)):
             yield from _leaves(value, f"{key}.")
         elif isinstance(value, dict):
             for stream, inner in value.items():
@@ -230,6 +244,10 @@ def _written(value: Any) -> str:
         case Method():
             name, *options = value.described().items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
+        case Post():
+            return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[
+                len("name ") :
+            ]
         case Source():
             return " ".join(part for part in (value.topic, value.user, value.time, value.value) if part)
         case Secret():

@@ -117,7 +117,7 @@ _FED = (
         Retention(_SHORT, horizons=1), "edge", ("feed",), ("door",), fed=True,
     ),
     Topic(
-        "feed", "progress: the recording's clock alone", None, "1", "delete",
+        "feed", "progress: the instants at which periods close, as the recording reaches them", None, "1", "delete",
         Retention(_SHORT, horizons=1), "analysis", ("feed",), ("publish",), fed=True,
     ),
 )  # fmt: skip

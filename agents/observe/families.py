@@ -20,6 +20,7 @@ EDGE_ONLY: Final = frozenset(
         "murmurate_events",
         "murmurate_refusals",
         "murmurate_users",
+        "murmurate_users_initial",
         "murmurate_epsilon_spent_max",
         "murmurate_source_transaction_seconds",
         "murmurate_source_transaction_limit_seconds",
@@ -28,6 +29,7 @@ EDGE_ONLY: Final = frozenset(
 """Families that no other endpoint serves, not even empty."""
 GAUGES: Final = {
     "murmurate_users": ("Users in the ledger.", ("partition",)),
+    "murmurate_users_initial": ("Users who count as the initial value: none of theirs was valid yet.", ("stream",)),
     "murmurate_rounds_open": ("Rounds that are asked and not yet complete.", ("stream",)),
     "murmurate_release_estimate": ("The newest release: the statistic itself, where it is known.", ("stream", "name")),
     "murmurate_release_stderr": ("The newest release: its standard error.", ("stream", "name")),

@@ -67,6 +67,11 @@ class Guard(Protocol):
         """Of each stream the largest window of any user, ever."""
         ...
 
+    @property
+    def initial(self) -> Mapping[str, int]:
+        """Of each stream whose values stand for ever, how many users count as its initial value."""
+        ...
+
 
 MARKERS = 16
 """Offsets behind, up to which it is worth looking whether they are records."""
@@ -248,15 +253,19 @@ class _Gauges(Collector):
 
     def _ledger(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
         users, spent, most = gauge("murmurate_users"), gauge("murmurate_epsilon_spent_max"), dict[str, int]()
+        initial, waiting = gauge("murmurate_users_initial"), Count[str]()
         for task in tasks:
             stage: object = task.stage
             if isinstance(stage, Guard):
                 users.add_metric((str(task.wiring.partition),), stage.users)
                 for stream, micro in stage.most_spent_micro.items():
                     most[stream] = max(micro, most.get(stream, 0))
+                waiting.update(stage.initial)
         for stream, micro in sorted(most.items()):
             spent.add_metric((stream,), micro * MICRO)
-        yield from (users, spent)
+        for stream, count in sorted(waiting.items()):
+            initial.add_metric((stream,), count)
+        yield from (users, initial, spent)
 
     def _published(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
         metrics, now = self._metrics, self._metrics.now_ms()

@@ -198,6 +198,20 @@ def test_where_a_recording_is_fed_patience_begins_when_the_recording_has_come_so
     assert read(other.give(CLOCK, tick(today + 3 * 10**6 + 3000))) == [GiveUp(round=asked.digest.hex())]
 
 
+def test_however_far_a_recording_runs_ahead_nobodys_patience_ends_but_by_publishs_own_timer() -> None:
+    hand = Hand(Publish(PLAN, fed=True))
+    asked = read(hand.give(ROUNDS, start(SCREEN)))
+    feed, today = Log("feed", 0), 10**12
+    closings = [END + n * SECOND for n in range(9)]  # eight periods ahead, which is longer than patience
+    assert closings[-1] - END > PLAN.patience_ms
+    assert hand.give(feed, *map(tick, closings)) == []
+    assert hand.give(CLOCK, tick(today), tick(today + 2999)) == []
+    assert read(hand.give(CLOCK, tick(today + 3000))) == [GiveUp(round=asked[0].digest.hex())]
+    hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))  # the next one's begins when its turn has come
+    assert hand.give(CLOCK, tick(today + 3001), tick(today + 6000)) == []
+    assert read(hand.give(CLOCK, tick(today + 6001))) == [GiveUp(round=asked[1].digest.hex())]
+
+
 @pytest.mark.parametrize("method", ["lpu", "lpa", "lbu"])
 def test_a_publish_that_comes_back_between_any_two_records_writes_the_same_bytes(method: str) -> None:
     plan = deployment(stream("screen", method), min_batch=8)
