@@ -67,6 +67,7 @@ def test_a_redelivered_value_gives_the_same_report_and_a_corrected_one_its_own_c
 
 
 def test_support_is_additive_in_any_grouping(built: Mechanism) -> None:
+    built = built.of_round(ROUND)
     reports = built.perturb(np.arange(500) % built.d, KEY.draw(people(500), round=ROUND))
     whole = built.support(reports)
     assert whole.dtype == np.int64
@@ -85,9 +86,9 @@ def test_estimates_are_unbiased_and_vary_as_they_say(built: Mechanism) -> None:
     estimates = np.empty((runs, built.d))
     for run in range(runs):
         draw = KEY.draw(people(n), round=hashlib.sha256(b"%d" % run).digest())
-        estimates[run] = built.estimate(built.support(built.perturb(values, draw)), n)
+        estimates[run] = built.estimate(built.of_round(draw.round).support(built.perturb(values, draw)), n)
     truth = np.bincount(values, minlength=built.d) / n
-    exact = built.variance(n, truth)
+    exact = built.variance(n, truth) + built.added_variance(n, truth)
     assert (np.abs(estimates.mean(axis=0) - truth) < 5 * np.sqrt(exact / runs)).all()
     assert (np.abs(estimates.var(axis=0) / exact - 1) < 5 * np.sqrt(2 / runs) * 1.3).all()
 
@@ -101,7 +102,7 @@ def test_two_standard_errors_with_the_own_estimate_plugged_in_cover_the_truth_as
     users, held = people(n), 0
     for run in range(runs):
         draw = KEY.draw(users, round=hashlib.sha256(b"cover %d" % run).digest())
-        estimate = made.estimate(made.support(made.perturb(values, draw)), n)
+        estimate = made.estimate(made.of_round(draw.round).support(made.perturb(values, draw)), n)
         error = np.sqrt(made.variance(n, np.clip(estimate, 0, 1)))
         held += int((np.abs(estimate - truth) <= 2 * error).sum())
     assert 0.93 < held / (runs * 16) < 0.97
@@ -212,7 +213,7 @@ def test_no_bytes_from_outside_do_more_than_be_refused(name: str, d: int, data: 
     width = width or made.wire_size
     reports = np.frombuffer(data[: len(data) // width * width], np.uint8).reshape(-1, width)
     try:
-        made.support(reports[~made.malformed(reports)])
+        made.of_round(ROUND).support(reports[~made.malformed(reports)])
     except MurmurateError:
         assert width != made.wire_size
 
