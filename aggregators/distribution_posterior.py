@@ -2,9 +2,9 @@
 distributions of each kind are, and a standard error that holds what smoothing takes away.
 
 Contract: of counts of outputs alone, without chance.  The logarithm of a cell's frequency is a sum of cosines whose
-sizes are normal; how fast they shrink (`KINDS`: neighbours alike, much alike, each by itself, or alike but for some) and
-how large they are (`SIZES`) is weighed by the marginal likelihood: how likely each report was, given those before it,
-before it was seen.  So nothing that reports could not exclude is left out of the error: cells that they cannot tell
+sizes are normal; how fast they shrink (`KINDS`: neighbours alike, much alike, alike but for some, or each by itself)
+and how large they are (`SIZES`) is weighed by the marginal likelihood: how likely each report was, given those before
+it, before it was seen.  So nothing that reports could not exclude is left out of the error: cells that they cannot tell
 apart may differ as much as those do that they can.  The error is right on average over a distribution, not in each
 cell (Nychka 1988).  Where cells speak each by itself EM without smoothing may be nearer: a part of the reports, held
 out, decides between the two (`_nearer`).  What no report can show is a pattern finer than the wave and regular, such as
@@ -30,7 +30,7 @@ from murmurate.randomizers import ParameterError
 
 Floats = NDArray[np.float64]
 
-KINDS = ((2, 0.0), (4, 0.0), (2, 0.1), (0, 0.0))
+KINDS = ((2, 0.0), (4, 0.0), (2, 0.05), (0, 0.0))
 """By which power of their frequency squared cosines shrink, and which part of their sum does not shrink."""
 SIZES = tuple(4.0**k for k in range(-4, 5))
 """The variance of a cell's logarithm."""
@@ -40,10 +40,14 @@ through a wave: what they may hold is in the error.
 """
 SPIKY, LARGE = (2, 3), 4.0
 """Kinds of which a distribution may have spikes, and the size from which it has: one cell may be e^2 times another."""
+LEAN = 0.125
+"""How much less likely small sizes are beforehand, as a power: nearly flat distributions would else win by their
+number wherever reports are too few to tell.
+"""
 BEGIN, STEPS = 30, 4
 """Steps of EM from which Newton's begin, and how many there are."""
-MOST = 3.0
-"""No logarithm's variance counts for more: with it an error is four times the frequency."""
+MOST = 2.0
+"""No logarithm's variance counts for more: with it an error is two and a half times the frequency."""
 FREE = 100.0
 """The variance of a logarithm that nothing is known of: of the sum of all cells, and of none."""
 HELD_OUT = 0.25
@@ -89,7 +93,9 @@ def posterior(channel: Buckets | BucketsAndNone, counts: NDArray[Any], *, sample
     """
     cnt = np.asarray(counts, np.float64)
     if cnt.shape != (channel.outputs,) or not np.isfinite(cnt).all() or cnt.min() < 0 or not cnt.sum() > 0:
-        raise ParameterError(f"counts: found float64{list(cnt.shape)}; allowed: [{channel.outputs}], 0 or more, not all 0")
+        raise ParameterError(
+            f"counts: found float64{list(cnt.shape)}; allowed: [{channel.outputs}], 0 or more, not all 0"
+        )
     theta, variance, guesses = _fitted(channel, cnt, None)
     # The reports are the users' own: their sampling is no error, as far as the estimate follows the reports at all.
     known = np.clip(1 - variance / sum(guess.weight * guess.size for guess in guesses), 0, 1)
@@ -147,9 +153,7 @@ def _quadratic(channel: Buckets | BucketsAndNone, counts: Floats, theta: Floats,
 
 
 def _weighed(around: _Quadratic, cells: int, inputs: int, *, least: float) -> list[_Guess]:
-    """Kinds and sizes by the marginal likelihood, without those below this part of the likeliest. Sizes up to 1 are as
-    likely as their roots: equal steps of a standard deviation. none comes first among the coordinates, where it is.
-    """
+    """Kinds and sizes by the marginal likelihood, without those below this part of the likeliest."""
     used = min(len(around.slope), WEIGHED)
     gram, slope = around.gram[:used, :used], around.slope[:used]
     told = []
@@ -157,7 +161,7 @@ def _weighed(around: _Quadratic, cells: int, inputs: int, *, least: float) -> li
         for size in SIZES:
             root = np.sqrt(_prior(kind, size, cells, inputs)[:used])
             lower, z = _whitened(gram, slope, root)
-            likely = float(z @ z / 2 - np.log(np.diag(lower)).sum()) + log(min(size, 1.0)) / 2
+            likely = float(z @ z / 2 - np.log(np.diag(lower)).sum()) + LEAN * log(min(size, 1.0))
             told.append((likely, kind, size))
     most = max(told)[0]
     weights = {(kind, size): float(np.exp(likely - most)) for likely, kind, size in told if likely - most > log(least)}
@@ -187,7 +191,7 @@ def _whitened(gram: Floats, slope: Floats, root: Floats) -> tuple[Floats, Floats
     whole = root[:, None] * gram * root
     whole[np.diag_indices(len(whole))] += 1
     lower = np.linalg.cholesky(whole)
-    return lower, np.linalg.solve(lower, root * slope)
+    return np.asarray(lower, np.float64), np.asarray(np.linalg.solve(lower, root * slope), np.float64)
 
 
 @lru_cache(maxsize=8)

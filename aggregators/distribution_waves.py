@@ -120,7 +120,7 @@ class Wave:
         """The transpose, by the same integrals with the roles swapped."""
         return self._overlaps(self._from_inputs, w)
 
-    def _overlaps(self, places: "_Places", x: Floats) -> Floats:
+    def _overlaps(self, places: _Places, x: Floats) -> Floats:
         points = places.second_integral(x)
         half = len(points) // 2
         lines = points[:half] - points[half:]

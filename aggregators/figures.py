@@ -63,7 +63,7 @@ def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
 
 
 def _behind(said: Estimate, mechanism: SW | WaveAndPresence) -> tuple[Floats, Floats]:
-    """The distribution behind shares of reports, and its error: of as many reports as would know these shares as well."""
+    """The distribution behind shares of reports, and its error: of as many reports as know these shares as well."""
     shares = np.clip(said.statistics, 0, 1)
     reports = float((shares * (1 - shares)).mean() / said.variance.mean())
     found = posterior(channel_of(mechanism), shares * reports)

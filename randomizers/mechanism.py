@@ -111,11 +111,11 @@ class Mechanism(ABC):
         """Unbiased frequencies, raw: float64[d]. They may be negative and need not sum to 1."""
 
     @abstractmethod
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The exact variance of an estimate from n reports of which this share holds the value."""
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """What a public choice, made anew in every round, adds to the variance of each statistic: nothing, as a rule."""
+        """What a public choice, new in every round, adds to the variance of each statistic: nothing, as a rule."""
         return np.zeros(self.statistics)
 
     # ---- for streams: what a method follows ----
@@ -274,7 +274,7 @@ class PureOracle(Mechanism):
         p, q = float(self.p), float(self.q)
         return np.asarray((support / n - q) / (p - q), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)), which is exact in f and n."""
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):

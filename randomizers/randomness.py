@@ -157,7 +157,9 @@ class Draw(Kept):
         """For mechanisms: the words of this draw for these canonical values (uint8[n, 16])."""
         if _rows(values, "values").shape != self._users.shape:
             raise ValueRefusedError(f"values: found {len(values)} for {len(self)} users; allowed: one for each")
-        return Lanes(self._key._derive(self._round, checked_digest(mechanism, "mechanism"), "report"), self._users, values)
+        return Lanes(
+            self._key._derive(self._round, checked_digest(mechanism, "mechanism"), "report"), self._users, values
+        )
 
     def lasting(self) -> Draw:
         """The randomness of the same users that belongs to no round: for memoised mechanisms alone (DESIGN rule 11)."""

@@ -90,7 +90,7 @@ class LocalHash(PureOracle):
         return {**super().spec(), "pool": self.pool}
 
     def of_round(self, round: bytes) -> Self:
-        """This mechanism with the hash functions that this round's pool has: what reads the round's reports."""
+        """With the hash functions that the pool has in this round: what reads the round's reports."""
         if not self.pool:
             return self
         bound = copy(self)
@@ -190,7 +190,7 @@ class LocalHash(PureOracle):
         """That of the pool."""
         return self.pool_variance(n, profile)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The formula of a pure protocol, q = 1/g: exact over the users' coins and independent random hash functions.
 
         That is pool = 0. A pool adds `pool_variance` over the choice of a round's functions. Given these, the estimate
@@ -220,7 +220,7 @@ class LocalHash(PureOracle):
         return law
 
     def law_given(self, seed: int, value: int) -> list[Fraction]:
-        """The chance of each cell under one seed, in a pool its number. The seed itself says nothing about the value."""
+        """The chance of each cell under one seed, in a pool its number. The seed itself tells nothing of the value."""
         if self.g > MAX_LAW:
             raise ParameterError(f"{self.name}: law_given: found g = {self.g} cells; allowed: at most {MAX_LAW}")
         chances = [Fraction(self._low, 1 << _BITS)] * self.g
@@ -256,7 +256,9 @@ class LocalHash(PureOracle):
         if not self.pool:
             return np.uint64(0)
         if self._round not in (None, draw.round):
-            raise ValueRefusedError(f"{self.name}: draw: found one of another round; allowed: of this mechanism's round")
+            raise ValueRefusedError(
+                f"{self.name}: draw: found one of another round; allowed: of this mechanism's round"
+            )
         return np.uint64(first_seed(draw.round))
 
     def _tables(self, numbers: Words, cells: Words) -> Iterator[tuple[Words, NDArray[np.int64]]]:

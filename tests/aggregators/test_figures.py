@@ -108,8 +108,7 @@ def test_a_filtered_distribution_is_told_with_the_error_that_the_filter_leaves()
             best = Estimate(3, shares + (1 - known**-0.5) * (expected(mechanism, truth) - shares),
                             shares * (1 - shares) / n / known, of_reports=True)  # fmt: skip
             told.append(figures(replace(decision, best=best), (0, 1)))
-        for said in told:
-            held.append((np.abs(said.estimate - truth) <= 2 * said.stderr)[truth >= 1 / 128].mean())
+        held += [(np.abs(said.estimate - truth) <= 2 * said.stderr)[truth >= 1 / 128].mean() for said in told]
         widths.append(told[1].stderr.mean() / told[0].stderr.mean())
     assert 0.9 < np.mean(held) < 1.0
     assert 0.3 < np.mean(widths) < 0.7

@@ -12,7 +12,7 @@ from murmurate.randomizers.randomness import DIGEST, Lanes
 
 
 class Chosen(Draw):
-    """One row of words a user, in the round of zeros. `dtype`: the only one that may be asked for, if there is only one."""
+    """One row of words a user, in the round of zeros. `dtype`: the only one that may be asked for, if there is one."""
 
     __slots__ = ("dtype", "given")
 

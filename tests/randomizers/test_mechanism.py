@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from inspect import signature
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from murmurate.randomizers import (
     ValueRefusedError,
     mechanism,
 )
+from murmurate.randomizers.registry import STREAMED
 from tests.cases import every
 
 KEY = Key(hashlib.sha256(b"mechanism").digest(), deployment="shop")
@@ -118,6 +120,27 @@ def test_variance_is_the_one_of_the_law() -> None:
         n, k = 10, 3
         direct = (k * p * (1 - p) + (n - k) * q * (1 - q)) / (n * (p - q)) ** 2
         assert float(made.variance(n, k / n)) == pytest.approx(float(direct), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_whatever_the_mechanism_its_surface_takes_the_same_keywords(name: str) -> None:
+    kind, made = MECHANISMS[name], MECHANISMS[name](d=6, epsilon=1.0).of_round(round=ROUND)
+    for what, contract in vars(Mechanism).items():
+        if callable(contract) and not what.startswith("_"):
+            mine, ours = (list(signature(one).parameters.values()) for one in (getattr(kind, what), contract))
+            assert [p.name for p in mine] == [p.name for p in ours], what
+            assert not any(p.kind is p.POSITIONAL_ONLY for p in mine), what
+    reports = made.perturb(values=np.arange(60) % 6, draw=KEY.draw(people(60), round=ROUND))
+    assert made.perturb_one(value=3, draw=KEY.draw_one(bytes(16), round=ROUND))
+    assert not made.malformed(reports=reports).any()
+    assert len(made.evidence(reports=reports, one=0, other=5)) == 60
+    support = made.support(reports=reports)
+    assert made.estimate(support=support, n=60).shape == made.profile(support=support, n=60)[: made.statistics].shape
+    assert (made.variance(n=60, frequency=0.25) == made.variance(60, 0.25)).all()
+    profile = np.full(len(made.profile(support=support, n=60)), 0.2)
+    assert (made.added_variance(n=60, profile=profile) >= 0).all()
+    if name in STREAMED:
+        assert (made.noise(profile=made.plausible(profile=profile)) + made.sampling(profile=profile) > 0).all()
 
 
 def test_a_mechanism_is_its_spec(built: Mechanism) -> None:

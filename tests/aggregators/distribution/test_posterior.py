@@ -45,11 +45,14 @@ def test_two_standard_errors_hold_the_truth_of_every_kind_as_often_as_they_shoul
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("cells", [16, 32, 64, 128, 256])
-def test_two_standard_errors_hold_the_truth_in_domains_small_and_large(cells: int) -> None:
-    cases = product(KINDS, (0.5, 1.0, 2.5, 4.0), (2_000, 20_000, 200_000), (0.0, 0.3), range(2))
-    found = [covered(kind, cells, epsilon, n, none=none, seed=seed)[0] for kind, epsilon, n, none, seed in cases]
-    assert 0.93 <= np.nanmean(found) <= 0.97
+def test_two_standard_errors_hold_the_truth_in_domains_small_and_large() -> None:
+    means = {}
+    for cells in (16, 32, 64, 128, 256):
+        cases = product(KINDS, (0.5, 1.0, 2.5, 4.0), (2_000, 20_000, 200_000), (0.0, 0.3))
+        found = [covered(kind, cells, epsilon, n, none=none)[0] for kind, epsilon, n, none in cases]
+        means[cells] = float(np.nanmean(found))  # where no cell holds something, nothing is said
+    assert 0.93 <= np.mean([*means.values()]) <= 0.97, means
+    assert 0.93 <= min(means.values()) <= max(means.values()) < 0.98, means
 
 
 @every("kind", ["hill", "two hills", "exponential", "step"])

@@ -17,7 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.frequency.hashing import MAX_CELLS, count_matches, first_seed, hash_one, hash_pairs, sum_table
+from murmurate.randomizers.frequency.hashing import (
+    MAX_CELLS,
+    count_matches,
+    first_seed,
+    hash_one,
+    hash_pairs,
+    sum_table,
+)
 from tests.cases import every
 from tests.randomizers.hashing import slow_hash
 from tests.randomizers.hashing.draws import chi_square_limit
