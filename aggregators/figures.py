@@ -99,9 +99,7 @@ def _scale(range_: Range) -> tuple[float, float]:
 
 def _shares(decision: Decision) -> Floats:
     """Shares that a population can have."""
-    if decision.best is not None:
-        return norm_sub(decision.best.statistics)
-    return norm_sub(decision.unbiased)
+    return norm_sub(decision.unbiased if decision.best is None else decision.best.statistics)
 
 
 def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:
