@@ -123,7 +123,7 @@ def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, ra
 
 def _seen(share: float, variance: float) -> bool:
     """Whether somebody is known to hold a value. variance: of the share."""
-    return share > SEEN * variance**0.5
+    return bool(share > SEEN * variance**0.5)
 
 
 def _measured_variance(decision: Decision, mechanism: ValueAndPresence) -> float:
