@@ -130,16 +130,18 @@ def _fitted(
         theta /= theta.sum()
     theta = np.maximum(theta, 1e-6 / channel.inputs)
     waves = _cosines(cells, channel.inputs)
-    for step in range(STEPS):
-        last = step == STEPS - 1
+    for step in range(1, STEPS + 1):
         around = _quadratic(channel, counts, theta, waves)
-        use = guesses or _weighed(around, cells, channel.inputs, least=0.02 if last else 0.3)
-        parts = [(guess.weight, *_conditional(around, waves, guess, cells, with_variance=last)) for guess in use]
-        mean = np.asarray(sum(weight * found for weight, found, _ in parts))
+        use = guesses or _weighed(around, cells, channel.inputs, least=0.02 if step == STEPS else 0.3)
+        parts = [_conditional(around, waves, guess, cells, with_variance=step == STEPS) for guess in use]
+        weights = np.array([guess.weight for guess in use])
+        means, spreads = np.array([found for found, _ in parts]), np.array([spread for _, spread in parts])
+        mean = weights @ means
         theta = theta * np.exp(np.clip(mean - around.at, -2, 2))
         theta /= theta.sum()
-    variance = np.asarray(sum(weight * (spread + (found - mean) ** 2) for weight, found, spread in parts))
-    return theta, variance, use
+        if step == STEPS:
+            return theta, np.asarray(weights @ (spreads + (means - mean) ** 2)), use
+    raise AssertionError("there is a last step")
 
 
 def _quadratic(channel: Buckets | BucketsAndNone, counts: Floats, theta: Floats, waves: Floats) -> _Quadratic:
