@@ -126,6 +126,10 @@ def is_topic(dotted: str) -> bool:
     return dotted in TOPICS or dotted.partition(".")[2] in TOPICS
 
 
+HASHED = ("murmurate/mechanism/1", "murmurate/mechanism/2", "murmurate/pool/1")
+"""What begins a text that is hashed."""
+
+
 def wrong(span: str) -> str | None:
     """What is not true about a name in backticks; None also for what is no name of ours."""
     if span.startswith(("/", "http", "\\", "^", "{", "--")) or " " in span or "*" in span:
@@ -137,7 +141,7 @@ def wrong(span: str) -> str | None:
         return None if any(span in names for names in known_tests().values()) else "no such test"
     tags = {kind.tag for kind in MESSAGES}
     if re.fullmatch(r"([a-z_]+/)?[a-z_]+/[0-9]+", span):
-        known = span in tags or f"murmurate/{span}" in tags or span == "murmurate/mechanism/1"
+        known = span in tags or f"murmurate/{span}" in tags or span in HASHED
         return None if known else "no such schema"
     if "/" in span:
         return None if not re.fullmatch(r"[\w./-]+", span) or exists(span) else "no such file"
