@@ -68,7 +68,7 @@ def decode(mechanism: RAPPOR, support: Counts, n: int, *, alpha: float = 0.05, t
         if rank == columns.shape[1]:
             unit = np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
             if test == "regression":
-                free = len(sums) - rank
+                free = len(sums) - int(rank)
                 left = math.sqrt(float(((sums - columns @ found) ** 2).sum()) / free) if free else math.inf
                 errors[selected] = max(noise, left) * unit
                 selected &= frequencies > student(1 - alpha / mechanism.d, free) * np.nan_to_num(errors)

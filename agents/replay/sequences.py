@@ -48,6 +48,10 @@ _TRIED: Final[dict[Kind, tuple[Tried, ...]]] = {
 }
 
 
+_SHOWN: Final[dict[Kind, int]] = {"events": 8, "items": 64, "population": 5, "weeks": 10}
+"""How many values a sequence is shown with: of a population as many as LDP-IDS has of its taxis."""
+
+
 @dataclass(frozen=True, eq=False)
 class Form:
     """What is in a file."""
@@ -58,11 +62,15 @@ class Form:
     is the same for events that belong together."""
 
     @property
+    def values_shown(self) -> int:
+        """How many values it has where none are asked for."""
+        return max(2, int(self.values.max()) + 1) if self.kind == "recording" else _SHOWN[self.kind]
+
+    @property
     def tried(self) -> tuple[Tried, ...]:
         """At which d, epsilon and w."""
         if self.kind == "recording":
-            d = max(2, int(self.values.max()) + 1)
-            return tuple((d, epsilon, w, season) for _, epsilon, w, season in _TRIED[self.kind])
+            return tuple((self.values_shown, epsilon, w, season) for _, epsilon, w, season in _TRIED[self.kind])
         return _TRIED[self.kind]
 
 
