@@ -41,7 +41,7 @@ ALLOWED: Final = (
 )
 _TRIED: Final[dict[Kind, tuple[Tried, ...]]] = {
     "events": ((8, 1.0, 20, None), (16, 2.5, 20, None)),
-    "items": ((64, 1.0, 50, None),),
+    "items": ((8, 1.0, 50, None), (64, 1.0, 20, None)),
     "recording": ((0, 1.0, 20, None),),
     "population": ((8, 2.5, 20, None),),
     "weeks": ((10, 1.0, 20, None), (10, 1.0, 20, DAY)),

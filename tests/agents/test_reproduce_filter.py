@@ -36,9 +36,9 @@ def but(**changed: Any) -> Compared:
 def test_a_line_a_configuration_in_80_columns_and_what_of_a_folder_is_left_out(tmp_path: Path) -> None:
     np.save(tmp_path / "sizes.npy", np.random.default_rng(0).integers(0, 12, 5_000))
     (tmp_path / "notes.txt").write_text("no numbers")
-    done = murmurate("--kinds", "lns,days,real", "--periods", "40", "--data", str(tmp_path))
+    done = murmurate("--kinds", "lns,timetable,real", "--periods", "40", "--data", str(tmp_path))
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
-    assert [done.stdout.count(f"\n {name} ") for name in ("lns", "daily", "timetable", "sizes")] == [3, 3, 2, 2]
+    assert [done.stdout.count(f"\n {name} ") for name in ("lns", "timetable", "sizes")] == [3, 2, 2]
     assert "left out: notes.txt: found no sequence" in done.stderr
     assert (done.exit_code == 1) == ("MISSED" in done.stdout)
 

@@ -61,12 +61,10 @@ def command(
     Beside it raw LPU, the best of LSP, RescueDP, PeGaSus, FAST and LPA, and a linear filter that is told how the truth
     moves. With 10 seeds five to ten minutes on two cores. Exit 1: something is missed.
     """
-    if over_lpa:
-        if data:
-            raise UsageError("--data: found with --over-lpa; allowed: one of them")
-        models = _models(kinds)
-    else:
-        models, configurations = MODELS, _chosen(kinds, data, as_json=as_json)
+    if over_lpa and data:
+        raise UsageError("--data: found with --over-lpa; allowed: one of them")
+    models = _models(kinds) if over_lpa else MODELS
+    configurations = [] if over_lpa else _chosen(kinds, data)
     if out is not None:
         make_folder(out)
         pictured(models, seed, periods or OVER_LPA_PERIODS, out)
@@ -85,7 +83,7 @@ def _models(kinds: str | None) -> tuple[str, ...]:
     return named
 
 
-def _chosen(kinds: str | None, data: Sequence[Path], *, as_json: bool) -> list[Configuration]:
+def _chosen(kinds: str | None, data: Sequence[Path]) -> list[Configuration]:
     """What is to be tried; what of a folder is left out is said on standard error."""
     files = list[Path]()
     for path in data:
