@@ -96,6 +96,11 @@ class Compared:
         return self.filtered / float(self.peers[self.best])
 
     @property
+    def over_lpa(self) -> float:
+        """The filter's error over LPA's own."""
+        return self.filtered / float(self.peers[PEERS.index("lpa")])
+
+    @property
     def wide(self) -> float:
         """Mean width over that of a linear filter told how the truth moves; nan where no cell counts. Of ranks that
         count now and then only, the best of so many filters would be the luckiest one: they are left out.

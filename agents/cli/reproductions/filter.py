@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import click
@@ -137,7 +138,7 @@ def _printed(
         return not texts
     several = f"seeds {seeds[0]} to {seeds[-1]}" if n > 1 else f"seed {seeds[0]}"
     click.echo(f"LPU with the filter: {periods} periods; {several}")
-    for line in (*lines(rows), ""):
+    for line in (*lines(rows), "", *ranges(rows), ""):
         click.echo(line)
     for word, said in (("EXCEPTION", exceptions), ("MISSED", texts)):
         for text in said:
@@ -167,6 +168,22 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
             f" {one.stream[:17]:<17}{users:>5}{one.d:>4}{one.epsilon:>4g}{one.w:>3}{one.season or '':>3}"
             f"{raw:>7}{best:>7}{PEERS[found.best].removeprefix('lp-')[:8]:<9}{coverage:>6}{wide:>6}{trusted:>8}"
         ).rstrip()
+
+
+def ranges(rows: Sequence[Row]) -> Iterator[str]:
+    """From the lowest to the highest, of made-up streams and of real sequences."""
+    for name, real in (("made-up streams", False), ("real sequences", True)):
+        of = [found for one, found in rows if (one.kind == REAL) is real]
+        if not of:
+            continue
+        yield f"{name}, {len(of)} configurations: from, to, in the median"
+        for title, figures in (
+            ("error over raw LPU", [found.over_raw for found in of]),
+            ("error over the best of the papers", [found.over_best for found in of]),
+            ("error over LPA", [found.over_lpa for found in of]),
+            ("within 2 standard errors", [found.coverage for found in of]),
+        ):
+            yield f"  {title:<35}{min(figures):>7.3f}{max(figures):>8.3f}{median(figures):>8.3f}"
 
 
 def record(one: Configuration, found: Compared) -> dict[str, Any]:
