@@ -53,8 +53,8 @@ def of_trace(method: str, name: str, setting: tuple[float, int]) -> float | None
     """What the paper's trace of this name costs, in bits of the uniform schedule of the same division: reports over
     another domain have other sizes. None where the paper has no such trace.
 
-    >>> of_trace("lba", "taxi2018", (1.0, 20)), of_trace("lpa", "trips", (1.0, 20))
-    (1.2708666666666666, None)
+    >>> round(of_trace("lba", "taxi2018", (1.0, 20)), 4), of_trace("lpa", "trips", (1.0, 20))
+    (1.2709, None)
     """
     named = [place for place, trace in enumerate(TRACES) if name.lower().startswith(trace)]
     if not named:
