@@ -35,6 +35,8 @@ Cells = NDArray[np.bool_]
 PEERS: Final = ("lsp", "lp-rescuedp", "lp-pegasus", "lp-fast", "lpa")
 RANKS: Final = 32
 """So many values at most have their width measured: of those that count, the largest."""
+RARELY: Final = 0.1
+"""A rank that counts in fewer cells, as a part of those of the rank that counts most."""
 WATCHED: Final = 8
 QUANTILES: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 CERTAIN: Final = (0.95, 0.99)
@@ -94,11 +96,18 @@ class Compared:
         return self.filtered / float(self.peers[self.best])
 
     @property
+    def over_lpa(self) -> float:
+        """The filter's error over LPA's own."""
+        return self.filtered / float(self.peers[PEERS.index("lpa")])
+
+    @property
     def wide(self) -> float:
-        """Mean width over that of a linear filter told how the truth moves; nan where no cell counts."""
-        known = self.cells > 0
+        """Mean width over that of a linear filter told how the truth moves; nan where no cell counts. Of ranks that
+        count now and then only, the best of so many filters would be the luckiest one: they are left out.
+        """
+        known = self.cells > RARELY * self.cells.max(initial=0)
         told = np.sqrt(self.told[:, known].min(axis=0) / self.cells[known]) * self.cells[known]
-        return float(self.width.sum() / told.sum()) if known.any() else float("nan")
+        return float(self.width[known].sum() / told.sum()) if known.any() else float("nan")
 
     @property
     def trusted(self) -> float:

@@ -90,7 +90,6 @@ MADE_UP: Final[tuple[Configuration, ...]] = (
     _C("regimes", "volatility", 2, epsilon=2.5, w=50),
     _C("regimes", "volatility", 8),
     _C("heavy tails", "heavy", 2),
-    _C("heavy tails", "heavy", 8, epsilon=2.5),
     _C("bursts", "bursts", 2, epsilon=0.5),
     _C("bursts", "bursts", 8),
     _C("white noise", "white", 2),

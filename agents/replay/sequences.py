@@ -41,11 +41,15 @@ ALLOWED: Final = (
 )
 _TRIED: Final[dict[Kind, tuple[Tried, ...]]] = {
     "events": ((8, 1.0, 20, None), (16, 2.5, 20, None)),
-    "items": ((64, 1.0, 50, None),),
+    "items": ((8, 1.0, 50, None), (64, 1.0, 20, None)),
     "recording": ((0, 1.0, 20, None),),
     "population": ((8, 2.5, 20, None),),
     "weeks": ((10, 1.0, 20, None), (10, 1.0, 20, DAY)),
 }
+
+
+_SHOWN: Final[dict[Kind, int]] = {"events": 8, "items": 64, "population": 5, "weeks": 10}
+"""How many values a sequence is shown with: of a population as many as LDP-IDS has of its taxis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +62,15 @@ class Form:
     is the same for events that belong together."""
 
     @property
+    def values_shown(self) -> int:
+        """How many values it has where none are asked for."""
+        return max(2, int(self.values.max()) + 1) if self.kind == "recording" else _SHOWN[self.kind]
+
+    @property
     def tried(self) -> tuple[Tried, ...]:
         """At which d, epsilon and w."""
         if self.kind == "recording":
-            d = max(2, int(self.values.max()) + 1)
-            return tuple((d, epsilon, w, season) for _, epsilon, w, season in _TRIED[self.kind])
+            return tuple((self.values_shown, epsilon, w, season) for _, epsilon, w, season in _TRIED[self.kind])
         return _TRIED[self.kind]
 
 

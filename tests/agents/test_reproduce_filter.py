@@ -36,9 +36,11 @@ def but(**changed: Any) -> Compared:
 def test_a_line_a_configuration_in_80_columns_and_what_of_a_folder_is_left_out(tmp_path: Path) -> None:
     np.save(tmp_path / "sizes.npy", np.random.default_rng(0).integers(0, 12, 5_000))
     (tmp_path / "notes.txt").write_text("no numbers")
-    done = murmurate("--kinds", "lns,days,real", "--periods", "40", "--data", str(tmp_path))
+    done = murmurate("--kinds", "lns,timetable,real", "--periods", "40", "--data", str(tmp_path))
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
-    assert [done.stdout.count(f"\n {name} ") for name in ("lns", "daily", "timetable", "sizes")] == [3, 3, 2, 2]
+    assert [done.stdout.count(f"\n {name} ") for name in ("lns", "timetable", "sizes")] == [3, 2, 2]
+    assert "made-up streams, 5 configurations: from, to, in the median" in done.stdout
+    assert "real sequences, 2 configurations" in done.stdout
     assert "left out: notes.txt: found no sequence" in done.stderr
     assert (done.exit_code == 1) == ("MISSED" in done.stdout)
 
@@ -47,6 +49,7 @@ def test_figures_are_those_of_all_seeds_together() -> None:
     both = added([GOOD, but(filtered=1.5, covered=900, counted=1_000, peers=np.array([1.0, 2.0, 1.5, 2.0, 3.0]))])
     assert (both.over_raw, both.coverage, both.trusted) == (0.5, 0.925, 0.97)
     assert PEERS[GOOD.best] == "lp-rescuedp"
+    assert GOOD.over_lpa == pytest.approx(0.5 / 3)
     assert PEERS[both.best] == "lsp"  # the smallest mean over the seeds
     assert both.over_best == 1.0
     # Told filters have rms errors of .1 and sqrt(.06) at best; bars are .1 and .3 wide: 40 / (100 (.1 + .245)).

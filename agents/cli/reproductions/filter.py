@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import click
@@ -61,12 +62,10 @@ def command(
     Beside it raw LPU, the best of LSP, RescueDP, PeGaSus, FAST and LPA, and a linear filter that is told how the truth
     moves. With 10 seeds five to ten minutes on two cores. Exit 1: something is missed.
     """
-    if over_lpa:
-        if data:
-            raise UsageError("--data: found with --over-lpa; allowed: one of them")
-        models = _models(kinds)
-    else:
-        models, configurations = MODELS, _chosen(kinds, data, as_json=as_json)
+    if over_lpa and data:
+        raise UsageError("--data: found with --over-lpa; allowed: one of them")
+    models = _models(kinds) if over_lpa else MODELS
+    configurations = [] if over_lpa else _chosen(kinds, data)
     if out is not None:
         make_folder(out)
         pictured(models, seed, periods or OVER_LPA_PERIODS, out)
@@ -85,7 +84,7 @@ def _models(kinds: str | None) -> tuple[str, ...]:
     return named
 
 
-def _chosen(kinds: str | None, data: Sequence[Path], *, as_json: bool) -> list[Configuration]:
+def _chosen(kinds: str | None, data: Sequence[Path]) -> list[Configuration]:
     """What is to be tried; what of a folder is left out is said on standard error."""
     files = list[Path]()
     for path in data:
@@ -139,7 +138,7 @@ def _printed(
         return not texts
     several = f"seeds {seeds[0]} to {seeds[-1]}" if n > 1 else f"seed {seeds[0]}"
     click.echo(f"LPU with the filter: {periods} periods; {several}")
-    for line in (*lines(rows), ""):
+    for line in (*lines(rows), "", *ranges(rows), ""):
         click.echo(line)
     for word, said in (("EXCEPTION", exceptions), ("MISSED", texts)):
         for text in said:
@@ -169,6 +168,22 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
             f" {one.stream[:17]:<17}{users:>5}{one.d:>4}{one.epsilon:>4g}{one.w:>3}{one.season or '':>3}"
             f"{raw:>7}{best:>7}{PEERS[found.best].removeprefix('lp-')[:8]:<9}{coverage:>6}{wide:>6}{trusted:>8}"
         ).rstrip()
+
+
+def ranges(rows: Sequence[Row]) -> Iterator[str]:
+    """From the lowest to the highest, of made-up streams and of real sequences."""
+    for name, real in (("made-up streams", False), ("real sequences", True)):
+        of = [found for one, found in rows if (one.kind == REAL) is real]
+        if not of:
+            continue
+        yield f"{name}, {len(of)} configurations: from, to, in the median"
+        for title, figures in (
+            ("error over raw LPU", [found.over_raw for found in of]),
+            ("error over the best of the papers", [found.over_best for found in of]),
+            ("error over LPA", [found.over_lpa for found in of]),
+            ("within 2 standard errors", [found.coverage for found in of]),
+        ):
+            yield f"  {title:<35}{min(figures):>7.3f}{max(figures):>8.3f}{median(figures):>8.3f}"
 
 
 def record(one: Configuration, found: Compared) -> dict[str, Any]:
