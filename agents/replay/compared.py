@@ -134,14 +134,14 @@ def compared(configuration: Configuration, seed: int, periods: int) -> Compared:
         return series(holders, {"name": name, "filter": filter_}, setting, seed=seed)
 
     lpu = run("lpu", "adaptive")
-    if lpu.best is None or lpu.variance is None:
+    if lpu.best is None or lpu.variance is None or lpu.course is None:
         raise TypeError("a series without a filter")
     best, stderr = lpu.best[SETTLED:], np.sqrt(lpu.variance[SETTLED:])
     near = projected(best)
     peers = np.array([mean_squared_error(projected(run(name).said[SETTLED:]), true) for name in PEERS])
     count = true > stderr
     width, cells, told = _widths(configuration, lpu.said, true, stderr, count)
-    readings, right = _readings(near, stderr, true)
+    readings, right = _readings(near, stderr, lpu.course[SETTLED:], true)
     return Compared(
         seeds=1,
         filtered=mean_squared_error(near, true),
@@ -185,16 +185,16 @@ def _widths(
     )
 
 
-def _readings(estimate: Floats, stderr: Floats, true: Floats) -> tuple[int, int]:
+def _readings(estimate: Floats, stderr: Floats, course: Floats, true: Floats) -> tuple[int, int]:
     """How many are certain, and how many of these are right."""
     low, high = CERTAIN
     certain = right = 0
     for value in np.argsort(-true.var(axis=0), kind="stable")[:WATCHED].tolist():
         for threshold in np.quantile(true[:, value], QUANTILES).tolist():
             sided = true[:, value] != threshold
-            columns = estimate[sided, value].tolist(), stderr[sided, value].tolist(), true[sided, value].tolist()
-            for said, error, held in zip(*columns, strict=True):
-                told = reading(said, error, threshold)
+            columns = estimate[sided, value], stderr[sided, value], true[sided, value], *course[sided, :, value].T
+            for said, error, held, mean, moved in zip(*(column.tolist() for column in columns), strict=True):
+                told = reading(said, error, threshold, course=(mean, moved))
                 if low <= told.confidence <= high:
                     certain += 1
                     right += told.above == (held > threshold)

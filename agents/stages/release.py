@@ -89,7 +89,8 @@ def _readings(stream: StreamPlan, told: Figures) -> dict[str, Reading] | None:
     found = {}
     for name, threshold in stream.thresholds.items():
         at = stream.names.index(name)
-        where = reading(float(told.estimate[at]), float(told.stderr[at]), threshold)
+        course = None if told.course is None else (float(told.course[0, at]), float(told.course[1, at]))
+        where = reading(float(told.estimate[at]), float(told.stderr[at]), threshold, course=course)
         side: Literal["above", "below"] = "above" if where.above else "below"
         found[name] = Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
     return found

@@ -96,7 +96,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          f"streams.screen.range: found a list of 2; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"values": ["a"]}},
          "streams.screen.values: found an unknown key; allowed: every, share, method, several, missing, "
-         "slots, thresholds, source, range, unit, mechanism, measure, clip"),
+         "slots, season, thresholds, source, range, unit, mechanism, measure, clip"),
         ({"streams__screen": MEAN | {"clip": "guessed"}},
          "streams.screen.clip: found 'guessed'; allowed: declared, found"),
         ({"streams__screen": MEAN | {"thresholds": {"median": 3}}},
