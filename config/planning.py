@@ -107,6 +107,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         unit=stream.unit if isinstance(stream, Numbers) else None,
         season=None if stream.season is None else stream.season // stream.every,
         thresholds=stream.thresholds,
+        initial=stream.initial_code,
     )
 
 
@@ -135,6 +136,7 @@ def _meaning(
         "mechanism": stream.mechanism,
         **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
         **({} if stream.season is None else {"season_ms": stream.season}),
+        **({"initial": stream.initial_code} if stream.initial_code else {}),
     }
 
 
