@@ -2,14 +2,15 @@
 
 Contract: `unbiased` is raw and of the period's own method; `estimate` is the best there is and always possible, and
 `stderr` its error as a figure of its period: the filter's where one follows the stream, else what the newest reports
-allow.  A mean of holders is a ratio, so that it is unbiased up to 1/n; where nobody is known to hold a value it is the
-middle of the range, with half the range for its error.  Not here: what to release when (methods), the record
+allow.  What nothing is known of is NaN: all of it before the first answer, and the mean of holders where nobody is
+known to hold a value.  That mean is a ratio, unbiased up to 1/n.  Not here: what to release when (methods), the record
 (agents/stages/release.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -21,19 +22,34 @@ from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
+SEEN = 2
+"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
+of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Three times the statistics of a release, in the order of the stream's names."""
+    """Three times the statistics of a release, in the order of the stream's names; NaN where nothing is known."""
 
     estimate: Floats
     stderr: Floats
     unbiased: Floats
+    course: Floats | None = None
+    """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
 
 
 def figures(decision: Decision, range_: Range | None) -> Figures:
     """What a decision says. range_: of numbers, what -1 and 1 stand for."""
+    told = _told(decision, range_)
+    if decision.measured_t is not None:
+        return told
+    unknown = np.full(len(told.unbiased), np.nan)  # the method has zeros there, to compare its first answer with
+    return Figures(unknown, unknown, unknown) if decision.best is None else replace(told, unbiased=unknown)
+
+
+def _told(decision: Decision, range_: Range | None) -> Figures:
+    """The same, as if something had been measured."""
     if isinstance(decision.mechanism, Recoded):
         return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
     mechanism = decision.mechanism
@@ -47,8 +63,11 @@ def figures(decision: Decision, range_: Range | None) -> Figures:
     if mechanism.measure == "mean":
         low, half = _scale(range_ or (-1.0, 1.0))
         near = np.clip(said.statistics, -1, 1)
-        return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1))
-    return Figures(_shares(decision), stderr, decision.unbiased)
+        course = None
+        if said.course is not None:
+            course = np.stack((low + half * (said.course[0] + 1), half**2 * said.course[1]))
+        return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1), course)
+    return Figures(_shares(decision), stderr, decision.unbiased, said.course)
 
 
 def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
@@ -78,8 +97,6 @@ def _shares(decision: Decision) -> Floats:
     """Shares that a population can have."""
     if decision.best is not None:
         return norm_sub(decision.best.statistics)
-    if decision.measured_t is None:
-        return decision.unbiased
     if isinstance(decision.mechanism, SW | WaveAndPresence) and decision.answer is not None:
         return em(channel_of(decision.mechanism), decision.answer.support).frequencies
     return norm_sub(decision.unbiased)
@@ -88,19 +105,45 @@ def _shares(decision: Decision) -> Floats:
 def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:
     """The mean of those who hold a value, and their share."""
     low, half = _scale(range_)
-    own, own_share = 0.0, float(decision.unbiased[0])
-    if decision.answer is not None and own_share > 0:
-        own = float(decision.unbiased[1]) / own_share
     share, total = said.statistics.tolist()
-    mean, error = 0.0, 1.0
-    if (decision.best or decision.answer) and share > 0:
+    own_share, own_total = decision.unbiased.tolist()
+    mean = error = own = np.nan
+    alone = _measured_variance(decision, mechanism)
+    if _seen(share, min(alone, float(said.variance[0]))):  # nobody is forgotten because time has passed
         mean, error = total / share, _ratio_error(decision, mechanism, said)
-    near = min(max(mean, -1.0), 1.0)
+        if _seen(own_share, alone):
+            own = own_total / own_share
+    near = np.clip(mean, -1, 1)
     return Figures(
         np.array([low + half * (near + 1), min(max(share, 0.0), 1.0)]),
-        np.array([half * min(error, 1 + abs(near)), np.sqrt(said.variance[0])]),
+        np.array([half * np.minimum(error, 1 + abs(near)), np.sqrt(said.variance[0])]),
         np.array([low + half * (own + 1), own_share]),
+        _course_of_holders(said, low, half),
     )
+
+
+def _course_of_holders(said: Estimate, low: float, half: float) -> Floats | None:
+    """Of the mean and the share, from those of share and total, as if the share had stood."""
+    if said.course is None or not said.course[0, 0] > 0:
+        return None
+    (share, total), (of_share, of_total) = said.course.tolist()
+    mean = total / share
+    moved = (of_total + mean * mean * of_share) / share**2
+    return np.array([[low + half * (min(max(mean, -1.0), 1.0) + 1), share], [half**2 * moved, of_share]])
+
+
+def _seen(share: float, variance: float) -> bool:
+    """Whether somebody is known to hold a value. variance: of the share."""
+    return share > SEEN * sqrt(variance)
+
+
+def _measured_variance(decision: Decision, mechanism: ValueAndPresence) -> float:
+    """The variance of the method's share when it was measured, whatever has drifted since."""
+    stands = float(decision.variance[0])
+    if decision.answer is None:
+        return stands
+    fresh = measured(decision.t, mechanism, decision.answer, decision.users).variance
+    return min(stands, float(fresh[0]))  # several answers together may know more than the newest
 
 
 def _ratio_error(decision: Decision, mechanism: ValueAndPresence, said: Estimate) -> float:

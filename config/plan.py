@@ -48,13 +48,26 @@ class StreamPlan:
     """By what "auto" chooses."""
     unit: str | None = None
     """Of numbers, in words: "EUR"."""
+    season: int | None = None
+    """Periods after which values return, where the file says so."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """What releases say of statistics besides: on which side of a threshold they are."""
+    initial: int | None = None
+    """Where values stand for ever, the code of users of whom no value was valid yet, if the file says one."""
 
     @property
     def says_none(self) -> bool:
         """Whether a user without a value answers none. Values that stand for ever leave no need for it."""
         return self.carry_ms is not None
+
+    @property
+    def initial_code(self) -> int:
+        """Where values stand for ever, what users say of whom no value was valid yet: "other" if that is declared, else
+        the file's `initial`, else the first value or the low end of the range.
+        """
+        if isinstance(self.domain, Categories) and self.domain.other:
+            return len(self.domain.values)
+        return self.initial or 0
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,11 +15,24 @@ from pydantic import ValidationError
 from murmurate.topics import block
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError
 from murmurate.topics.message import Message, Part
-from murmurate.topics.messages import Close, Dead, Done, GiveUp, Progress, Round, Seal, Settled, Start, Tally, Tick
+from murmurate.topics.messages import (
+    Close,
+    Config,
+    Dead,
+    Done,
+    GiveUp,
+    Progress,
+    Round,
+    Seal,
+    Settled,
+    Start,
+    Tally,
+    Tick,
+)
 from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
-    Start, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, Release, Dead,
+    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, Release, Dead,
 )  # fmt: skip
 """Every message there is."""
 MAX_MESSAGE: Final = 1_000_000
@@ -132,8 +145,11 @@ def _kind(tag: object) -> type[Message]:
     if isinstance(tag, str) and tag in _BY_TAG:
         return _BY_TAG[tag]
     match = _TAG.fullmatch(tag) if isinstance(tag, str) else None
-    if match and (latest := _LATEST.get(match[1])) and int(match[2]) > latest:
+    latest = _LATEST.get(match[1]) if match else None
+    if match and latest and int(match[2]) > latest:
         raise NewerError(f"message: schema: found version {match[2]} of {match[1]}; allowed: up to {latest}")
+    if match and latest:
+        raise UnknownError(f"message: schema: found version {match[2]} of {match[1]}; allowed: {latest}")
     found = "no schema" if tag is None else "a schema nobody has defined" if isinstance(tag, str) else _type(tag)
     raise UnknownError(f"message: schema: found {found}; allowed: {', '.join(_BY_TAG)}")
 

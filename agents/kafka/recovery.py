@@ -1,7 +1,8 @@
 """How a Task becomes what its predecessor was: tail of the state, snapshot, logs folded again without outputs.
 
-Contract: what is needed and no longer there is an error, never a smaller state.  Source: DESIGN rule 13; spec "rounds
-loop", section 3.
+Contract: what is needed and no longer there is an error, never a smaller state; so is a state record that its stage did
+not write, or a snapshot taken at other marks than the record says.  Source: DESIGN rules 11 and 13; spec "rounds loop",
+section 3.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from murmurate.agents.kafka.errors import LostRecordsError
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, joined, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.sealing import check_proof
 from murmurate.agents.stages.stage import Log, Record, Stage
 
 
@@ -46,8 +48,8 @@ async def newest(reader: Reader, place: Place) -> tuple[int, StateRecord] | None
     return None
 
 
-def check_revisions(wiring: Wiring, last: StateRecord) -> None:
-    """StateError if the state was written under another configuration."""
+def check_state(wiring: Wiring, last: StateRecord) -> None:
+    """StateError if the state was written under another configuration, or for other logs."""
     for stream, (config, revision) in last.revisions.items():
         found = wiring.revisions.get(stream, (config, revision))
         if found != (config, revision):
@@ -55,6 +57,17 @@ def check_revisions(wiring: Wiring, last: StateRecord) -> None:
                 f"{wiring.name}: stream {stream!r}: the state was written under config {config}, revision "
                 f"{revision}; found {found[0]}, revision {found[1]} (see `murmurate check --against`)"
             )
+    if last.config[0] != wiring.config[0]:
+        raise StateError(
+            f"{wiring.name}: the state was written under config fingerprint {last.config[0] or 'none'}; found "
+            f"{wiring.config[0] or 'none'} (see `murmurate check --against config`; another config, or other secrets, "
+            "need a deployment of another name)"
+        )
+    if last.marks.keys() != set(wiring.inputs):
+        written, reads = (
+            ", ".join(sorted(f"{log.topic}/{log.partition}" for log in logs)) for logs in (last.marks, wiring.inputs)
+        )
+        raise StateError(f"{wiring.name}: found a state of the logs {written or 'none'}; allowed: of {reads}")
 
 
 async def first_marks(reader: Reader, wiring: Wiring) -> dict[Log, int]:
@@ -78,9 +91,10 @@ async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, mark
     """A new instance: 1. its snapshot, 2. the logs from there to the marks, outputs thrown away."""
     stage, start, records, size = wiring.build(), dict(marks), 0, 0
     if last is not None:
+        check_proof(stage, last.content(), last.proof, wiring.name)
         chunks = [] if last.snapshot is None else await _chunks(reader, wiring, last.snapshot)
         if stage.large:
-            stage.restore(last.small, chunks)
+            stage.restore(last.small, chunks, last.snapshot.start if last.snapshot else {})
         else:
             stage.restore(joined(last, chunks), ())
         start = {log: last.start.get(log, 0) for log in wiring.inputs}
@@ -97,6 +111,8 @@ async def _in_order(
 ) -> AsyncIterator[tuple[Log, Got]]:
     """The records below the marks. Any order of the logs would do; in this one the stage holds no more than it did."""
     places = {wiring.place(log): log for log in start if start[log] < marks[log]}
+    if not places:
+        return  # and no empty assignment just before the reader closes: aiokafka would hang for seconds
     waiting: dict[Log, deque[Got]] = {log: deque() for log in places.values()}
     reader.at({place: start[log] for place, log in places.items()})
     unread = set(places)

@@ -6,11 +6,9 @@ after norm_sub for every one alike.  A cell counts for coverage and width where 
 the filter's; covered is a truth within two of them of the filter's own estimate, and as shown, of the projected one.
 A value's width is the mean of its standard errors, beside the rms error of the best linear filter that is told how the
 truth moves (told.py), over the same cells; values of one rank (by size) are held together over the seeds.
-Readings: of at most WATCHED values, those that move most, at thresholds of QUANTILES of their own truth over time where
-that moves further than its bars are wide, else at ROUND numbers: a threshold within a path that hardly moves would tell
-where the truth is, which nobody knows who sets one.  Of all readings that are said at CERTAIN, the share that is right;
-a truth exactly at its threshold is on neither side, and not counted.  Not here: what the figures should be
-(agents/cli/reproductions/verdicts.py).
+Readings: thresholds at QUANTILES of each value's own truth over time, for at most WATCHED values, those that move most;
+of all that are said at CERTAIN, the share that is right.  A truth exactly at its threshold is on neither side, and not
+counted.  Not here: what the figures should be (agents/cli/reproductions/verdicts.py).
 """
 
 from __future__ import annotations
@@ -41,7 +39,6 @@ RARELY: Final = 0.1
 """A rank that counts in fewer cells, as a part of those of the rank that counts most."""
 WATCHED: Final = 8
 QUANTILES: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
-ROUND: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 CERTAIN: Final = (0.95, 0.99)
 
 
@@ -137,14 +134,14 @@ def compared(configuration: Configuration, seed: int, periods: int) -> Compared:
         return series(holders, {"name": name, "filter": filter_}, setting, seed=seed)
 
     lpu = run("lpu", "adaptive")
-    if lpu.best is None or lpu.variance is None:
+    if lpu.best is None or lpu.variance is None or lpu.course is None:
         raise TypeError("a series without a filter")
     best, stderr = lpu.best[SETTLED:], np.sqrt(lpu.variance[SETTLED:])
     near = projected(best)
     peers = np.array([mean_squared_error(projected(run(name).said[SETTLED:]), true) for name in PEERS])
     count = true > stderr
     width, cells, told = _widths(configuration, lpu.said, true, stderr, count)
-    readings, right = _readings(near, stderr, true)
+    readings, right = _readings(near, stderr, lpu.course[SETTLED:], true)
     return Compared(
         seeds=1,
         filtered=mean_squared_error(near, true),
@@ -188,24 +185,17 @@ def _widths(
     )
 
 
-def _readings(estimate: Floats, stderr: Floats, true: Floats) -> tuple[int, int]:
+def _readings(estimate: Floats, stderr: Floats, course: Floats, true: Floats) -> tuple[int, int]:
     """How many are certain, and how many of these are right."""
     low, high = CERTAIN
     certain = right = 0
     for value in np.argsort(-true.var(axis=0), kind="stable")[:WATCHED].tolist():
-        for threshold in _thresholds(true[:, value], stderr[:, value]):
+        for threshold in np.quantile(true[:, value], QUANTILES).tolist():
             sided = true[:, value] != threshold
-            columns = estimate[sided, value].tolist(), stderr[sided, value].tolist(), true[sided, value].tolist()
-            for said, error, held in zip(*columns, strict=True):
-                told = reading(said, error, threshold)
+            columns = estimate[sided, value], stderr[sided, value], true[sided, value], *course[sided, :, value].T
+            for said, error, held, mean, moved in zip(*(column.tolist() for column in columns), strict=True):
+                told = reading(said, error, threshold, course=(mean, moved))
                 if low <= told.confidence <= high:
                     certain += 1
                     right += told.above == (held > threshold)
     return certain, right
-
-
-def _thresholds(true: Floats, stderr: Floats) -> list[float]:
-    """Of one value: float64[periods] each."""
-    within = np.quantile(true, QUANTILES)
-    moves = within[-1] - within[0] > 4 * stderr.mean()  # from two below to two above
-    return [float(each) for each in (within if moves else ROUND)]

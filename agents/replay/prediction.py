@@ -37,7 +37,7 @@ from murmurate.aggregators.expected import (
     usual_users,
 )
 from murmurate.aggregators.methods.method import Setting
-from murmurate.config.explain import users_needed
+from murmurate.config.enough import users_needed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.streams import METHODS
 from murmurate.randomizers import Mechanism, ParameterError, mechanism
@@ -233,6 +233,7 @@ class _Desk:
             says_none=stream.says_none,
             prefer=stream.prefer if stream.mechanism == "auto" else "accuracy",
             min_batch=worth_asking(plan.min_batch),
+            season=stream.season,
         )
         self.truths = _truths(stream, users, job.assumed)
         self.bench = Bench(self.truths, stream.range, stream.d, job.within, plan.min_batch)

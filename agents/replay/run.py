@@ -19,11 +19,11 @@ import orjson
 
 from murmurate.agents.embedded.runtime import ROUNDS, Keys, Runtime
 from murmurate.agents.hello import hello
-from murmurate.agents.replay.score import Score, score, summary
+from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
 from murmurate.agents.replay.watch import Watch
-from murmurate.agents.stages.closing import ahead, late
+from murmurate.agents.stages.closing import ahead, late, newest_closing
 from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
@@ -57,6 +57,8 @@ class Outcome:
     events: int = 0
     seconds: float = 0.0
     over_budget: int = 0
+    users: int = 0
+    """All that the source has, of all streams."""
     refused: Counter[str] = field(default_factory=Counter)
     interrupted: bool = False
     stages: dict[str, float] = field(default_factory=dict)
@@ -65,6 +67,10 @@ class Outcome:
     def score(self, plan: Plan) -> Score:
         """Its errors and costs."""
         return score(plan, map(orjson.loads, self.releases), self.truth, self.refused)
+
+    def shortfalls(self, plan: Plan) -> list[str]:
+        """What streams lack that measured nothing, or often had too few reports: a line each."""
+        return shortfalls(plan, self.score(plan), map(orjson.loads, self.releases), self.users)
 
     def summary(self, plan: Plan) -> dict[str, Any]:
         """The content of summary.json."""
@@ -85,6 +91,7 @@ class Replay:
         self._true: dict[tuple[str, int], TruePeriod] = {}
         self._told_of: set[tuple[str, int]] = set()
         self._clock: int | None = None
+        self._shown: int | None = None  # of it, what the stages were shown
         self._pseudonyms: dict[bytes, bytes] = {}
         self._numbered = np.zeros((0, 16), np.uint8)
         self._told_at = 0.0
@@ -98,7 +105,8 @@ class Replay:
     def run(self, *, pause_s: float = 0.0) -> Outcome:
         """To the end, or to a `stop`. pause_s: after each release, for those who watch."""
         outcome, began = self.outcome, time.perf_counter()
-        self._tell(hello(self._plan, "replay", self._source.streams, self._source.periods))
+        source = self._source
+        self._tell(hello(self._plan, "replay", source.streams, source.periods, source.users()))
         for step in self._steps():
             released = self._release()
             outcome.events += step
@@ -113,6 +121,8 @@ class Replay:
                 break
         outcome.seconds = time.perf_counter() - began
         outcome.over_budget = self._watch.settle()
+        known = self._source.users()
+        outcome.users = len(self._pseudonyms) if known is None else known
         outcome.refused = Counter(self._source.counts)
         outcome.refused.update(late=self._truth.refused["late"], future=self._truth.refused["future"])
         outcome.stages = dict(self._runtime.seconds)
@@ -157,6 +167,8 @@ class Replay:
         self._watch.meet(self._numbered)
         if self._source.enrolled:
             for plan in plans:
+                if plan.carry_ms is None:
+                    continue  # where values stand for ever, users join with their first event
                 before = first[plan.name] * plan.every_ms - 1
                 self._close(min(clock, before))  # also where nobody speaks in the first periods
                 shown = np.full(users, before)
@@ -170,16 +182,21 @@ class Replay:
         self._reach(clock)
 
     def _reach(self, clock: int) -> None:
-        """Let every raw partition know that the source has reached this time."""
+        """Let every raw partition know that the source has reached this time: in instants at which periods close, since
+        the source's clock shows times of its events.
+        """
         if self._clock is not None and clock <= self._clock:
             return
         self._clock = clock
-        topics = {self._plan.stream(name).topic for name in self._source.streams}
-        self._runtime.write([
-            Out(Log("raw", p), encode(Progress(topic=topic, partition=0, time=clock)))
-            for topic in sorted(topics)
-            for p in range(self._plan.partitions)
-        ])  # fmt: skip
+        closing = newest_closing((stream.every_ms for stream in self._plan.streams), self._plan.lateness_ms, clock)
+        if self._shown is None or closing > self._shown:
+            self._shown = closing
+            topics = {self._plan.stream(name).topic for name in self._source.streams}
+            self._runtime.write([
+                Out(Log("raw", p), encode(Progress(topic=topic, partition=0, time=closing)))
+                for topic in sorted(topics)
+                for p in range(self._plan.partitions)
+            ])  # fmt: skip
         self._runtime.run()
         self._watch.settle()
 

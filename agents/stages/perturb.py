@@ -24,7 +24,7 @@ from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
-from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
@@ -49,6 +49,7 @@ class Perturb:
         self._sources = dict(sources)
         self._terms = plan.terms(secrets.fingerprints())
         self._seal = Seal(secrets.state, f"{plan.name}/perturb/{partition}")
+        self.proof = self._seal.proof  # what its state records bear
         self._roll = Roll()
         self._placed = 0  # users of the roll who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
@@ -68,7 +69,7 @@ class Perturb:
     def fold(self, record: Record) -> None:
         """One record of the raw partition or of `rounds`."""
         found = read(record, "edge", self._out)
-        match found:
+        match found:  # anything else is what other stages tell each other
             case RawBlock():
                 self._events(found)
             case Progress():
@@ -79,8 +80,6 @@ class Perturb:
                 self._round(found)
             case Settled() if found.stream in self._streams:
                 self._settle(self._streams[found.stream], found.t)
-            case _:
-                pass  # what other stages tell each other
 
     def ready(self, log: Log) -> bool:
         """Whether this log may be folded now: raw waits while periods that are due wait for others to be settled."""
@@ -143,8 +142,7 @@ class Perturb:
         home, row = self._places(new, [len(guarded.devices) for guarded in self._in_order])
         for position, guarded in enumerate(self._in_order):
             guarded.devices.enrol(new[home == position])
-        self._home = np.concatenate((self._home[:-1], home, self._home[-1:]))
-        self._row = np.concatenate((self._row[:-1], row, self._row[-1:]))
+        self._home, self._row = (np.concatenate((a[:-1], b, a[-1:])) for a, b in ((self._home, home), (self._row, row)))
 
     def _places(self, users: np.ndarray, taken: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """The stream that each of them serves by the split key, and their row there. taken: rows of each stream."""
@@ -152,8 +150,7 @@ class Perturb:
         home = streams(self._secrets.devices.split, users, shares).astype(np.int16)
         row = np.zeros(len(users), np.int32)
         for position, first in enumerate(taken):
-            mine = home == position
-            row[mine] = first + np.arange(int(mine.sum()))
+            row[home == position] = first + np.arange(np.count_nonzero(home == position))
         return home, row
 
     def _progress(self, progress: Progress) -> None:
@@ -174,8 +171,7 @@ class Perturb:
                 guarded.values.settle(t)
 
     def _answer_closed(self, guarded: Guarded) -> None:
-        closed = [digest for digest, (asked, _) in guarded.pending.items() if guarded.closed(asked.t)]
-        for digest in closed:
+        for digest in [digest for digest, (asked, _) in guarded.pending.items() if guarded.closed(asked.t)]:
             self._answer(guarded, *guarded.pending.pop(digest))
 
     # ---- rounds ----
@@ -251,12 +247,15 @@ class Perturb:
         """Of each stream the largest window of any user that this instance has booked."""
         return {name: guarded.devices.ledger.most_spent_micro for name, guarded in self._streams.items()}
 
+    @property
+    def initial(self) -> dict[str, int]:
+        """Of each stream whose values stand for ever, how many users count as its initial value."""
+        return {name: each.values.initial for name, each in self._streams.items() if not each.plan.says_none}
+
     # ---- state ----
 
     def small(self) -> bytes:
-        """The frozen facts, which key draws, and what closes periods: a recovery under others would not become what it
-        was. The rest is in the logs.
-        """
+        """The frozen facts, the key that draws, and what closes periods. The rest is in the logs."""
         return orjson.dumps(self._facts(), option=orjson.OPT_SORT_KEYS)
 
     def _facts(self) -> Facts:
@@ -267,10 +266,10 @@ class Perturb:
         """From these marks, given a snapshot taken at them."""
         return marks
 
-    def snapshot(self) -> Iterable[bytes]:
-        """Users, values, ledgers and open questions, sealed: to be read before the next record is folded."""
+    def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
+        """Users, values, ledgers and open questions, sealed with these marks: to be read before the next fold."""
         facts = {name: guarded.facts() for name, guarded in self._streams.items()}
-        return self._seal.chunks(pieces("perturb", facts, self._arrays()))
+        return self._seal.chunks(pieces("perturb", facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         """The large state. Of the roll only those who serve no stream: the others stand in their devices."""
@@ -280,8 +279,8 @@ class Perturb:
             for key, array in guarded.arrays():
                 yield f"{name}/{key}", array
 
-    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
-        """The state of a snapshot; none is the state before the first record."""
+    def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
+        """The state of a snapshot that was taken at these marks; none is the state before the first record."""
         differences = changed(orjson.loads(small), self._facts())
         if differences:
             raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
@@ -289,7 +288,7 @@ class Perturb:
         first = next(chunks, None)
         if first is None:
             return
-        facts, arrays = collect("perturb", self._seal.open(chain([first], chunks)))
+        facts, arrays = collect("perturb", self._seal.open(chain([first], chunks), marks))
         if facts.keys() != self._streams.keys():
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "

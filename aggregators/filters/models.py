@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-SEASONAL = ((30.0, 0.0, 0.003), (30.0, 1.0, 0.01), (30.0, 10.0, 0.03), (1.0, 0.1, 0.003))
-"""Models of a season, where one is declared: the variance of its profile, of white fluctuation around that, and the
-drift of the level.
+Season = tuple[float, float, float, float]
+SEASONAL: tuple[Season, ...] = ((30, 0.999, 0, 0.003), (30, 0.8, 0, 0.003), (30, 0.8, 1, 0.01), (30, 0.8, 10, 0.03))
+"""Models of a season, where one is declared: the variance of its profile, the part of it that is smooth, the variance of
+white fluctuation around it, and the drift of the level.
 """
 SEASONAL_ODDS = 1.0
 
@@ -39,13 +40,13 @@ class Models:
     """For models that fluctuate around a level at rest: how much of what is off it is left after a period, and the
     variance of that; those that keep nothing come last. Where every period has other people, the truth fluctuates.
     """
-    seasonal: tuple[tuple[float, float, float], ...] = ()
+    seasonal: tuple[Season, ...] = ()
     """None, or SEASONAL."""
     odds: tuple[float, ...] = (5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 2, 3, 2, 1, 1)
     """Of each of them before anything is known. To take a moving stream for one at rest costs more than the contrary,
     and its error bars would be too short.
     """
-    farthest: float = 0.001
+    farthest: float = 0.0003
     """A model has half its odds where it moves by this part of the largest variance that a statistic can have: of a
     drift in a period,
     """
@@ -61,11 +62,11 @@ class Models:
     """Chance that, after a jump, it stays open for another period whether there was one."""
     settling_drift: float = 0.001
     """The drift meanwhile."""
-    epoch: float = 0.01
+    epoch: float = 0.005
     """Chance a period, before anything is known, that many statistics jump at once,"""
     joining: float = 0.8
     """chance that one of them then does,"""
-    alone: float = 0.002
+    alone: float = 0.001
     """and chance that one jumps by itself."""
     leap: float = 100.0
     """Where the variance of a jump is fewer units, jumps are rarer in proportion: they can hardly be told from noise,

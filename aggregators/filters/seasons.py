@@ -16,10 +16,8 @@ from murmurate.aggregators.filters.models import Floats, Models
 
 PHASES = 168
 """At most: the hours of a week."""
-ALIKE = 0.8
-"""The part of a profile's variance that is smooth, as a function of the time of the day,"""
 WIDTH = 0.5
-"""and how smooth: at a distance of a part x of the season values correlate by exp(-2 (sin(pi x) / WIDTH)^2)."""
+"""How smooth a profile is: at a distance of a part x of the season values correlate by exp(-2 (sin(pi x) / WIDTH)^2)."""
 CHANGING = 1e-5
 """The part of a profile's variance that is new in each period."""
 
@@ -33,13 +31,13 @@ class Seasons:
         self.periods, self.phases = periods, phases
         self.at = 0
         """The period of the season."""
-        amplitude, around, walk = np.array(models.seasonal, np.float64).reshape(-1, 3).T
+        amplitude, alike, around, walk = np.array(models.seasonal, np.float64).reshape(-1, 4).T[:, :, None, None]
         apart = np.arange(phases) / phases
         smooth = np.exp(-2 * (np.sin(np.pi * (apart - apart[:, None])) / WIDTH) ** 2)
-        profile = amplitude[:, None, None] * (ALIKE * smooth + (1 - ALIKE) * np.eye(phases))
-        self._around = around
+        profile = amplitude * (alike * smooth + (1 - alike) * np.eye(phases))
+        self._around = around[:, 0, 0]
         self._step = np.zeros((rows, phases + 1, phases + 1))
-        self._step[:, 0, 0] = walk
+        self._step[:, 0, 0] = walk[:, 0, 0]
         self._step[:, 1:, 1:] = CHANGING * profile
         self.states = np.zeros((rows, phases + 1, len(center)))
         """Levels and profiles: float64[rows, 1 + phases, statistics]."""

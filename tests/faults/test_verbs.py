@@ -18,21 +18,26 @@ from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
 from tests.faults.recordings import START_MS, deployment, recording
 
-PERIODS = 8
+PERIODS = 20
+SILENT = range(4, 16)
+"""More periods in which nobody speaks than the feed may run ahead of the releases."""
 TORN = b'{"stream": "screen", "user": "canary-user", "value": "canary'
 
 
 @pytest.fixture(scope="module", name="running")
 def running_deployment(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    """A deployment that has released a recording, in whose source topic a record is torn; its worker runs on."""
+    """A deployment that has released a recording of too few users, in whose source topic a record is torn; its worker
+    runs on.
+    """
     folder = tmp_path_factory.mktemp("looked-at")
-    found = Deployed(folder, f"t-verbs-{secrets.token_hex(4)}", broker.bootstrap, deployment(periods=4, partitions=2))
+    text = deployment(periods=4, partitions=2).replace("min_batch = 20", "min_batch = 100")
+    found = Deployed(folder, f"t-verbs-{secrets.token_hex(4)}", broker.bootstrap, text)
     try:
         assert say(found, "status").exit_code == 1  # there is nothing yet
         found.create(2)
         write(found, Write(source(found), TORN, b"canary-user"))
         found.worker()
-        feed = found.feed(str(recording(folder / "clicks.jsonl", users=120, periods=PERIODS)))
+        feed = found.feed(str(recording(folder / "clicks.jsonl", users=120, periods=PERIODS, silent=SILENT)))
         assert len(found.releases(PERIODS)) == PERIODS
         assert feed.wait() == 0
         yield found
@@ -76,6 +81,15 @@ def test_status_says_who_works_and_how_far_each_stage_is(running: Deployed) -> N
     assert all(asked["t"] > screen["settled"] for asked in screen["open"])
 
 
+def test_beyond_the_edge_the_recordings_clock_shows_only_when_periods_close(running: Deployed) -> None:
+    every, lateness = running.plan.streams[0].every_ms, running.plan.lateness_ms
+    shown = [json.loads(got.value or b"")["time"] for got in running.everything("feed")]
+    ends = range(START_MS // every, START_MS // every + PERIODS + 1)
+    assert shown == [end * every + lateness for end in ends]
+    ticks = {json.loads(got.value or b"")["time"] for got in running.everything("ticks")}
+    assert ticks - set(shown)  # times of events, which the doors see and nobody else
+
+
 def test_watch_shows_what_there_is_and_what_comes_until_ctrl_c(running: Deployed) -> None:
     process = Process(
         [*RUN, "watch", "screen", "-c", str(running.file), "--last", "2", "--json"], running.folder / "watch.log", {}
@@ -88,6 +102,29 @@ def test_watch_shows_what_there_is_and_what_comes_until_ctrl_c(running: Deployed
         assert process.wait() == 130
     finally:
         process.end()
+
+
+def test_too_few_users_are_said_in_the_log_at_the_start_after_three_rounds_and_by_watch(running: Deployed) -> None:
+    releases = [json.loads(one) for one in running.releases(PERIODS)]
+    assert {one["decision"] for one in releases} == {"unmeasured"}  # a round asks an eighth of 120 users
+    assert {value for one in releases for value in one["estimate"].values()} == {None}
+    logged = [line["message"] for line in running.workers[0].lines()]
+    needs = "screen: a round asks 1/8 of the users, and a release needs 100 reports: it takes "
+    assert any(line.startswith(needs) for line in logged)
+    warned = [line.split(":")[1] for line in logged if "reports came to the newest" in line]
+    assert warned == [f" {row} rounds in a row below min_batch" for row in (3, 6)]
+    lacks = f"short  screen: {releases[-1]['reports']['received']} of 100 reports that a release needs"
+    assert lacks in say(running, "status").output.splitlines()
+    watch = Process(
+        [*RUN, "watch", "screen", "-c", str(running.file), "--last", str(PERIODS)], running.folder / "few.log", {}
+    )
+    try:
+        for one in releases:
+            watch.until(f"nothing yet: {one['reports']['received']} of 100 reports that a release needs")
+        watch.until("6 rounds in a row below min_batch")
+        assert all(len(line) <= 80 for line in watch.said().splitlines())
+    finally:
+        watch.end()
 
 
 def test_peek_shows_no_row_of_any_topic(running: Deployed) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,30 @@ def test_partitions_and_slots_are_even_and_blind_to_each_other(of: int) -> None:
         assert (slots(OTHER, USERS, of) != by_slot).any()
 
 
+def _served(word: int, shares: list[int]) -> int:
+    """The stream that this part of a million belongs to: each has as many of the words as its share says, in order."""
+    for index, share in enumerate(shares):
+        if word < share:
+            return index
+        word -= share
+    return NO_STREAM
+
+
+def test_a_users_word_decides_to_the_last_millionth_which_stream_they_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [0, 499_999, 500_000, 749_999, 750_000, 999_999]
+    asked: list[str] = []
+
+    def chosen(self: Key, purpose: str, contexts: np.ndarray, **options: Any) -> np.ndarray:
+        asked.append(purpose)
+        return np.array([[word + 7_000_000] for word in words], np.uint64)  # words are taken mod a million
+
+    monkeypatch.setattr(Key, "words", chosen)
+    assert streams(KEY, USERS[:6], [500_000, 250_000]).tolist() == [0, 0, 1, 1, NO_STREAM, NO_STREAM]
+    assert streams(KEY, USERS[:6], [500_000, 250_000, 250_000]).tolist() == [0, 0, 1, 1, 2, 2]
+    assert streams(KEY, USERS[:6], [1, 999_999]).tolist() == [0, 1, 1, 1, 1, 1]
+    assert asked == ["split"] * 3
+
+
 def test_a_user_serves_one_stream_in_the_proportion_of_the_shares() -> None:
     shares = [500_000, 250_000, 100_000]
     served = streams(KEY, USERS, shares)
@@ -75,7 +100,10 @@ def test_a_user_serves_one_stream_in_the_proportion_of_the_shares() -> None:
     for index, share in enumerate(shares):
         expected = n * share / 1e6
         assert abs((served == index).sum() - expected) < 6 * expected**0.5
-    assert (served == NO_STREAM).sum() > 0
+    idle = n - n * sum(shares) / 1e6
+    assert abs((served == NO_STREAM).sum() - idle) < 6 * idle**0.5
+    words = KEY.words("split", USERS, round=bytes(32))[:, 0] % np.uint64(1_000_000)
+    assert served.tolist() == [_served(int(word), shares) for word in words]
     assert (streams(KEY, USERS, [1_000_000]) == 0).all()
     assert (streams(OTHER, USERS, shares) != served).any()
 

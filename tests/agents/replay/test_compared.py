@@ -13,7 +13,7 @@ from murmurate.agents.replay.filtered import SETTLED
 from murmurate.aggregators.figures import figures
 
 PERIODS = 60
-ONE = Configuration("near zero", "rare", 8, users=20_000)
+ONE = Configuration("near zero", "rare", 8, users=2_000)
 
 
 def test_what_is_scored_is_what_a_release_says() -> None:
@@ -35,17 +35,13 @@ def test_what_is_scored_is_what_a_release_says() -> None:
 
 def test_readings_are_certain_ones_and_right_where_the_truth_is_on_their_side() -> None:
     true = np.array([[0.1], [0.2], [0.3], [0.4], [0.5]])
-    # Thresholds are .14, .22, .3, .38 and .46, and with an error of .07 what is .115 to .163 away is that certain.
-    error = np.full((5, 1), 0.07)
-    assert module._readings(true, error, true) == (4, 4)  # .1 of .22, .3 of .14 and .46, .5 of .38
-    assert module._readings(0.6 - true, error, true) == (4, 2)  # those of .3
-    assert module._readings(true, np.full((5, 1), 1e-6), true) == (0, 0)  # more certain than that
-
-
-def test_thresholds_lie_within_a_path_that_moves_and_are_round_where_it_hardly_does() -> None:
-    path = np.linspace(0.1, 0.2, 101)  # its middle 80 % are .08 long
-    assert module._thresholds(path, np.full(101, 0.019)) == pytest.approx([0.11, 0.13, 0.15, 0.17, 0.19])
-    assert module._thresholds(path, np.full(101, 0.021)) == list(module.ROUND)
+    # Thresholds are .14, .22, .3, .38 and .46, and an error of .1 is certain of what is .17 to .23 away.
+    course = np.tile(np.array([[0.3], [1e6]]), (5, 1, 1))  # as far from everything as can be: nothing is known by it
+    exact = module._readings(true, np.full((5, 1), 0.1), course, true)
+    assert exact == (4, 4)  # .1 of .3, .2 of .38, .4 of .22, .5 of .3
+    wrong = module._readings(0.6 - true, np.full((5, 1), 0.1), course, true)
+    assert wrong == (4, 0)
+    assert module._readings(true, np.full((5, 1), 1e-6), course, true) == (0, 0)  # more certain than that
 
 
 def test_a_seed_says_the_same_again_and_another_one_does_not() -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from murmurate.agents.stages.agreed import AGAIN_MS
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.publish import AHEAD, Publish, worth_asking
 from murmurate.agents.stages.stage import Log
-from murmurate.topics.messages import GiveUp, Progress, Rejected, Round, Settled, Tally
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Rejected, Round, Settled, Tally
 from murmurate.topics.release import Release
 from tests.agents.stages.hands import ROUNDS, Hand, read, start
 from tests.agents.world import FIRST, SECOND, deployment, stream
@@ -121,6 +122,33 @@ def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
     assert again.unbiased == out[0].unbiased
 
 
+def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_what_came() -> None:
+    hand = Hand(Publish(deployment(stream("screen", "lpu", thresholds={"home": 0.3}), min_batch=1000)))
+    (asked, *_) = read(hand.give(ROUNDS, start(SCREEN)))
+    short = [
+        tally(asked, q, 0).model_copy(update={"received": n, "rejected": Rejected(malformed=0, undersized=n)})
+        for q, n in ((0, 30), (1, 37))
+    ]
+    (found, *_) = read(hand.give(TALLIES, *short))
+    assert isinstance(found, Release)
+    assert (found.decision, found.measured_t, found.thresholds) == ("unmeasured", None, None)
+    assert (found.reports.received, found.reports.counted) == (67, 0)
+    for said in (found.estimate, found.stderr, found.unbiased):
+        assert dict(said) == dict.fromkeys(SCREEN.names)
+
+
+def test_a_state_with_releases_of_another_form_is_refused_with_the_remedy() -> None:
+    hand = Hand(Publish(deployment(stream("screen", method={"name": "lpu", "revise": 2, "filter": "adaptive"}))))
+    asked = read(hand.give(ROUNDS, start(SCREEN)))
+    hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))
+    small = hand.stage.small()
+    assert b"murmurate/release/2" in small
+    with pytest.raises(StateError, match=r"release of another form .*version 1 of release; allowed: 2.*another name"):
+        Hand(Publish(hand.stage._plan)).stage.restore(  # type: ignore[attr-defined]
+            small.replace(b"murmurate/release/2", b"murmurate/release/1"), ()
+        )
+
+
 def test_a_round_is_given_up_not_a_millisecond_before_patience_ends_and_again_after_each_further_patience() -> None:
     hand, asked = publish()
     assert hand.give(CLOCK, tick(0), tick(END), tick(END + 2999)) == []
@@ -168,6 +196,20 @@ def test_where_a_recording_is_fed_patience_begins_when_the_recording_has_come_so
     other.stage.restore(hand.stage.small(), ())
     assert other.give(CLOCK, tick(today + 3 * 10**6), tick(today + 3 * 10**6 + 2999)) == []
     assert read(other.give(CLOCK, tick(today + 3 * 10**6 + 3000))) == [GiveUp(round=asked.digest.hex())]
+
+
+def test_however_far_a_recording_runs_ahead_nobodys_patience_ends_but_by_publishs_own_timer() -> None:
+    hand = Hand(Publish(PLAN, fed=True))
+    asked = read(hand.give(ROUNDS, start(SCREEN)))
+    feed, today = Log("feed", 0), 10**12
+    closings = [END + n * SECOND for n in range(9)]  # eight periods ahead, which is longer than patience
+    assert closings[-1] - END > PLAN.patience_ms
+    assert hand.give(feed, *map(tick, closings)) == []
+    assert hand.give(CLOCK, tick(today), tick(today + 2999)) == []
+    assert read(hand.give(CLOCK, tick(today + 3000))) == [GiveUp(round=asked[0].digest.hex())]
+    hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))  # the next one's begins when its turn has come
+    assert hand.give(CLOCK, tick(today + 3001), tick(today + 6000)) == []
+    assert read(hand.give(CLOCK, tick(today + 6001))) == [GiveUp(round=asked[1].digest.hex())]
 
 
 @pytest.mark.parametrize("method", ["lpu", "lpa", "lbu"])
@@ -238,3 +280,29 @@ def test_periods_of_which_nothing_is_known_are_not_kept_for_a_revision() -> None
         waiting += [one for one in said if isinstance(one, Round)]
         kept = orjson.loads(hand.stage.small())["courses"]["screen"]["past"]
         assert [orjson.loads(one)["t"] for one in kept] == list(range(max(FIRST, FIRST + i - 1), FIRST + i + 1))
+
+
+def config(number: int, min_batch: int = 8) -> Config:
+    return Config(number=number, values={"privacy.min_batch": min_batch}, secrets={})
+
+
+def test_a_config_record_is_written_again_before_the_log_forgets_it_and_across_a_crash() -> None:
+    hand, _ = publish()
+    assert hand.give(ROUNDS, config(4), config(5)) == []
+    assert config(5) not in read(hand.give(CLOCK, tick(END), tick(END + AGAIN_MS - 1)))
+    after = Hand(Publish(PLAN))
+    after.stage.restore(hand.stage.small(), ())
+    (again,) = [one for one in read(after.give(CLOCK, tick(END + AGAIN_MS))) if isinstance(one, Config)]
+    assert again == config(5)
+    assert after.give(ROUNDS, again) == []  # its own, and the same
+    assert config(5) not in read(after.give(CLOCK, tick(END + AGAIN_MS + 1), tick(END + 2 * AGAIN_MS)))
+    assert config(5) in read(after.give(CLOCK, tick(END + 2 * AGAIN_MS + 1)))
+
+
+def test_a_config_record_whose_number_does_not_follow_is_nobodys_and_named() -> None:
+    hand, _ = publish()
+    hand.give(ROUNDS, config(2))
+    for forged in (config(2, 1), config(1), config(4), config(77)):
+        (dead,) = read(hand.give(ROUNDS, forged))
+        assert dead == Dead(reason="config", topic="rounds", partition=0, offset=hand.ends[ROUNDS] - 1)
+    assert hand.give(ROUNDS, config(3)) == []
