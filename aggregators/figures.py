@@ -18,7 +18,7 @@ from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.method import Decision, Estimate, Floats
 from murmurate.aggregators.methods.standing import measured
-from murmurate.aggregators.postprocess.norm import norm_sub
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
@@ -39,16 +39,16 @@ class Figures:
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
 
 
-def figures(decision: Decision, range_: Range | None) -> Figures:
-    """What a decision says. range_: of numbers, what -1 and 1 stand for."""
-    told = _told(decision, range_)
+def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Figures:
+    """What a decision says. range_: of numbers, what -1 and 1 stand for; shaping: of the estimates of a frequency."""
+    told = _told(decision, range_, shaping)
     if decision.measured_t is not None:
         return told
     unknown = np.full(len(told.unbiased), np.nan)  # the method has zeros there, to compare its first answer with
     return Figures(unknown, unknown, unknown) if decision.best is None else replace(told, unbiased=unknown)
 
 
-def _told(decision: Decision, range_: Range | None) -> Figures:
+def _told(decision: Decision, range_: Range | None, shaping: Shaping) -> Figures:
     """The same, as if something had been measured."""
     if isinstance(decision.mechanism, Recoded):
         return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
@@ -67,7 +67,7 @@ def _told(decision: Decision, range_: Range | None) -> Figures:
         if said.course is not None:
             course = np.stack((low + half * (said.course[0] + 1), half**2 * said.course[1]))
         return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1), course)
-    return Figures(_shares(decision), stderr, decision.unbiased, said.course)
+    return Figures(_shares(decision, shaping), stderr, decision.unbiased, said.course)
 
 
 def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
@@ -93,13 +93,13 @@ def _scale(range_: Range) -> tuple[float, float]:
     return range_[0], (range_[1] - range_[0]) / 2
 
 
-def _shares(decision: Decision) -> Floats:
+def _shares(decision: Decision, shaping: Shaping) -> Floats:
     """Shares that a population can have."""
     if decision.best is not None:
-        return norm_sub(decision.best.statistics)
+        return shaped(shaping, decision.best.statistics, decision.best.variance, decision.mechanism)
     if isinstance(decision.mechanism, SW | WaveAndPresence) and decision.answer is not None:
         return em(channel_of(decision.mechanism), decision.answer.support).frequencies
-    return norm_sub(decision.unbiased)
+    return shaped(shaping, decision.unbiased, decision.variance, decision.mechanism)
 
 
 def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:
