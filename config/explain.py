@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from murmurate.aggregators.filters.seasons import PHASES
 from murmurate.aggregators.methods.registry import FOUND
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import round_up, shortage, smallest_round, spaced, users_needed
@@ -211,8 +212,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     needed = f"a round asks {asked}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
     yield from _wrapped(needed, indent, indent)
     if stream.season_ms is not None:
-        phases = stream.season_ms // stream.every_ms
-        learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} periods"
+        phases = min(stream.season_ms // stream.every_ms, PHASES)
+        learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"
         yield from _wrapped(learned, indent, indent)
     if stream.method.get("clip") == FOUND:
         begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
