@@ -245,6 +245,7 @@ class _Desk:
             says_none=stream.says_none,
             prefer=stream.prefer if stream.mechanism == "auto" else "accuracy",
             min_batch=worth_asking(plan.min_batch),
+            season=stream.season,
         )
         self.truths = _truths(stream, users, job.assumed)
         self.bench = Bench(self.truths, stream.range, stream.d, job.within, plan.min_batch)

@@ -37,7 +37,8 @@ class Following:
         self.method = method
         self.revise = revise
         ordered = followed.measure == "distribution"
-        self.filter = AdaptiveFilter(statistics, ranges=ranges, ordered=ordered, revisable=revise)
+        season = method.setting.season
+        self.filter = AdaptiveFilter(statistics, ranges=ranges, ordered=ordered, revisable=revise, season=season)
         self._asked: Mechanism | None = None  # by which the open question is asked
 
     def open(self, t: int) -> Question | Decision:
@@ -82,9 +83,8 @@ class Following:
         self._asked = None
         if not self.filter.informed:
             return step
-        return replace(
-            step, best=Estimate(step.t, *self.filter.release(), self._reports), revised=self._revised(step.t)
-        )
+        best = Estimate(step.t, *self.filter.release(), self._reports, np.stack(self.filter.past()))
+        return replace(step, best=best, revised=self._revised(step.t))
 
     def _revised(self, t: int) -> Estimate | None:
         """What is known by now of the period `revise` before t."""
@@ -93,4 +93,4 @@ class Following:
         estimates, variances = self.filter.smoothed(self.revise)
         if len(estimates) < self.revise:
             return None
-        return Estimate(t - self.revise, estimates[0], variances[0], self._reports)
+        return Estimate(t - self.revise, estimates[0], variances[0], self._reports, np.stack(self.filter.past()))
