@@ -29,7 +29,8 @@ from murmurate.aggregators.methods.uniform import LSP
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.state import dump, load
 
-KIND: Final = "holdout"
+KIND: Final = "holdout 2"
+"""Of the state: a first form had no growth."""
 
 
 class Holdout:
@@ -113,7 +114,7 @@ class Holdout:
         if isinstance(step, Question) or found is None:
             return step
         if self._turn(self._t) is self._after:
-            if step.measured_t is None:
+            if step.best is None and step.measured_t is None:
                 return replace(step, clipped=found.clipped)
             best = step.best or Estimate(step.t, step.unbiased, step.variance)
             return replace(step, clipped=found.clipped_at(best, top_of(self._setting)))
