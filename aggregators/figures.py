@@ -2,8 +2,8 @@
 
 Contract: `unbiased` is raw and of the period's own method; `estimate` is the best there is and always possible, and
 `stderr` its error as a figure of its period: the filter's where one follows the stream, else what the newest reports
-allow.  A mean of holders is a ratio, so that it is unbiased up to 1/n; where nobody is known to hold a value it is the
-middle of the range, with half the range for its error.  Not here: what to release when (methods), the record
+allow.  What nothing is known of is NaN: all of it before the first answer, and the mean of holders where nobody is
+known to hold a value.  That mean is a ratio, unbiased up to 1/n.  Not here: what to release when (methods), the record
 (agents/stages/release.py).
 """
 
@@ -21,11 +21,15 @@ from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
+SEEN = 2
+"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
+of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Three times the statistics of a release, in the order of the stream's names."""
+    """Three times the statistics of a release, in the order of the stream's names; NaN where nothing is known."""
 
     estimate: Floats
     stderr: Floats
@@ -34,6 +38,15 @@ class Figures:
 
 def figures(decision: Decision, range_: Range | None) -> Figures:
     """What a decision says. range_: of numbers, what -1 and 1 stand for."""
+    told = _told(decision, range_)
+    if decision.measured_t is not None:
+        return told
+    unknown = np.full(len(told.unbiased), np.nan)  # the method has zeros there, to compare its first answer with
+    return Figures(unknown, unknown, unknown) if decision.best is None else replace(told, unbiased=unknown)
+
+
+def _told(decision: Decision, range_: Range | None) -> Figures:
+    """The same, as if something had been measured."""
     if isinstance(decision.mechanism, Recoded):
         return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
     mechanism = decision.mechanism
@@ -78,8 +91,6 @@ def _shares(decision: Decision) -> Floats:
     """Shares that a population can have."""
     if decision.best is not None:
         return norm_sub(decision.best.statistics)
-    if decision.measured_t is None:
-        return decision.unbiased
     if isinstance(decision.mechanism, SW | WaveAndPresence) and decision.answer is not None:
         return em(channel_of(decision.mechanism), decision.answer.support).frequencies
     return norm_sub(decision.unbiased)
@@ -88,19 +99,34 @@ def _shares(decision: Decision) -> Floats:
 def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:
     """The mean of those who hold a value, and their share."""
     low, half = _scale(range_)
-    own, own_share = 0.0, float(decision.unbiased[0])
-    if decision.answer is not None and own_share > 0:
-        own = float(decision.unbiased[1]) / own_share
     share, total = said.statistics.tolist()
-    mean, error = 0.0, 1.0
-    if (decision.best or decision.answer) and share > 0:
+    own_share, own_total = decision.unbiased.tolist()
+    mean = error = own = np.nan
+    alone = _measured_variance(decision, mechanism)
+    if _seen(share, min(alone, float(said.variance[0]))):  # nobody is forgotten because time has passed
         mean, error = total / share, _ratio_error(decision, mechanism, said)
-    near = min(max(mean, -1.0), 1.0)
+        if _seen(own_share, alone):
+            own = own_total / own_share
+    near = np.clip(mean, -1, 1)
     return Figures(
         np.array([low + half * (near + 1), min(max(share, 0.0), 1.0)]),
-        np.array([half * min(error, 1 + abs(near)), np.sqrt(said.variance[0])]),
+        np.array([half * np.minimum(error, 1 + abs(near)), np.sqrt(said.variance[0])]),
         np.array([low + half * (own + 1), own_share]),
     )
+
+
+def _seen(share: float, variance: float) -> bool:
+    """Whether somebody is known to hold a value. variance: of the share."""
+    return share > SEEN * variance**0.5
+
+
+def _measured_variance(decision: Decision, mechanism: ValueAndPresence) -> float:
+    """The variance of the method's share when it was measured, whatever has drifted since."""
+    stands = float(decision.variance[0])
+    if decision.answer is None:
+        return stands
+    fresh = measured(decision.t, mechanism, decision.answer, decision.users).variance
+    return min(stands, float(fresh[0]))  # several answers together may know more than the newest
 
 
 def _ratio_error(decision: Decision, mechanism: ValueAndPresence, said: Estimate) -> float:

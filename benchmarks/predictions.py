@@ -81,7 +81,8 @@ def through_stages(model: str, method: str, seed: int) -> tuple[float, float]:
     outcome = Replay(deployment, source, keys(known_secrets(f"papers {seed}"), deployment.name)).run()
     releases = [orjson.loads(record) for record in outcome.releases]
     true = np.array([period.figures for period in outcome.truth])
-    said = (np.array([[one[what][k] for k in "01"] for one in releases]) for what in ("estimate", "unbiased"))
+    # Before the first publication the papers' r_0 = 0 stands, where a release says null.
+    said = (np.array([[one[what][k] or 0.0 for k in "01"] for one in releases]) for what in ("estimate", "unbiased"))
     return tuple(float(((one - true)[W:] ** 2).mean()) for one in said)  # type: ignore[return-value]
 
 

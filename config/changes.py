@@ -29,12 +29,13 @@ ANOTHER: Final = "allowed under another name, as a deployment of its own"
 RECOVERY: Final = "a recovery folds the log again, and would close periods elsewhere than they were closed"
 SHAPE: Final = "records and state have their places in the partitions that there are"
 REVISION: Final = "its releases mean something else: a new revision of the stream"
+UNUSED: Final = "used by nothing yet: what the mixing adds is computed for no release, and `shuffled` is null"
 RESTART: Final = "holds when workers are restarted"
 EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "schema": ("free", "the form of the file"),
     "name": ("refused", "another name is another deployment: topics, keys and budgets of its own"),
-    "privacy.delta": ("free", "stated in releases from then on"),
-    "privacy.assumed_corrupt": ("free", "stated in releases from then on"),
+    "privacy.delta": ("free", UNUSED),
+    "privacy.assumed_corrupt": ("free", UNUSED),
     "privacy.min_batch": ("free", "restart all mixing workers together, so that they decide alike"),
     "population.enrol": ("revision", REVISION),
     "population.forget_after": ("revision", "who is asked changes: a new revision of every stream"),

@@ -6,7 +6,6 @@ checked.  Lines have at most 80 columns.  Not here: mistakes (loader.py), which 
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -15,19 +14,17 @@ from typing import Any, Final
 
 from murmurate.aggregators.chooser import choose_for
 from murmurate.aggregators.methods.registry import FOUND
+from murmurate.config.enough import round_up, shortage, smallest_round, spaced, users_needed
 from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import answer_micro
 from murmurate.config.quantities import shortest
-from murmurate.config.streams import METHODS
 from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.domains import Categories
 from murmurate.topics.names import TOPICS, ZONES, topic
 
 COLUMNS: Final = 80
-SIGMAS: Final = 5
-"""A unit is expected this many standard deviations above min_batch, so that it is hardly ever too small (rule 8)."""
 SEES: Final = {
     "edge": "trusted with raw events. Whoever runs the brokers is, too",
     "mixing": "sees when reports arrive, and mixes them",
@@ -106,8 +103,8 @@ class Facts:
 def explain(made: Plan, users: int | None = None) -> Facts:
     """What this plan promises; with a number of users, also which streams would have too few reports to release."""
     streams = tuple(_facts(made, stream) for stream in made.streams)
-    warnings = [] if users is None else [line for facts in streams for line in _too_few(made, facts, users)]
-    return Facts(made.name, tuple(_promise(made)), streams, _zones(made), tuple(warnings))
+    short = () if users is None else tuple(_too_few(made, users))
+    return Facts(made.name, tuple(_promise(made)), streams, _zones(made), short)
 
 
 def resolve(made: Plan, name: str) -> Mechanism:
@@ -119,24 +116,9 @@ def resolve(made: Plan, name: str) -> Mechanism:
     return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
 
 
-def users_needed(part: Fraction, min_batch: int) -> int:
-    """The least n with n part - 5 sqrt(n part (1 - part)) >= min_batch: users fall into slots by chance.
-
-    >>> users_needed(Fraction(1, 122), 1000), users_needed(Fraction(1), 1000)
-    (142783, 1000)
-    """
-    spread = SIGMAS * math.sqrt(1 - part)
-    root = (spread + math.sqrt(spread * spread + 4 * min_batch)) / 2
-    return math.ceil(Fraction(root * root) / part) if spread else math.ceil(min_batch / part)
-
-
 def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
     used = resolve(made, stream.name)
-    part = Fraction(1)
-    if stream.division == "population":
-        part = METHODS[str(stream.method["name"])].part(stream.w, stream.method)
-    if made.split == "users":
-        part *= Fraction(stream.share_micro, MICRO)
+    part = smallest_round(made, stream)
     return StreamFacts(
         name=stream.name,
         measure=stream.measure,
@@ -220,7 +202,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         parts.insert(1, f"values carried {shortest(stream.carry_ms)}")
     yield from _wrapped(", ".join(parts), lead, indent)
     asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
-    needed = f"a round asks {asked}, and has min_batch reports from {_round_up(stream.users_needed)} users on"
+    needed = f"a round asks {asked}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
     yield from _wrapped(needed, indent, indent)
     if stream.method.get("clip") == FOUND:
         begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
@@ -237,16 +219,10 @@ def _measured(stream: StreamFacts) -> str:
     return f"{stream.measure} of numbers from {low} to {high}{unit}{cells}"
 
 
-def _too_few(made: Plan, facts: StreamFacts, users: int) -> Iterator[str]:
-    part = Fraction(facts.unit)
-    expected = float(users * part)
-    if users < facts.users_needed:
-        wanted = made.min_batch + SIGMAS * math.sqrt(expected * float(1 - part))
-        yield (
-            f"{facts.name}: {_spaced(users)} users give a round about {_spaced(int(expected))} reports, below "
-            f"min_batch + {SIGMAS} sigma = {_spaced(math.ceil(wanted))}: rounds would often be asked, spent and "
-            "not released. Allow a smaller min_batch, longer periods or a shorter window."
-        )
+def _too_few(made: Plan, users: int) -> Iterator[str]:
+    for stream in made.streams:
+        if (said := shortage(made, stream, users)) is not None:
+            yield f"{stream.name}: {said}"
 
 
 def _zones(made: Plan) -> dict[str, tuple[str, ...]]:
@@ -271,16 +247,6 @@ def _plain(micro: int) -> str:
     """Millionths as a number with at least one place: 2000000 is "2.0"."""
     digits = f"{micro // MICRO}.{micro % MICRO:06d}".rstrip("0")
     return f"{digits}0" if digits.endswith(".") else digits
-
-
-def _spaced(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
-
-
-def _round_up(number: int) -> str:
-    """To two leading digits, never less than it is."""
-    grain = 10 ** max(len(str(number)) - 2, 0)
-    return _spaced(-(-number // grain) * grain)
 
 
 def _wrapped(text: str, lead: str, indent: str) -> list[str]:

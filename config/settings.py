@@ -45,11 +45,11 @@ class Privacy(Table):
     split: Literal["users", "budget"] = "users"
     """A user serves one stream with the whole epsilon, or all of them with a part of it each."""
     delta: Annotated[float, Number(0, 1e-3, with_low=False)] = 1e-8
-    """For the (epsilon, delta) after shuffling, stated in each release."""
+    """For what the mixing adds to the promise: read and checked, and used by nothing yet; it is in no release."""
     min_batch: Annotated[int, Whole(2, 1_000_000_000)] = 1000
     """Fewer reports than this: nothing is released."""
     assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
-    """The part of the reports that may come from colluders."""
+    """The part of the reports that may come from colluders, for the same: used by nothing yet, and in no release."""
 
     @property
     def epsilon_micro(self) -> int:

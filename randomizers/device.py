@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.cipher import BLOCK
 from murmurate.randomizers.errors import FrozenFactsError, ParameterError, ValueRefusedError
-from murmurate.randomizers.guard import Ask, Guard, Refusal, Secrets
+from murmurate.randomizers.guard import Ask, Guard, Refusal, Secrets, check_facts
 from murmurate.randomizers.identity import NO_STREAM, partitions, slots, streams
 from murmurate.randomizers.ledger import NEVER, REASONS, Ledger, Mask, Verdict
 from murmurate.randomizers.mechanism import Reports
@@ -49,7 +49,7 @@ class Device:
     """One user's guard, for an app that answers by itself. Store `snapshot()` before a report leaves."""
 
     def __init__(self, terms: Terms, user: bytes, secrets: Secrets) -> None:
-        self._user, self._secrets = bytes(user), secrets
+        self._terms, self._user, self._secrets = terms, bytes(user), secrets
         pseudonym = np.frombuffer(self._user, np.uint8).reshape(1, -1)
         shares = [stream.share_micro for stream in terms.streams]
         mine = int(streams(secrets.split, pseudonym, shares)[0]) if terms.split == "users" else None
@@ -61,6 +61,7 @@ class Device:
         }
         self._values: dict[str, tuple[int, int]] = dict.fromkeys(self._guards, (NEVER, 0))  # newest t and its value
         self._reports: dict[str, bytes] = dict.fromkeys(self._guards, b"")  # the last report, for a repeated round
+        self._closed_until_ms = 0  # also where the user serves no stream that could remember it
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -88,9 +89,17 @@ class Device:
         if verdict is Verdict.CHARGED:
             if self._values[ask.stream][0] != ask.t:
                 self._values[ask.stream] = ask.t, value
+            self._reports[ask.stream] = b""  # an error below leaves no older round's report for this one
+        if not self._reports[ask.stream]:
             draw = self._secrets.randomness.draw_one(self._user, round=ask.digest)
             self._reports[ask.stream] = ask.mechanism.perturb_one(self._values[ask.stream][1], draw)
         return self._reports[ask.stream]
+
+    def close_until(self, time_ms: int) -> None:
+        """Answer about no period of any stream that begins before this time: what a lost history calls for."""
+        self._closed_until_ms = max(self._closed_until_ms, time_ms)
+        for guard in self._guards.values():
+            guard.close_until(time_ms)
 
     def snapshot(self) -> bytes:
         """Everything spent and answered, to be stored before a report leaves."""
@@ -100,28 +109,23 @@ class Device:
         for name, (t, value) in self._values.items():
             arrays[f"{name}/value"] = np.array([t, value], np.int64)
             arrays[f"{name}/report"] = np.frombuffer(self._reports[name], np.uint8)
-        facts = {name: guard.terms.facts() for name, guard in self._guards.items()}
-        return dump("device", {"terms": next(iter(facts.values()), {}), "user": self._user.hex()}, arrays)
+        facts = {"terms": self._terms.facts(), "user": self._user.hex(), "closed_until_ms": self._closed_until_ms}
+        return dump("device", facts, arrays)
 
     @classmethod
-    def restore(
-        cls, data: bytes, terms: Terms, user: bytes, secrets: Secrets, *, opened_at: int | None = None
-    ) -> Device:
-        """The device as it was. Under other frozen facts: an error, or closed until `opened_at` plus the longer
-        window.
-        """
+    def restore(cls, data: bytes, terms: Terms, user: bytes, secrets: Secrets) -> Device:
+        """The device as it was. FrozenFactsError if it was another user's, or under other frozen facts."""
         facts, arrays = load("device", data)
         device = cls(terms, user, secrets)
         if facts["user"] != device._user.hex():
             raise FrozenFactsError("device: the snapshot is another user's")
+        check_facts(facts["terms"], terms, "device")
+        device.close_until(facts["closed_until_ms"])
         for name, guard in device._guards.items():
-            if guard.check_facts(facts, opened_at):
-                guard.ledger.load(
-                    {key.rpartition("/")[2]: a for key, a in arrays.items() if key.startswith(f"{name}/")}
-                )
-                t, value = arrays[f"{name}/value"].tolist()
-                device._values[name] = t, value
-                device._reports[name] = arrays[f"{name}/report"].tobytes()
+            guard.ledger.load({key.rpartition("/")[2]: a for key, a in arrays.items() if key.startswith(f"{name}/")})
+            t, value = arrays[f"{name}/value"].tolist()
+            device._values[name] = t, value
+            device._reports[name] = arrays[f"{name}/report"].tobytes()
         return device
 
 
@@ -223,6 +227,10 @@ class DeviceArray:
             self._value[rows[newer]], self._value_t[rows[newer]] = told[newer], t
         return Answers(rows, users, reports)
 
+    def close_until(self, time_ms: int) -> None:
+        """Answer about no period that begins before this time: what a lost history calls for."""
+        self._guard.close_until(time_ms)
+
     def snapshot(self) -> bytes:
         """Everything spent and answered; the stage seals it, since it holds values."""
         arrays = self._guard.ledger.arrays() | {
@@ -239,18 +247,8 @@ class DeviceArray:
         return dump("devices", facts, arrays)
 
     @classmethod
-    def restore(
-        cls,
-        data: bytes,
-        terms: Terms,
-        stream: str,
-        secrets: Secrets,
-        *,
-        partition: int = 0,
-        opened_at: int | None = None,
-    ) -> DeviceArray:
-        """The array as it was. Under other frozen facts: an error, or every slot closed until `opened_at` plus the
-        longer window.
+    def restore(cls, data: bytes, terms: Terms, stream: str, secrets: Secrets, *, partition: int = 0) -> DeviceArray:
+        """The array as it was. FrozenFactsError if it was another's, or under other frozen facts.
 
         Under another randomness key a repeated round would get other bytes, so it has to be paid for again.
         """
@@ -258,12 +256,11 @@ class DeviceArray:
         devices = cls(terms, stream, secrets, partition=partition)
         if (facts["stream"], facts["partition"]) != (stream, partition):
             raise FrozenFactsError(f"stream {stream!r}, partition {partition}: the snapshot is another's")
-        same = devices._guard.check_facts(facts, opened_at)
+        check_facts(facts["terms"], terms, f"stream {stream!r}")
         accepted = devices.enrol(arrays["users"])
         devices._value[: devices._size] = arrays["value"][accepted]
         devices._value_t[: devices._size] = arrays["value_t"][accepted]
-        if same:
-            devices._guard.ledger.load({name: arrays[name] for name in devices._guard.ledger.arrays()})
-            if facts["randomness"] != secrets.randomness.fingerprint:
-                devices._guard.ledger.forget_answers()
+        devices._guard.ledger.load({name: arrays[name] for name in devices._guard.ledger.arrays()})
+        if facts["randomness"] != secrets.randomness.fingerprint:
+            devices._guard.ledger.forget_answers()
         return devices

@@ -1,14 +1,14 @@
 """A question, the decision about it, and a refusal: what one device and an array of them share.
 
 Contract: a decision depends on terms, ledger and question, and is the same for every user of a slot.  The price of an
-answer is the mechanism's own epsilon.  State written under other frozen facts is an error, or stays closed until the
-longer window has passed (DESIGN rules 4 and 5).  Not here: users, values and reports (device.py).
+answer is the mechanism's own epsilon.  State written under other frozen facts is an error (DESIGN rules 4 and 5).  Not
+here: users, values and reports (device.py), what a change of frozen facts has to shut (reopening.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,20 +84,13 @@ class Guard:
         """Verdicts for the rows of the ledger, booked. The price is the mechanism's own, not the descriptor's word."""
         return self.ledger.charge(ask.t, ask.mechanism.epsilon_micro, ask.digest, asked)
 
-    def check_facts(self, facts: dict[str, Any], opened_at: int | None) -> bool:
-        """Whether the state may be taken over as it is. Other facts are an error, unless the change takes effect at a
-        given t.
-        """
-        old: Facts = facts["terms"]
-        differences = changed(old, self.terms.facts())
-        if not differences:
-            return True
-        if opened_at is None:
-            raise FrozenFactsError(f"stream {self.stream.name!r}: frozen facts differ: " + "; ".join(differences))
-        # Everything counts as used until the longer of all windows, old and new, has passed.
-        windows = [self.stream.w * self.stream.every_ms]
-        names = {fact.split(".")[1] for fact in old if fact.startswith("streams.")}
-        windows += [int(old[f"streams.{name}.w"]) * int(old[f"streams.{name}.every_ms"]) for name in names]
-        windows += [stream.w * stream.every_ms for stream in self.terms.streams]
-        self.ledger.close_until(opened_at + -(-max(windows) // self.stream.every_ms) + 1)
-        return False
+    def close_until(self, time_ms: int) -> None:
+        """Charge nothing for a period that begins before this time."""
+        self.ledger.close_until(-(-time_ms // self.stream.every_ms))
+
+
+def check_facts(held: Facts, terms: Terms, where: str) -> None:
+    """FrozenFactsError if state was written under other frozen facts than these terms'."""
+    differences = changed(held, terms.facts())
+    if differences:
+        raise FrozenFactsError(f"{where}: frozen facts differ: " + "; ".join(differences))

@@ -3,7 +3,8 @@
 Layout of a run: b"MURMSTAT", u32 header length, header (JSON: version, kind, facts, arrays as [name, dtype, shape]),
 the arrays one after the other, u32 CRC-32 of all before it.  Layout of the pieces together: b"MURMFLOW", u32 header
 length, header (JSON: version, kind, facts); for each array u32 length, JSON [name, dtype, shape], the array; u32 0 and
-the CRC-32. Everything little-endian.  Not here: sealing, which is the stage's.
+the CRC-32. Everything little-endian.  Another kind or version is refused, and nothing migrates.  Not here: sealing,
+which is the stage's.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Arrays = dict[str, NDArray[Any]]
 Piece = bytes | memoryview
 _MAGIC = b"MURMSTAT"
 _FLOW = b"MURMFLOW"
-_VERSION = 1
+_VERSION = 2
 _MOST_HEADER = 1 << 28
 _KINDS = {"b", "i", "u", "f"}
 
@@ -52,9 +53,7 @@ def load(kind: str, data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise SnapshotError(f"{kind}: the snapshot is torn or corrupt: its checksum does not match")
     at = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     header = orjson.loads(data[start:at])
-    if header["version"] != _VERSION or header["kind"] != kind:
-        found = f"a snapshot of {header['kind']}, version {header['version']}"
-        raise SnapshotError(f"{kind}: found {found}; allowed: {kind}, version {_VERSION}")
+    _check_form(kind, header)
     arrays: Arrays = {}
     for name, dtype, shape in header["arrays"]:
         count = int(np.prod(shape, dtype=np.int64))
@@ -88,9 +87,7 @@ def collect(kind: str, data: Iterable[bytes]) -> tuple[dict[str, Any], Arrays]:
 
 def _collected(kind: str, source: _Source) -> tuple[dict[str, Any], Arrays]:
     header = orjson.loads(source.take(source.number()))
-    if header["version"] != _VERSION or header["kind"] != kind:
-        found = f"a snapshot of {header['kind']}, version {header['version']}"
-        raise SnapshotError(f"{kind}: found {found}; allowed: {kind}, version {_VERSION}")
+    _check_form(kind, header)
     arrays: Arrays = {}
     while size := source.number():
         name, dtype, shape = orjson.loads(source.take(size))
@@ -102,6 +99,17 @@ def _collected(kind: str, source: _Source) -> tuple[dict[str, Any], Arrays]:
     if source.number() != crc or not source.ended:
         raise SnapshotError(f"{kind}: the snapshot is torn or corrupt: its checksum does not match")
     return header["facts"], arrays
+
+
+def _check_form(kind: str, header: dict[str, Any]) -> None:
+    if header["kind"] != kind:
+        found = f"a snapshot of {header['kind']}, version {header['version']}"
+        raise SnapshotError(f"{kind}: found {found}; allowed: {kind}, version {_VERSION}")
+    if header["version"] != _VERSION:
+        raise SnapshotError(
+            f"{kind}: found a snapshot of {kind}, version {header['version']}; allowed: {kind}, version {_VERSION}. "
+            "State never migrates: run the version that wrote it, or a deployment of a new name"
+        )
 
 
 def _flow(header: bytes, arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:

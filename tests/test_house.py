@@ -44,6 +44,13 @@ def test_every_folder_of_the_design_is_there() -> None:
         assert any(path.is_file() for path in (ROOT / folder).rglob("*")), folder
 
 
+def test_help_of_the_front_door_names_every_package_and_what_is_in_it() -> None:
+    said = str(murmurate.__doc__)
+    named = {line.split("`")[1] for line in said.splitlines() if line.startswith("`")}
+    assert named == set(FOLDERS) - {murmurate.__name__}
+    assert all(word in said for word in ("filter", "replay", "Kafka", "page", "metrics"))
+
+
 @every("name", modules())
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -132,8 +132,11 @@ def _kind(tag: object) -> type[Message]:
     if isinstance(tag, str) and tag in _BY_TAG:
         return _BY_TAG[tag]
     match = _TAG.fullmatch(tag) if isinstance(tag, str) else None
-    if match and (latest := _LATEST.get(match[1])) and int(match[2]) > latest:
+    latest = _LATEST.get(match[1]) if match else None
+    if match and latest and int(match[2]) > latest:
         raise NewerError(f"message: schema: found version {match[2]} of {match[1]}; allowed: up to {latest}")
+    if match and latest:
+        raise UnknownError(f"message: schema: found version {match[2]} of {match[1]}; allowed: {latest}")
     found = "no schema" if tag is None else "a schema nobody has defined" if isinstance(tag, str) else _type(tag)
     raise UnknownError(f"message: schema: found {found}; allowed: {', '.join(_BY_TAG)}")
 

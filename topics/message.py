@@ -31,7 +31,7 @@ class Part(BaseModel):
 
 
 class Message(Part):
-    """A JSON message with a schema tag: `murmurate/NAME/1`."""
+    """A JSON message with a schema tag: `murmurate/NAME/VERSION`."""
 
     tag: ClassVar[str]
 

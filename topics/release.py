@@ -1,7 +1,8 @@
 """The release: one JSON record a period, the product (DESIGN rule 10). Subscribers in any language read this.
 
 Contract: no wall clock, host or version in it; estimates and errors, and only they, are rounded to six places: same
-input, same bytes. What is not there was not computed. The class is the schema; `example` records are in the tests.
+input, same bytes. What is not there was not computed, and nothing measured is no number: its name stands with null.
+The class is the schema; `example` records are in the tests.
 """
 
 import re
@@ -26,16 +27,18 @@ Instant = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0
 Duration = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,14}(ms|s|m|h|d)$")]
 
 
-def _rounded(table: Mapping[str, float]) -> Mapping[str, float]:
-    if any(round(value, PLACES) != value for value in table.values()):
+def _rounded(table: Mapping[str, float | None]) -> Mapping[str, float | None]:
+    if any(value is not None and round(value, PLACES) != value for value in table.values()):
         raise ValueError(f"found a number with more places; allowed: rounded to {PLACES}")
     return table
 
 
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Statistics = Annotated[
-    Mapping[Name, float], Field(min_length=1, max_length=MAX_NAMES), AfterValidator(_rounded), *Freeze
+    Mapping[Name, float | None], Field(min_length=1, max_length=MAX_NAMES), AfterValidator(_rounded), *Freeze
 ]
+MEAN, PRESENT = "mean", "present"
+"""The names of a mean stream. The mean alone may be unknown in a release that was measured: that of nobody."""
 
 
 class Reading(Part):
@@ -86,7 +89,7 @@ class Privacy(Part):
     w: Positive
     """The window in periods of this stream."""
     shuffled: Shuffled | None
-    """null where it was not computed."""
+    """null where it was not computed, as in every release of this version."""
     carry: Literal["always"] | None = None
     """Values stand until the next one, so the promise is over the sequence of values: one event that stands for longer
     than a window is answered about in each. Not written where values expire.
@@ -114,8 +117,14 @@ Method = Annotated[Mapping[Parameter, Detail], Field(min_length=1, max_length=32
 Mechanism = Annotated[Method, AfterValidator(_identified), *Freeze]
 
 
-class Release(Message, tag="murmurate/release/1"):
-    """A period's statistics with their errors and their privacy loss attached."""
+class Release(Message, tag="murmurate/release/2"):
+    """A period's statistics with their errors and their privacy loss attached.
+
+    Every name stands in `estimate`, `stderr` and `unbiased`, with null where nothing is known of it. That is so in two
+    cases. Before the first answer `decision` is "unmeasured": all three are null throughout, and there are no
+    thresholds. And a mean beside `present` is null while nobody is known to hold a value: while the share of holders
+    was measured within two of its standard errors of none.
+    """
 
     deployment: Annotated[str, Field(pattern=NAME_PATTERN)]
     stream: Stream
@@ -126,22 +135,31 @@ class Release(Message, tag="murmurate/release/1"):
     measure: Word
     unit: Text | None = None
     range: tuple[Number, Number] | None = None
-    decision: Literal["published", "approximated"]
+    decision: Literal["published", "approximated", "unmeasured"]
+    """Whether reports of this period speak, or what is known from others; or nothing is known yet."""
     measured_t: Whole | None
-    """The period whose reports speak; null while nothing has been measured."""
+    """The period whose reports speak in `unbiased`. While it is null, all of `unbiased` is null too; `estimate` may be
+    known before, from reports that only told whether a publication pays.
+    """
     estimate: Statistics
     """The best current estimate."""
     stderr: Statistics
-    """Mechanism, sampling, and drift where the value is older than its period."""
+    """Mechanism, sampling, and drift where the value is older than its period; null where the estimate is."""
     unbiased: Statistics
     """Before any post-processing: may be negative, need not add to 1."""
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_NAMES), *Freeze] | None = None
-    """Of the statistics that are monitored. Not written where none is."""
+    """Of the statistics that are monitored and known. Not written where there is none."""
     reports: Reports
     privacy: Privacy
     mechanism: Mechanism
     """Its name, parameters and digest."""
     method: Method
+
+    @property
+    def known(self) -> dict[str, tuple[float, float]]:
+        """Estimate and standard error of every name of which something is known."""
+        pairs = ((name, value, self.stderr[name]) for name, value in self.estimate.items())
+        return {name: (value, error) for name, value, error in pairs if value is not None and error is not None}
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Release":
@@ -156,3 +174,29 @@ class Release(Message, tag="murmurate/release/1"):
         if self.range is not None and not self.range[0] < self.range[1]:
             raise ValueError("found a range that holds nothing; allowed: low below high")
         return self
+
+    @model_validator(mode="after")
+    def _says_what_is_known(self) -> "Release":
+        known, own = _known(self.estimate), _known(self.unbiased)
+        if known != _known(self.stderr):
+            raise ValueError("found an estimate or its stderr without the other; allowed: both, or null for both")
+        if (self.decision == "unmeasured") != (not known):
+            raise ValueError("found unmeasured with an estimate, or none without it; allowed: null for all, only then")
+        if (self.measured_t is None) != (not own) or (self.decision == "published" and self.measured_t is None):
+            raise ValueError("found measured_t or unbiased without the other; allowed: both, or null throughout")
+        if self.decision == "unmeasured" and own:
+            raise ValueError("found unbiased figures of what is unmeasured; allowed: null for all")
+        for some in (known, own):
+            if some and self.estimate.keys() - some not in (set(), self._may_be_unknown()):
+                raise ValueError("found null beside figures; allowed: for a mean beside present, or for all")
+        if (self.thresholds or {}).keys() - known:
+            raise ValueError("found a threshold of what is not known; allowed: of estimates that are no null")
+        return self
+
+    def _may_be_unknown(self) -> set[str]:
+        """What alone of all statistics may be null."""
+        return {MEAN} if self.measure == "mean" and PRESENT in self.estimate else set()
+
+
+def _known(table: Mapping[str, float | None]) -> set[str]:
+    return {name for name, value in table.items() if value is not None}

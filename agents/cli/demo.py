@@ -72,11 +72,15 @@ def _said(outcome: Outcome, plan: Plan) -> str:
     releases, published = found["releases"], found["published"]
     if not releases:
         return "  stopped before the first release"
+    unmeasured = found["unmeasured"]
+    counts = f"{published} published, {releases - published - unmeasured} approximated"
+    if found["mse"] is None or found["estimate_mse"] is None:
+        return f"  released {releases} ({counts}, {unmeasured} unmeasured): nothing to compare with the truth yet"
     measured, estimated = (100 * found[name] ** 0.5 for name in ("mse", "estimate_mse"))
+    counts += f", {unmeasured} unmeasured" if unmeasured else ""
     return "\n".join(
         (
-            f"  released {releases} ({published} published, {releases - published} approximated)   "
-            f"error (MRE) {found['mre']:.3f}",
+            f"  released {releases} ({counts})   error (MRE) {found['mre']:.3f}",
             f"  rms error {measured:.2f} points as measured, {estimated:.2f} as estimated   "
             f"within 2 errors {found['coverage']:.0%}",
             f"  bits per user and period {found['bits_per_user_per_period']:.2f}   "

@@ -159,7 +159,8 @@ def _words(table: Mapping[str, Any]) -> Iterator[str]:
         if key == "round" and isinstance(value, str):
             yield f"round {value[:SHORT]}"
         elif isinstance(value, dict):
-            yield f"{key} ({' '.join(_words(value))})"
+            words = " ".join(_words(value))
+            yield f"{key} ({words})" if words else f"{key} null"  # every value of it is
         elif isinstance(value, list):
             yield f"{key} [{' '.join(map(str, value))}]"
         elif value is not None:

@@ -21,6 +21,8 @@ from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import table
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
+from murmurate.agents.shortage import Shortages
+from murmurate.config.enough import shortage
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import Plan
@@ -49,7 +51,8 @@ Tell = Callable[[Frame], None]
 def command(source: str, stream: str | None, config: Path, out: Path | None, repeatable: bool, as_json: bool) -> None:
     """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log[,n=..][,periods=..][,seed=..].
 
-    Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far.
+    Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
+    reports for a release is named, beforehand where the source says how many users there are.
     """
     try:
         plan = planned(load(config))
@@ -61,11 +64,15 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
     if out is not None:
         make_folder(out)
     frames: list[Frame] = []
-    console = Console(stderr=True)
+    console, short = Console(stderr=True), TooFew(plan, opened)
+    for line in short.beforehand():
+        warn(console, line)
     with bar(console, opened, quiet=as_json) as show:
 
         def tell(frame: Frame) -> None:
             show(frame)
+            if (line := short.now(frame)) is not None:
+                warn(console, line)
             if out is not None and frame["type"] != "progress":
                 frames.append(frame)
 
@@ -106,10 +113,43 @@ def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     rate = round(outcome.events / max(outcome.seconds, 1e-9))
     done = f"{grouped(outcome.events)} events in {outcome.seconds:.1f} s ({grouped(rate)} a second)"
     click.echo(f"{done}   over budget {outcome.over_budget}")
-    for line in source.complaint_lines():
+    for line in (*source.complaint_lines(), *outcome.shortfalls(plan)):
         click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))
     if outcome.interrupted:
         click.echo("interrupted: this is what was done so far")
+
+
+class TooFew:
+    """Of each stream once, as soon as that is known, that its rounds have too few reports for a release."""
+
+    def __init__(self, plan: Plan, source: Source) -> None:
+        self._plan, self._source, self._followed = plan, source, Shortages(plan)
+        self._said: set[str] = set()
+
+    def beforehand(self) -> Iterator[str]:
+        """What a source has too few users for, where it says how many it has."""
+        users = self._source.users()
+        if users is None:
+            return
+        for name in self._source.streams:
+            if (said := shortage(self._plan, self._plan.stream(name), users)) is not None:
+                self._said.add(name)
+                yield f"{name}: {said}"
+
+    def now(self, frame: Frame) -> str | None:
+        """What the releases so far say, of a stream of which nothing was said yet."""
+        if frame["type"] != "release":
+            return None
+        name, said = frame["release"]["stream"], self._followed.take(frame["release"])
+        if said is None or name in self._said:
+            return None
+        self._said.add(name)
+        return f"{name}: {said}"
+
+
+def warn(console: Console, line: str) -> None:
+    """A line beside the progress bar."""
+    console.print(click.wrap_text(f"warning: {line}", WIDTH, subsequent_indent="  "), highlight=False, markup=False)
 
 
 def grouped(number: int) -> str:

@@ -22,6 +22,7 @@ from murmurate.agents.cli.replay import grouped
 from murmurate.agents.cli.watch import clock
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, status
+from murmurate.agents.shortage import lacking
 
 COLUMNS = 80
 FAILED = 1
@@ -41,7 +42,7 @@ def command(config: Path, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(as_table(found, this.plan.name)))
     else:
-        for line in lines(found, this.plan.name):
+        for line in lines(found, this.plan.name, this.plan.min_batch):
             click.echo(line)
     sys.exit(FAILED if found.wrong else 0)
 
@@ -80,8 +81,8 @@ def as_table(found: Status, deployment: str) -> dict[str, Any]:
     }
 
 
-def lines(found: Status, deployment: str) -> Iterator[str]:
-    """The tables."""
+def lines(found: Status, deployment: str, min_batch: int) -> Iterator[str]:
+    """The tables, what is wrong, and of which stream the newest round had too few reports."""
     yield deployment
     yield f"{'stage':<10}{'zone':<10}{'instances':>9}   {'behind':<{LAG}}{'workers'}"
     for stage in found.stages:
@@ -91,6 +92,9 @@ def lines(found: Status, deployment: str) -> Iterator[str]:
     yield f"{'stream':<14}{'begun at':>12}{'settled':>12}{'open':>6}   {'last release'}"
     for stream in found.streams:
         yield _stream(stream)
+    for stream in found.streams:
+        if stream.release and (lack := lacking(stream.release.reports.model_dump(), min_batch)):
+            yield from _wrapped(f"{stream.stream}: {lack}", "short")
     for kind, complaints in (("wrong", found.wrong), ("hidden", [r for s in found.stages for r in s.refused])):
         for line in complaints:
             yield from _wrapped(line, kind)

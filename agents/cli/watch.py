@@ -3,8 +3,9 @@
 Contract: lines of at most 80 columns, at least one figure in each: first those that have a threshold, then the largest;
 how many are left out is counted.  What does not fit is said more shortly (FORMS) before it is left out.  A distribution
 is a row of blocks in the order of the range, as high as its stretches, with the figures of those that are monitored and
-of the highest.  Where nothing has been measured yet, numbers have no figures.  Whoever wants all of it takes `--json`,
-the records as they are.  Not here: following for the page (kafka/follow.py).
+of the highest.  What is not known has no figure; where nothing is yet, it is said how many reports came, of how many
+that a release needs, and where that goes on, a line of its own says so.  Whoever wants all of it takes `--json`, the
+records as they are.  Not here: following for the page (kafka/follow.py).
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
+import orjson
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
 from murmurate.agents.cli.replay import grouped
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last
+from murmurate.agents.shortage import Shortages, lacking
 from murmurate.agents.stages.release import instant
 from murmurate.config.plan import StreamPlan
 from murmurate.errors import UsageError
@@ -80,7 +83,7 @@ def command(stream: str, config: Path, history: int, as_json: bool) -> None:
 async def _watch(this: Opened, stream: StreamPlan, history: int, *, as_json: bool) -> None:
     if not as_json:
         click.echo(heading(stream))
-    day = ""
+    day, shortages = "", Shortages(this.plan)
     async for value, release in releases(this, stream, history):
         if as_json:
             click.echo(value)
@@ -88,7 +91,9 @@ async def _watch(this: Opened, stream: StreamPlan, history: int, *, as_json: boo
         if release.start[:10] != day and stream.every_ms < DAY_MS:
             day = release.start[:10]
             click.echo(f"{day} UTC")
-        click.echo(line(release, stream))
+        click.echo(line(release, stream, this.plan.min_batch))
+        if (said := shortages.take(orjson.loads(value))) is not None:
+            click.echo("\n".join(textwrap.wrap(said, COLUMNS, initial_indent=GAP, subsequent_indent=GAP)))
 
 
 async def releases(this: Opened, stream: StreamPlan, history: int) -> AsyncIterator[tuple[bytes, Release]]:
@@ -134,42 +139,47 @@ def heading(stream: StreamPlan) -> str:
     return "\n".join(textwrap.wrap(text, COLUMNS, subsequent_indent=GAP, break_on_hyphens=False))
 
 
-def line(release: Release, stream: StreamPlan) -> str:
+def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     """One release: when, decision, as many statistics as there is room for, reports that count."""
     when = clock(release.start, stream.every_ms)
+    if release.decision == "unmeasured":
+        return _nothing(release, when, min_batch)
     revised = release.revision > stream.revision
     said = "revised" if revised else _decision(release, stream.every_ms)
     head = f"  {when}  {said:<{len('as of ') + len(when)}}{GAP}"
     tail = f"n {grouped(release.reports.counted)}"
     room = COLUMNS - len(head) - len(tail) - len(GAP)
-    names = [name for name in stream.names if name in release.estimate]
-    names += [name for name in release.estimate if name not in names]
-    if release.measure != "frequency" and release.measured_t is None:
-        return head + " " * room + GAP + tail
-    shown = _shape(release, names, room) if release.measure == "distribution" else _statistics(release, names, room)
+    names = [name for name in stream.names if name in release.known]
+    names += [name for name in release.known if name not in names]
+    shown = (_shape if release.measure == "distribution" else _fitted)(release, names, room)
     return head + shown + GAP + tail
+
+
+def _nothing(release: Release, when: str, min_batch: int) -> str:
+    """What there is to say before the first answer."""
+    tail = f"n {grouped(release.reports.counted)}"
+    room = COLUMNS - len(GAP) - len(when) - 2 * len(GAP) - len(tail)
+    lack = lacking(release.reports.model_dump(), min_batch)
+    said = "nothing yet"
+    if lack is not None:
+        whole = f"{said}: {lack}"
+        said = next(text for text in (whole, whole.removesuffix(" that a release needs"), said) if len(text) <= room)
+    return f"{GAP}{when}{GAP}{said:<{room}}{GAP}{tail}"
 
 
 def _decision(release: Release, every_ms: int) -> str:
     if release.decision == "published":
         return "published"
     if release.measured_t is None:
-        return "nothing yet"
+        return "estimated"
     start = _milliseconds(release.start) - (release.t - release.measured_t) * every_ms
     return f"as of {_clock(start, every_ms)}"
-
-
-def _statistics(release: Release, names: Sequence[str], room: int) -> str:
-    """All of them if they fit; of a mean not the mean itself where nobody has one."""
-    if release.measure == "mean" and not release.estimate.get("present", 1):
-        names = [name for name in names if name != "mean"]
-    return _fitted(release, names, room)
 
 
 def _shape(release: Release, names: Sequence[str], room: int) -> str:
     """A row of blocks; then what is monitored, the highest stretch, and how many have no value."""
     stretches = [name for name in names if name != "none"]
-    shares = [release.estimate[name] for name in stretches]
+    shares = [release.known[name][0] for name in stretches]
     highest, held = stretches[shares.index(max(shares))], _held(release)
     shown = [highest, *(name for name in names if name != highest and (name in held or name == "none"))]
     rows = [*(f"{_blocks(shares, width)} " for width in WIDTHS), ""]
@@ -190,8 +200,8 @@ def _fitted(release: Release, names: Sequence[str], room: int, rows: Sequence[st
 
     rows: what may stand before them, the widest first; without it those left out are counted.  top: is called "max".
     """
-    held, by_size = _held(release), release.measure == "frequency"
-    order = sorted(names, key=lambda name: (name not in held, -release.estimate[name] if by_size else 0))
+    held, known, by_size = _held(release), release.known, release.measure == "frequency"
+    order = sorted(names, key=lambda name: (name not in held, -known[name][0] if by_size else 0))
     most = min(len(order), room // LEAST)
     for least in range(max(1, min(most, len(held))), 0, -1):
         for form, row, count in product(FORMS, rows or [""], range(most, least - 1, -1)):
@@ -210,7 +220,7 @@ def _held(release: Release) -> Mapping[str, Reading]:
 
 
 def _statistic(release: Release, name: str, form: Form, called: str) -> str:
-    estimate, error = release.estimate[name], release.stderr[name]
+    estimate, error = release.known[name]
     called = called or _cut(name, form.name)
     held = _held(release).get(name) if form.threshold else None
     if release.measure != "mean" or name == "present":

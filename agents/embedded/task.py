@@ -1,19 +1,22 @@
 """One stage instance with its logs: fold, flush, crash, recover. The same steps as on Kafka, without a broker.
 
 Contract: a flush is one transaction of outputs and a state record {marks, from, small, snapshot}; between snapshots
-the logs are the state.  Recovery: 1. newest state record, 2. `restore` from its small part and snapshot, 3. fold the
-logs from `from` to the marks, outputs thrown away, 4. go on at the marks.  Whatever is delivered again lies below the
-marks and is skipped. Source: DESIGN rules 12 and 13.
+the logs are the state.  Recovery: 1. newest state record, and its proof, 2. `restore` from its small part and snapshot,
+3. fold the logs from `from` to the marks, outputs thrown away, 4. go on at the marks.  Whatever is delivered again lies
+below the marks and is skipped. Source: DESIGN rules 11 to 13.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
+
+import orjson
 
 from murmurate.agents.embedded.log import Logs
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.sealing import check_proof, marks_bytes, prove
 from murmurate.agents.stages.stage import Log, Out, Stage
 
 SNAPSHOT_BYTES = 64 << 20  # of input between two snapshots
@@ -53,6 +56,13 @@ class StateRecord:
     """and of how many chunks it is: a snapshot that is lost is no snapshot that was never taken."""
     revisions: Mapping[str, tuple[str, int]]
     """Config digest and revision of each stream: another config stops here."""
+    proof: bytes = b""
+    """Of a stage that holds a key: that it wrote all of the above. The snapshot proves itself."""
+
+    def content(self) -> bytes:
+        """All that the record says but its proof and the snapshot: the same bytes for the same content."""
+        marks = [marks_bytes(self.marks).decode(), marks_bytes(self.start).decode()]
+        return orjson.dumps([*marks, self.small.hex(), self.chunks, self.revisions], option=orjson.OPT_SORT_KEYS)
 
 
 class Task:
@@ -119,7 +129,7 @@ class Task:
             start = dict(self.stage.replay_from(self.marks))
         elif self._fresh >= SNAPSHOT_BYTES:
             snapshot, start = self.snapshot()
-        record = StateRecord(dict(self.marks), start, self.stage.small(), snapshot, len(snapshot), self._revisions)
+        record = self.record(start, snapshot)
         self._faults.at("in the transaction", self.name)
         self._logs.append(out.records)
         self.state.append(record)
@@ -130,7 +140,13 @@ class Task:
         """The large state as it is now, and the marks it belongs to."""
         self._faults.at("in a snapshot", self.name)
         self._fresh = 0
-        return tuple(self.stage.snapshot()), dict(self.marks)
+        return tuple(self.stage.snapshot(self.marks)), dict(self.marks)
+
+    def record(self, start: Mapping[Log, int], snapshot: tuple[bytes, ...]) -> StateRecord:
+        """What the instance says of itself now: the newest snapshot is this one, and was taken at these marks."""
+        small = self.stage.small()
+        record = StateRecord(dict(self.marks), dict(start), small, snapshot, len(snapshot), self._revisions)
+        return replace(record, proof=prove(self.stage, record.content()))
 
     def recover(self) -> None:
         """A new instance takes over where the last transaction ended."""
@@ -147,10 +163,11 @@ class Task:
                     f"{self.name}: stream {stream!r}: the state was written under config {revision[0]}, revision "
                     f"{revision[1]}; found {self._revisions[stream]} (see `murmurate check --against`)"
                 )
+        check_proof(self.stage, last.content(), last.proof, self.name)
         if len(last.snapshot) != last.chunks:
             found = f"found {len(last.snapshot)} chunks of the snapshot"
             raise StateError(f"{self.name}: the state is torn: {found}; allowed: {last.chunks}")
-        self.stage.restore(last.small, last.snapshot)
+        self.stage.restore(last.small, last.snapshot, last.start)
         self.marks = {log: last.start.get(log, 0) for log in self.inputs}
         while waiting := [log for log in self.inputs if self.marks[log] < last.marks.get(log, 0)]:
             # Every log may be folded up to its mark in some order; in this one the stage holds no more than it would.

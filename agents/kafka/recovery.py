@@ -1,7 +1,8 @@
 """How a Task becomes what its predecessor was: tail of the state, snapshot, logs folded again without outputs.
 
-Contract: what is needed and no longer there is an error, never a smaller state.  Source: DESIGN rule 13; spec "rounds
-loop", section 3.
+Contract: what is needed and no longer there is an error, never a smaller state; so is a state record that its stage did
+not write, or a snapshot taken at other marks than the record says.  Source: DESIGN rules 11 and 13; spec "rounds loop",
+section 3.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from murmurate.agents.kafka.errors import LostRecordsError
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, joined, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.sealing import check_proof
 from murmurate.agents.stages.stage import Log, Record, Stage
 
 
@@ -78,9 +80,10 @@ async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, mark
     """A new instance: 1. its snapshot, 2. the logs from there to the marks, outputs thrown away."""
     stage, start, records, size = wiring.build(), dict(marks), 0, 0
     if last is not None:
+        check_proof(stage, last.content(), last.proof, wiring.name)
         chunks = [] if last.snapshot is None else await _chunks(reader, wiring, last.snapshot)
         if stage.large:
-            stage.restore(last.small, chunks)
+            stage.restore(last.small, chunks, last.snapshot.start if last.snapshot else {})
         else:
             stage.restore(joined(last, chunks), ())
         start = {log: last.start.get(log, 0) for log in wiring.inputs}
@@ -97,6 +100,8 @@ async def _in_order(
 ) -> AsyncIterator[tuple[Log, Got]]:
     """The records below the marks. Any order of the logs would do; in this one the stage holds no more than it did."""
     places = {wiring.place(log): log for log in start if start[log] < marks[log]}
+    if not places:
+        return  # and no empty assignment just before the reader closes: aiokafka would hang for seconds
     waiting: dict[Log, deque[Got]] = {log: deque() for log in places.values()}
     reader.at({place: start[log] for place, log in places.items()})
     unread = set(places)

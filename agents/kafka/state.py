@@ -4,7 +4,9 @@ Contract: a state partition has one writer.  Its last record with the key "P/sta
 recovery begins to read, the small state, the pointer of the newest snapshot.  Snapshots are chunks with the keys
 "P/G/0", "P/G/1" ..., of a generation G, 0 or 1 in turn: the newest one that a state record points to is never
 overwritten before its successor is pointed to, so compaction cannot take it.  A small state that has grown stands in
-such chunks too, written with its record (`split`, `joined`).  Source: DESIGN rules 12, 13.
+such chunks too, written with its record (`split`, `joined`).  The record of a stage that holds a key bears a proof over
+`content`, which is all that it says (`sealed`): it stays readable, and nobody else can change it.  A record of another
+schema is refused, and nothing migrates.  Source: DESIGN rules 11, 12, 13.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
 from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.stage import Log
+from murmurate.agents.stages.sealing import prove
+from murmurate.agents.stages.stage import Log, Stage
 
-SCHEMA = "murmurate/state/1"
+SCHEMA = "murmurate/state/2"
 MOST_SMALL = 256 << 10
 """A small state of more bytes stands in chunks of so many."""
 
@@ -47,26 +51,33 @@ class StateRecord:
     snapshot: Pointer | None
     revisions: Mapping[str, tuple[str, int]]
     """Config digest and revision of each stream."""
+    proof: bytes = b""
+    """Of a stage that holds a key: that it wrote all of the above."""
 
     def dump(self) -> bytes:
         """As a record's value."""
+        return orjson.dumps(self._document() | {"proof": base64.b64encode(self.proof).decode()})
+
+    def content(self) -> bytes:
+        """All that the record says but its proof: the same bytes for the same content."""
+        return orjson.dumps(self._document(), option=orjson.OPT_SORT_KEYS)
+
+    def _document(self) -> dict[str, Any]:
         pointer = self.snapshot
-        return orjson.dumps(
-            {
-                "schema": SCHEMA,
-                "marks": _texts(self.marks),
-                "from": _texts(self.start),
-                "small": base64.b64encode(self.small).decode(),
-                "snapshot": pointer
-                and {
-                    "offset": pointer.offset,
-                    "chunks": pointer.chunks,
-                    "generation": pointer.generation,
-                    "from": _texts(pointer.start),
-                },
-                "revisions": self.revisions,
-            }
-        )
+        return {
+            "schema": SCHEMA,
+            "marks": _texts(self.marks),
+            "from": _texts(self.start),
+            "small": base64.b64encode(self.small).decode(),
+            "snapshot": pointer
+            and {
+                "offset": pointer.offset,
+                "chunks": pointer.chunks,
+                "generation": pointer.generation,
+                "from": _texts(pointer.start),
+            },
+            "revisions": self.revisions,
+        }
 
     @classmethod
     def load(cls, value: bytes, where: str) -> StateRecord:
@@ -74,16 +85,24 @@ class StateRecord:
         try:
             found = orjson.loads(value)
             if found["schema"] != SCHEMA:
-                raise StateError(f"{where}: found a state of schema {str(found['schema'])[:40]!r}; allowed: {SCHEMA}")
+                raise StateError(
+                    f"{where}: found a state of schema {str(found['schema'])[:40]!r}; allowed: {SCHEMA}. State never "
+                    "migrates: run the version that wrote it, or a deployment of a new name"
+                )
             pointer = found["snapshot"]
             snapshot = pointer and Pointer(
                 pointer["offset"], pointer["chunks"], pointer["generation"], _logs(pointer["from"])
             )
             revisions = {name: (config, revision) for name, (config, revision) in found["revisions"].items()}
-            small = base64.b64decode(found["small"])
-            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions)
+            small, proof = base64.b64decode(found["small"]), base64.b64decode(found["proof"])
+            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions, proof)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise StateError(f"{where}: found a record that is no state; allowed: what its stage wrote") from None
+
+
+def sealed(record: StateRecord, stage: Stage) -> StateRecord:
+    """The record with its stage's proof."""
+    return replace(record, proof=prove(stage, record.content()))
 
 
 def split(record: StateRecord, before: tuple[int, StateRecord] | None) -> tuple[StateRecord, list[bytes]]:

@@ -21,7 +21,7 @@ from murmurate.agents.kafka.life import Life, Observer
 from murmurate.agents.kafka.pending import MARKS_S, Pending
 from murmurate.agents.kafka.pulling import SharedLog, pull
 from murmurate.agents.kafka.recovery import check_revisions, first_marks, newest, recover
-from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, split, state_key
+from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
 
@@ -113,8 +113,8 @@ class Task:
         await writer.open()
         async with self._client.reader() as reader:
             last = await newest(reader, self.wiring.state)
-            if last is None or self._last is None or last[0] != self._last[0]:
-                self.stage = None  # somebody else has gone on, or there is nothing yet
+            if last is None or last != self._last:
+                self.stage = None  # somebody else has gone on, or has written here, or there is nothing yet
             self._last = last
             self._pointer = last[1].snapshot if last else None
             if last is not None:
@@ -275,6 +275,7 @@ class Task:
         record, chunks = self._record(stage), list[bytes]()
         if not stage.large:
             record, chunks = split(record, self._last)
+        record = sealed(record, stage)
         value = record.dump()
         if not stage.large:
             self.state_bytes = len(value) + sum(map(len, chunks))
@@ -287,11 +288,11 @@ class Task:
 
     async def _snapshot(self, stage: Stage, writer: Writer) -> None:
         """The large state as it is now, in a transaction of its own, to which the next state record will point."""
-        before = self._pointer
+        before, marks = self._pointer, dict(self.marks)
         generation = 1 - before.generation if before else 0
-        parts = self._chunks(generation, stage.snapshot())
+        parts = self._chunks(generation, stage.snapshot(marks))
         offsets = await writer.transact(parts)
-        self._pointer = Pointer(offsets[0], len(parts), generation, dict(self.marks))
+        self._pointer = Pointer(offsets[0], len(parts), generation, marks)
         self._fresh, self._snapped = 0, time.monotonic()
         self.state_bytes = sum(len(part.value) for part in parts)
 

@@ -22,7 +22,7 @@ EDGE_ONLY: Final = frozenset(
 GAUGES: Final = {
     "murmurate_users": ("Users in the ledger.", ("partition",)),
     "murmurate_rounds_open": ("Rounds that are asked and not yet complete.", ("stream",)),
-    "murmurate_release_estimate": ("The newest release: the statistic itself.", ("stream", "name")),
+    "murmurate_release_estimate": ("The newest release: the statistic itself, where it is known.", ("stream", "name")),
     "murmurate_release_stderr": ("The newest release: its standard error.", ("stream", "name")),
     "murmurate_release_age_seconds": ("Since the newest release, or since the stream came here.", ("stream",)),
     "murmurate_epsilon_spent_max": ("The largest window of any user.", ("stream",)),
@@ -49,7 +49,7 @@ class Families:
         )
         self.releases = Counter(
             "murmurate_releases",
-            "Releases: published | approximated | revised.",
+            "Releases: published | approximated | unmeasured | revised.",
             ("stream", "decision"),
             registry=registry,
         )

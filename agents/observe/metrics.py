@@ -26,6 +26,7 @@ from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
+from murmurate.agents.shortage import Shortages
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
@@ -83,6 +84,7 @@ class Metrics:
         """Of each stream the newest release that was committed here, and when."""
         self.since: dict[str, int] = {}
         """When each instance became live."""
+        self._shortages = Shortages(plan)
         self._tasks: dict[str, Task] = {}
         self._before: dict[str, Count[Any]] = {}
         self._others, self._edge = Families(CollectorRegistry()), EdgeFamilies(CollectorRegistry())
@@ -164,6 +166,8 @@ class Metrics:
 
     def _released(self, release: dict[str, Any]) -> None:
         stream, now = release["stream"], self.now_ms()
+        if (said := self._shortages.take(release)) is not None:
+            log.warning("%s: %s", stream, said)
         if release["revision"] > self.plan.stream(stream).revision:
             self._others.releases.labels(stream, "revised").inc()
             return
@@ -261,8 +265,9 @@ class _Gauges(Collector):
                 if release is None or len(release["estimate"]) > MOST_NAMES:
                     continue
                 for name, value in release["estimate"].items():
-                    estimate.add_metric((stream, name), value)
-                    error.add_metric((stream, name), release["stderr"][name])
+                    if value is not None:  # nothing is known of it: no sample rather than a number
+                        estimate.add_metric((stream, name), value)
+                        error.add_metric((stream, name), release["stderr"][name])
         yield from (opened, age, estimate, error)
         info = gauge("murmurate_info")
         info.add_metric((__version__, metrics.plan.name, config_digest(metrics.plan)), 1)

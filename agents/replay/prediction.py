@@ -37,7 +37,7 @@ from murmurate.aggregators.expected import (
     usual_users,
 )
 from murmurate.aggregators.methods.method import Setting
-from murmurate.config.explain import users_needed
+from murmurate.config.enough import users_needed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.streams import METHODS
 from murmurate.randomizers import Mechanism, ParameterError, mechanism

@@ -19,7 +19,7 @@ import orjson
 
 from murmurate.agents.embedded.runtime import ROUNDS, Keys, Runtime
 from murmurate.agents.hello import hello
-from murmurate.agents.replay.score import Score, score, summary
+from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
 from murmurate.agents.replay.watch import Watch
@@ -57,6 +57,8 @@ class Outcome:
     events: int = 0
     seconds: float = 0.0
     over_budget: int = 0
+    users: int = 0
+    """All that the source has, of all streams."""
     refused: Counter[str] = field(default_factory=Counter)
     interrupted: bool = False
     stages: dict[str, float] = field(default_factory=dict)
@@ -65,6 +67,10 @@ class Outcome:
     def score(self, plan: Plan) -> Score:
         """Its errors and costs."""
         return score(plan, map(orjson.loads, self.releases), self.truth, self.refused)
+
+    def shortfalls(self, plan: Plan) -> list[str]:
+        """What streams lack that measured nothing, or often had too few reports: a line each."""
+        return shortfalls(plan, self.score(plan), map(orjson.loads, self.releases), self.users)
 
     def summary(self, plan: Plan) -> dict[str, Any]:
         """The content of summary.json."""
@@ -98,7 +104,8 @@ class Replay:
     def run(self, *, pause_s: float = 0.0) -> Outcome:
         """To the end, or to a `stop`. pause_s: after each release, for those who watch."""
         outcome, began = self.outcome, time.perf_counter()
-        self._tell(hello(self._plan, "replay", self._source.streams, self._source.periods))
+        source = self._source
+        self._tell(hello(self._plan, "replay", source.streams, source.periods, source.users()))
         for step in self._steps():
             released = self._release()
             outcome.events += step
@@ -113,6 +120,8 @@ class Replay:
                 break
         outcome.seconds = time.perf_counter() - began
         outcome.over_budget = self._watch.settle()
+        known = self._source.users()
+        outcome.users = len(self._pseudonyms) if known is None else known
         outcome.refused = Counter(self._source.counts)
         outcome.refused.update(late=self._truth.refused["late"], future=self._truth.refused["future"])
         outcome.stages = dict(self._runtime.seconds)

@@ -3,23 +3,28 @@
 Contract, per stream, over the periods that have a release and a truth about at least one user: MRE, MSE and bits as
 measured.py says; of a frequency or distribution over its values, of numbers the mean's.  r is the release's `unbiased`:
 what the papers measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and
-how often the truth lies within two of its standard errors.  A period that was released twice counts as it was at first.
-Overall figures weigh streams by their periods; bits add up, since a user may serve them all.
+how often the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is,
+leaves that figure alone; where all are, there is none.  A period that was released twice counts as it was at first.
+Overall figures weigh streams by the periods that count; bits add up, since a user may serve them all.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 
 from murmurate.agents.replay.measured import bits, mean_relative_error, mean_squared_error, report_bits
 from murmurate.agents.replay.truth import TruePeriod
+from murmurate.agents.shortage import WORTH_SAYING, Shortages
+from murmurate.config.enough import REMEDY, shortage, spaced
 from murmurate.config.plan import Plan, StreamPlan
 
 WIDTH: Final = 80
@@ -35,9 +40,13 @@ class StreamScore:
     scale: str
     """What its squared errors are in: the unit of a mean, or "share"."""
     periods: int
-    """With a release and a truth."""
+    """In which something was measured, and a truth."""
+    estimated: int
+    """In which there is an estimate, and a truth."""
     releases: int
     published: int
+    unmeasured: int
+    """Before the first answer."""
     published_per_window: float
     """Expected in w periods."""
     mre: float | None
@@ -68,28 +77,33 @@ class Score:
         return sum(stream.published for stream in self.streams)
 
     @property
+    def unmeasured(self) -> int:
+        """How many of them hold no number, since nothing had been measured."""
+        return sum(stream.unmeasured for stream in self.streams)
+
+    @property
     def mre(self) -> float | None:
         """Mean over the periods of all streams."""
-        return self._mean([stream.mre for stream in self.streams])
+        return self._mean([(stream.mre, stream.periods) for stream in self.streams])
 
     @property
     def mse(self) -> float | None:
         """Mean over the periods of all streams; None where they have no common unit."""
         if len({stream.scale for stream in self.streams}) > 1:
             return None
-        return self._mean([stream.mse for stream in self.streams])
+        return self._mean([(stream.mse, stream.periods) for stream in self.streams])
 
     @property
     def estimate_mse(self) -> float | None:
         """The same of the estimates."""
         if len({stream.scale for stream in self.streams}) > 1:
             return None
-        return self._mean([stream.estimate_mse for stream in self.streams])
+        return self._mean([(stream.estimate_mse, stream.estimated) for stream in self.streams])
 
     @property
     def coverage(self) -> float | None:
         """Mean over the periods of all streams."""
-        return self._mean([stream.coverage for stream in self.streams])
+        return self._mean([(stream.coverage, stream.estimated) for stream in self.streams])
 
     @property
     def bits(self) -> float | None:
@@ -97,8 +111,9 @@ class Score:
         known = [stream.bits for stream in self.streams if stream.bits is not None]
         return sum(known) if known else None
 
-    def _mean(self, values: list[float | None]) -> float | None:
-        pairs = [(value, s.periods) for value, s in zip(values, self.streams, strict=True) if value is not None]
+    def _mean(self, values: list[tuple[float | None, int]]) -> float | None:
+        """Of values with their weights."""
+        pairs = [(value, n) for value, n in values if value is not None]
         return sum(value * n for value, n in pairs) / sum(n for _, n in pairs) if pairs else None
 
 
@@ -123,6 +138,7 @@ def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> d
         "events_per_second": round(events / seconds) if seconds > 0 else None,
         "releases": score.releases,
         "published": score.published,
+        "unmeasured": score.unmeasured,
         "mre": _places(score.mre),
         "mse": _places(score.mse, 10),
         "estimate_mse": _places(score.estimate_mse, 10),
@@ -154,29 +170,58 @@ def table(score: Score) -> Table:
     return shown
 
 
+def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int) -> list[str]:
+    """A line for each stream in which nothing was measured, or rounds in a row stayed below min_batch. users: all."""
+    followed, lines = Shortages(plan), []
+    for release in releases:
+        followed.take(release)
+    for stream in score.streams:
+        found, many = followed.of[stream.stream], stream.unmeasured == stream.releases
+        if not many and found.longest < WORTH_SAYING:
+            continue
+        came = f"{spaced(found.most)} of {spaced(plan.min_batch)} reports that a release needs"
+        said = f"nothing was measured in {spaced(stream.releases)} periods"
+        if not many:
+            said = f"up to {spaced(found.longest)} rounds in a row were below min_batch"
+        most = f"; a round had {came}, at most" if found.longest else ""
+        why = shortage(plan, plan.stream(stream.stream), users) or REMEDY
+        lines.append(f"{stream.stream}: {said}{most}. {why}")
+    return lines
+
+
 def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, int], TruePeriod]) -> StreamScore:
     pairs = [
         (release, period)
         for release in releases
         if (period := true.get((plan.name, release["t"]))) is not None and period.users
     ]
-    published = sum(release["decision"] == "published" for release in releases)
+    decisions = Counter(release["decision"] for release in releases)
     scale = f"mean of {plan.unit or plan.name}" if plan.measure == "mean" else "share"
-    rate = published / len(releases)
-    if not pairs:
-        return StreamScore(plan.name, scale, 0, len(releases), published, rate * plan.w, None, None, None, None, None)
     names = plan.names[:1] if plan.measure == "mean" else plan.names  # how many have a value is not what was asked
-    said, best, error = (
-        np.array([[release[what][name] for name in names] for release, _ in pairs])
-        for what in ("unbiased", "estimate", "stderr")
-    )
-    held = np.array([period.figures[: len(names)] for _, period in pairs])
+    said, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
+    held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
+    own, known = (np.isfinite(held + values).all(axis=1) for values in (said, best))
     second = plan.measure == "frequency" and plan.d == 2
+    mre = mse = estimate_mse = coverage = None
+    if own.any():
+        mre = mean_relative_error(said[own], held[own], second=second)
+        mse = mean_squared_error(said[own], held[own])
+    if known.any():
+        estimate_mse = mean_squared_error(best[known], held[known])
+        coverage = float((np.abs(best - held) <= 2 * error)[known].mean())
+    published = decisions["published"]
     return StreamScore(
-        plan.name, scale, len(pairs), len(releases), published, rate * plan.w,
-        mean_relative_error(said, held, second=second), mean_squared_error(said, held),
-        mean_squared_error(best, held), float((np.abs(best - held) <= 2 * error).mean()), _bits(plan, pairs),
+        stream=plan.name, scale=scale, periods=int(own.sum()), estimated=int(known.sum()), releases=len(releases),
+        published=published, unmeasured=decisions["unmeasured"],
+        published_per_window=published / len(releases) * plan.w, mre=mre, mse=mse, estimate_mse=estimate_mse,
+        coverage=coverage, bits=_bits(plan, pairs) if pairs else None,
     )  # fmt: skip
+
+
+def _figures(pairs: list[tuple[Release, TruePeriod]], what: str, names: Sequence[str]) -> NDArray[np.float64]:
+    """Of each period what its release says of these names, NaN where that is null: float64[periods, names]."""
+    rows = [[release[what][name] for name in names] for release, _ in pairs]
+    return np.array(rows, np.float64).reshape(len(pairs), len(names))
 
 
 def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:

@@ -117,6 +117,7 @@ class Bench:
         users, whole, luck = int(holders[0].sum()), profiles.mean(axis=0), Luck()
         said, best, lucks = np.empty_like(true), np.empty_like(true), []
         answers, published, told = list[tuple[int, int]](), 0, 0.0
+        middle = sum(self.range) / 2 if self.range is not None and setting.measure == "mean" else 0.0
         after, name = settled(setting.w, len(holders)), str(spec["name"])
         counted = scored(name, setting, len(holders), number)
         looked = set(counted.tolist())
@@ -124,7 +125,7 @@ class Bench:
         for i, period in enumerate(periods):
             if i in looked:
                 shown = figures(period.decision, self.range)
-                said[i], best[i] = shown.unbiased[: true.shape[1]], shown.estimate[: true.shape[1]]
+                said[i], best[i] = (_guessed(of, true.shape[1], middle) for of in (shown.unbiased, shown.estimate))
             else:  # does not count, or is a distribution, whose shares `figures` takes as they are
                 said[i] = period.decision.unbiased[: true.shape[1]]
             published += period.decision.published
@@ -149,6 +150,13 @@ class Bench:
             reports=sum(n for _, n in answers) / total,
             told=told / len(holders),
         )
+
+
+def _guessed(told: Floats, count: int, middle: float) -> Floats:
+    """The first so many figures. Where nothing is known a reader can but guess, the middle of a range or no share: else
+    a method that knows nothing would come out as one that never errs.
+    """
+    return np.where(np.isnan(told[:count]), middle, told[:count])
 
 
 def truth(holders: Holders, setting: Setting, range_: Range | None) -> Floats:

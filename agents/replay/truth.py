@@ -15,6 +15,7 @@ period. Not here: `forget_after`, who serves which stream under split = "users":
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -41,11 +42,12 @@ class TruePeriod:
     users: int
     """How many users are asked about this period."""
     figures: NDArray[np.float64]
-    """What a release without any noise would say, in the order of the stream's names."""
+    """What a release without any noise would say, in the order of the stream's names; NaN of nobody."""
 
     def record(self, names: tuple[str, ...]) -> dict[str, object]:
         """A line of truth.jsonl."""
-        truth = {name: round(value, 6) for name, value in zip(names, self.figures.tolist(), strict=True)}
+        pairs = zip(names, self.figures.tolist(), strict=True)
+        truth = {name: None if math.isnan(value) else round(value, 6) for name, value in pairs}
         return {"stream": self.stream, "t": self.t, "users": self.users, "truth": truth}
 
 
@@ -173,15 +175,17 @@ class _Stream:
 
 
 def figures(plan: StreamPlan, counts: Ints) -> NDArray[np.float64]:
-    """What is true where so many users hold each value, int64[d], under the stream's names. A mean of nobody is the
-    middle of the range, as a release has it.
+    """What is true where so many users hold each value, int64[d], under the stream's names. Of nobody nothing is true:
+    the shares of no users, and the mean of those who hold no value, are NaN.
     """
-    users = max(1, int(counts.sum()))
+    users = int(counts.sum())
+    if not users:
+        return np.full(len(plan.names), np.nan)
     if plan.measure != "mean" or not isinstance(plan.domain, Grid):
         return counts / users
     grid, holders = plan.domain, counts[: plan.domain.cells]
     present = int(holders.sum())
-    place = float(holders @ np.arange(grid.cells)) / present / (grid.cells - 1) if present else 0.5
+    place = float(holders @ np.arange(grid.cells)) / present / (grid.cells - 1) if present else np.nan
     mean = grid.low + place * (grid.high - grid.low)
     return np.array([mean, present / users] if plan.says_none else [mean])
 

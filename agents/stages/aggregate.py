@@ -18,7 +18,7 @@ import orjson
 from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.reading import read
-from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.topics.block import BatchBlock
 from murmurate.topics.codec import encode
@@ -134,10 +134,10 @@ class Aggregate:
         """Sub-batches that a replay would meet again although they are sealed."""
         return orjson.dumps(self._sealed)
 
-    def snapshot(self) -> Iterable[bytes]:
+    def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the log holds everything."""
         return ()
 
-    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+    def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know which sub-batches are sealed."""
         self._sealed = [(digest, q, offset) for digest, q, offset in orjson.loads(small)]

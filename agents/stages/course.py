@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.methods.method import Decision, Method
 from murmurate.config.plan import StreamPlan
 from murmurate.topics.codec import decode, encode
+from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Round, Tally
 from murmurate.topics.release import Release
 
@@ -70,8 +72,14 @@ class Course:
 
 
 def release_of(text: str) -> Release:
-    """A release that was kept."""
-    record = decode(text.encode())
+    """A release that was kept. StateError if it was written by a version with another form."""
+    try:
+        record = decode(text.encode())
+    except WireError as error:
+        raise StateError(
+            f"publish: the state holds a release of another form ({error}): go on with the version that wrote it, or "
+            "begin a deployment of another name"
+        ) from None
     assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
     return record
 

@@ -18,7 +18,7 @@ import orjson
 from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.ordering import by_target
 from murmurate.agents.stages.reading import read
-from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import Known, partitions
@@ -160,11 +160,11 @@ class Door:
         """The offset of the next event, and the clock."""
         return orjson.dumps([self._events[0][0] if self._events else self._next, self._clock])
 
-    def snapshot(self) -> Iterable[bytes]:
+    def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
         return ()
 
-    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+    def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know where the events go on."""
         self._next, self._clock = orjson.loads(small)
 

@@ -24,7 +24,7 @@ from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
-from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
@@ -49,6 +49,7 @@ class Perturb:
         self._sources = dict(sources)
         self._terms = plan.terms(secrets.fingerprints())
         self._seal = Seal(secrets.state, f"{plan.name}/perturb/{partition}")
+        self.proof = self._seal.proof  # what its state records bear
         self._roll = Roll()
         self._placed = 0  # users of the roll who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
@@ -254,9 +255,7 @@ class Perturb:
     # ---- state ----
 
     def small(self) -> bytes:
-        """The frozen facts, which key draws, and what closes periods: a recovery under others would not become what it
-        was. The rest is in the logs.
-        """
+        """The frozen facts, the key that draws, and what closes periods. The rest is in the logs."""
         return orjson.dumps(self._facts(), option=orjson.OPT_SORT_KEYS)
 
     def _facts(self) -> Facts:
@@ -267,10 +266,10 @@ class Perturb:
         """From these marks, given a snapshot taken at them."""
         return marks
 
-    def snapshot(self) -> Iterable[bytes]:
-        """Users, values, ledgers and open questions, sealed: to be read before the next record is folded."""
+    def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
+        """Users, values, ledgers and open questions, sealed with these marks: to be read before the next fold."""
         facts = {name: guarded.facts() for name, guarded in self._streams.items()}
-        return self._seal.chunks(pieces("perturb", facts, self._arrays()))
+        return self._seal.chunks(pieces("perturb", facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         """The large state. Of the roll only those who serve no stream: the others stand in their devices."""
@@ -280,8 +279,8 @@ class Perturb:
             for key, array in guarded.arrays():
                 yield f"{name}/{key}", array
 
-    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
-        """The state of a snapshot; none is the state before the first record."""
+    def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
+        """The state of a snapshot that was taken at these marks; none is the state before the first record."""
         differences = changed(orjson.loads(small), self._facts())
         if differences:
             raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
@@ -289,7 +288,7 @@ class Perturb:
         first = next(chunks, None)
         if first is None:
             return
-        facts, arrays = collect("perturb", self._seal.open(chain([first], chunks)))
+        facts, arrays = collect("perturb", self._seal.open(chain([first], chunks), marks))
         if facts.keys() != self._streams.keys():
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "

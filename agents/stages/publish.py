@@ -26,7 +26,7 @@ from murmurate.agents.stages.course import Asked, Course, release_of, tallies_of
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
-from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
@@ -231,11 +231,11 @@ class Publish:
         }
         return orjson.dumps({"courses": courses, "reached": self._reached}, option=orjson.OPT_SORT_KEYS)
 
-    def snapshot(self) -> Iterable[bytes]:
+    def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: `small` says it all."""
         return ()
 
-    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+    def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Every course as it was."""
         state = orjson.loads(small)
         self._reached = state["reached"]

@@ -1,10 +1,12 @@
 """From a decision to the release that subscribers read: names, errors, privacy, all that was received (DESIGN rule 10).
 
-Contract: no clock, host or version; numbers rounded to six places; the same input gives the same bytes.
+Contract: no clock, host or version; numbers rounded to six places, and null where nothing is known; the same input
+gives the same bytes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -35,7 +37,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         start=instant(decision.t * stream.every_ms),
         end=instant((decision.t + 1) * stream.every_ms),
         measure=stream.measure,
-        decision="published" if decision.published else "approximated",
+        decision="published" if decision.published else _known(told),
         measured_t=decision.measured_t,
         unit=stream.unit,
         range=stream.range,
@@ -62,9 +64,18 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     with the higher revision holds. What was asked and answered then, and `unbiased`, stay as they were.
     """
     told = figures(replace(decision, best=decision.revised), stream.range)
-    names = {"estimate": _named(stream, told.estimate), "stderr": _named(stream, told.stderr)}
-    readings = {"thresholds": _readings(stream, told)}
-    return before.model_copy(update={**names, **readings, "revision": before.revision + 1})
+    return before.model_copy(update={
+        "decision": before.decision if before.decision == "published" else _known(told),
+        "estimate": _named(stream, told.estimate),
+        "stderr": _named(stream, told.stderr),
+        "thresholds": _readings(stream, told),
+        "revision": before.revision + 1,
+    })  # fmt: skip
+
+
+def _known(told: Figures) -> Literal["approximated", "unmeasured"]:
+    """What a period is called that no reports of its own speak for."""
+    return "unmeasured" if np.isnan(told.estimate).all() else "approximated"
 
 
 def instant(time_ms: int) -> str:
@@ -79,20 +90,23 @@ def duration(length_ms: int) -> str:
     return f"{length_ms // size}{unit}"
 
 
-def _named(stream: StreamPlan, values: np.ndarray) -> dict[str, float]:
-    return {name: round(value, PLACES) + 0.0 for name, value in zip(stream.names, values.tolist(), strict=True)}
+def _named(stream: StreamPlan, values: np.ndarray) -> dict[str, float | None]:
+    pairs = zip(stream.names, values.tolist(), strict=True)
+    return {name: None if math.isnan(value) else round(value, PLACES) + 0.0 for name, value in pairs}
 
 
 def _readings(stream: StreamPlan, told: Figures) -> dict[str, Reading] | None:
-    if not stream.thresholds:
-        return None
+    """Of what is monitored and known; None where there is nothing to say."""
     found = {}
     for name, threshold in stream.thresholds.items():
         at = stream.names.index(name)
-        where = reading(float(told.estimate[at]), float(told.stderr[at]), threshold)
+        estimate, error = float(told.estimate[at]), float(told.stderr[at])
+        if math.isnan(estimate):
+            continue
+        where = reading(estimate, error, threshold)
         side: Literal["above", "below"] = "above" if where.above else "below"
         found[name] = Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
-    return found
+    return found or None
 
 
 def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:

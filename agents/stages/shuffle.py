@@ -23,7 +23,7 @@ from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.ordering import permutation_of_rows
 from murmurate.agents.stages.reading import read
-from murmurate.agents.stages.stage import Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
 from murmurate.topics.block import ReportBlock, encode_batch
@@ -241,11 +241,11 @@ class Shuffle:
         """Rounds that a replay would meet again although they are sealed."""
         return orjson.dumps({"sealed": self._sealed, "missing": self._missing})  # in their order: the oldest goes first
 
-    def snapshot(self) -> Iterable[bytes]:
+    def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
         return ()
 
-    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
+    def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know which rounds are sealed; the others come from the logs."""
         kept = orjson.loads(small)
         self._sealed, self._missing = kept["sealed"], kept["missing"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import ClassVar, Final, NamedTuple, Protocol, runtime_checkable
 
 
 class Log(NamedTuple):
@@ -32,6 +33,10 @@ class Out(NamedTuple):
 
     log: Log
     value: bytes
+
+
+NOWHERE: Final[Mapping[Log, int]] = MappingProxyType({})
+"""The marks of a stage that no runtime holds."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +70,27 @@ class Stage(Protocol):
         """The state that goes into every transaction: tens of bytes, or all of it where it is small."""
         ...
 
-    def snapshot(self) -> Iterable[bytes]:
-        """The large state, in chunks of at most 512 KiB; none where `small` says it all."""
+    def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
+        """The large state, taken at these marks, in chunks of at most 512 KiB; none where `small` says it all."""
         ...
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
         """Where an instance that recovers from here must start to read its logs, given no snapshot after this."""
         ...
 
-    def restore(self, small: bytes, snapshot: Iterable[bytes]) -> None:
-        """Become, in a new instance, what `small` and `snapshot` describe."""
+    def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
+        """Become, in a new instance, what `small` and `snapshot` describe. StateError if the snapshot was not taken at
+        these marks, where the stage can tell.
+        """
+        ...
+
+
+@runtime_checkable
+class Proves(Protocol):
+    """A stage whose state records nobody else may write: it holds a key, and each record bears its proof."""
+
+    def proof(self, content: bytes) -> bytes:
+        """What only this instance can say of a state record with this content, the same every time."""
         ...
 
 

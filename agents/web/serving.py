@@ -24,6 +24,7 @@ from murmurate.agents.observe.health import Asked, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import Running, serve
+from murmurate.config.enough import needs
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
 from murmurate.topics.names import Zone
@@ -71,6 +72,8 @@ async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, clien
             raise
     works: list[Coroutine[object, object, None]] = [metrics.refresh(client), announce(ready)]
     if feed is not None:
+        for stream in plan.streams:  # from the plan alone; how many there are, releases say (agents/shortage.py)
+            log.info("%s: %s", stream.name, needs(plan, stream))
         feed.put(hello(plan, "live"))
         works.append(show(Follow(client, plan.name, plan.tallies, history=HISTORY), plan, feed))
     log.info("serving", extra={"at": [server.url for server in servers]})

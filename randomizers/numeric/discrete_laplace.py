@@ -2,10 +2,12 @@
 
 Contract: noise is a function of its words (uint64[n, words]), so the same key gives the same noise; probabilities are
 whole numbers out of 2^64 and products of them (`chance`).  Inside the range -reach..reach neighbouring values differ by
-at most e^gamma, in exact arithmetic; what lies beyond (less than 2^-63 of the law) is left out, each value inside
-keeping its share.  The size of the noise is a number in base 256 whose digits are independent, as a geometric law's
-are; low levels are rounded up, so a digit's carry is paid by the digit above.  Source: streams.md section 4 (Floating
-point); Canonne, Kamath and Steinke 2020 for the law.  Not here: where the words come from, and what noise is for.
+at most e^gamma either way, in exact arithmetic; what lies beyond (less than 2^-57 of the law) is left out, each value
+inside keeping its share.  The size of the noise is a number in base 256 whose digits are independent, as a geometric
+law's are; low levels are rounded up, so a digit's carry is paid by the digit above.  Where levels get so low that
+rounding would make the law rise at a carry, the table ends; where too much would be left out, gamma is refused: every
+carry is compared when noise is made.  Source: streams.md section 4 (Floating point); Canonne, Kamath and Steinke 2020
+for the law.  Not here: where the words come from, and what noise is for.
 """
 
 from fractions import Fraction
@@ -20,7 +22,8 @@ TOP = 1 << 64
 BASE = 256
 _SLACK = 1 << 10  # words that may be left over when a table is filled, and go to digit 0
 _SCALE = 512  # bits behind the point of e^gamma, since carries multiply it
-_ENOUGH = 45  # nats: e^-45 is below 2^-64
+_ENOUGH = 45  # nats: e^-45 is below 2^-64,
+_LEAST = 40  # and e^-40 below 2^-57
 
 
 class DiscreteLaplace:
@@ -41,19 +44,35 @@ class DiscreteLaplace:
         self._digits: list[list[int]] = []  # levels of the digits, the lowest first
         share, step, bound, weight = Fraction(1), self.gamma, ratio, 1  # of this digit: its decay, and the bound on it
         while True:
-            last = step * BASE > _ENOUGH
-            levels = _levels(bound, max(2, int(_ENOUGH / step) + 1) if last else BASE)
+            if step * BASE > _ENOUGH:
+                share *= Fraction(self._end(ratio, bound, step), TOP)
+                weight *= len(self._digits[-1])
+                break
+            levels = _levels(bound, BASE)
             self._digits.append(levels)
             share *= Fraction(levels[0], TOP)
             weight *= len(levels)
-            if last:
-                break
             bound *= Fraction(levels[0], levels[-1])  # 255 -> 0 and a carry must stay within e^gamma too
             bound = Fraction(bound.numerator * (1 << _SCALE) // bound.denominator, 1 << _SCALE)
             step *= BASE
         self.reach = weight
         self._sign = -(-TOP // (ratio * share + 2))  # words of either sign; the rest is 0
+        if not _near(TOP - 2 * self._sign, self._sign * share, ratio):
+            raise self._refused()
         self._edges = [np.cumsum(np.array(levels[:-1], np.uint64), dtype=np.uint64) for levels in self._digits]
+
+    def _end(self, ratio: Fraction, bound: Fraction, step: Fraction) -> int:
+        """Add the highest digit, as long as all carries allow, and return its first level."""
+        for size in range(max(2, int(_ENOUGH / step) + 1), max(1, int(_LEAST / step)), -1):
+            levels = _levels(bound, size)
+            if _keeps([*self._digits, levels], ratio):
+                self._digits.append(levels)
+                return levels[0]
+        raise self._refused()
+
+    def _refused(self) -> ParameterError:
+        found = f"{self.gamma}, for which no table of 64-bit words keeps e^gamma at every carry"
+        return ParameterError(f"gamma: found {found}; allowed: another, as a rule a larger one")
 
     @property
     def words(self) -> int:
@@ -121,6 +140,22 @@ def exp_below(x: Fraction) -> Fraction:
         total += term
         k += 1
     return Fraction(total, 1 << _SCALE)
+
+
+def _keeps(digits: list[list[int]], ratio: Fraction) -> bool:
+    """Whether neighbouring numbers of these digits differ by at most `ratio` either way, at every digit and carry: what
+    lies above a carry is the same for both, and below it the digits go from their last to 0.
+    """
+    carried = Fraction(1)
+    for levels in digits:
+        if not all(_near(carried * one, other, ratio) for one, other in pairwise(levels)):
+            return False
+        carried *= Fraction(levels[-1], levels[0])
+    return True
+
+
+def _near(one: Fraction | int, other: Fraction | int, ratio: Fraction) -> bool:
+    return one <= ratio * other and other <= ratio * one
 
 
 def _levels(ratio: Fraction, size: int) -> list[int]:

@@ -11,7 +11,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import permutations
+from itertools import chain, permutations
 from statistics import NormalDist
 from typing import Any
 
@@ -22,18 +22,16 @@ import pytest
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.ordering import permutation
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log
 from murmurate.config.plan import Plan
 from murmurate.randomizers import mechanism
-from murmurate.randomizers.randomness import contexts
-from murmurate.topics.block import BatchBlock, ReportBlock, decode, encode_reports
+from murmurate.topics.block import BatchBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, kind_of
 from murmurate.topics.domains import Categories
-from murmurate.topics.messages import Done
-from tests.agents.stages.hands import RAW, ROUNDS, Hand, dones, perturb, progress, pseudonyms, question, rows, start
+from murmurate.topics.messages import Close, Done
+from tests.agents.stages.hands import RAW, ROUNDS, Hand, perturb, progress, pseudonyms, question, reports, rows, start
 from tests.agents.world import (
     FIRST,
     KEYS,
@@ -124,70 +122,97 @@ def test_a_batch_without_its_reports_is_the_same_whoever_sent_them() -> None:
     assert game(0, TRIO, uneven)[1] == seen
 
 
-@pytest.mark.parametrize("who", ["shuffle", "perturb"])
-def test_five_reports_come_out_in_each_of_their_120_orders_alike(who: str) -> None:
-    # 24 000 permutations by the code that orders batches (positions) and answers (pseudonyms); chi-square at 1e-6
-    people = contexts(np.arange(5)) if who == "shuffle" else pseudonyms(5)
-    keyed = key("shuffle") if who == "shuffle" else KEYS.edge.devices.randomness
-    seen = Counter(
-        tuple(permutation(keyed, people, round=number.to_bytes(32, "big")).tolist()) for number in range(24_000)
-    )
-    counts = np.array([seen[order] for order in permutations(range(5))])
-    assert counts.sum() == 24_000
-    chi_square_at_most(counts, 200.0)
+def batches(rounds: int, people: int, q: int) -> list[list[int]]:
+    """For each round the order in which the shuffle gave so many reports back, by their places on arrival."""
+    hand, orders = Hand(Shuffle(SOLO, key("shuffle"), q)), []
+    for number in range(rounds):
+        asked = question(SOLO, SOLO.streams[0], FIRST + number, mechanism=WIDE.spec(), targets=2)
+        done = Done(round=asked.digest.hex(), contributor=0, sent=people, total=people)
+        hand.give(Log("reports", q), *encode_reports(asked.digest, 0, TAGS[:people]), done)
+        out = hand.give(ROUNDS, asked, Close(round=asked.digest.hex(), contributors=(0,)))
+        blocks = [one for one in map(decode_record, (each.value for each in out)) if isinstance(one, BatchBlock)]
+        orders.append([PLACE[row.tobytes()] for block in blocks for row in block.reports])
+    return orders
 
 
-def test_the_order_in_which_users_came_to_perturb_is_not_that_of_their_reports() -> None:
-    # 100 rounds about one period, 400 users who say the same: their reports are known to the referee by the key
-    plan = deployment(stream("screen", "lbu", domain=Categories(tuple(map(str, range(127))))), partitions=1, targets=1)
-    screen, n = plan.streams[0], 400
-    oue = mechanism({"name": "oue", "d": 128, "epsilon_micro": 20_000})
-    users = pseudonyms(n)
-    hand = perturb(plan)
-    hand.give(RAW, *rows(plan, screen, users, [(FIRST - 1) * SECOND] * n, [7] * n), progress(FIRST * SECOND))
-    hand.give(RAW, *rows(plan, screen, users, [FIRST * SECOND] * n, [7] * n))
-    asked = [question(plan, screen, FIRST, mechanism=oue.spec(), patience_ms=i + 1) for i in range(100)]
+ANYBODY = Categories(tuple(map(str, range(127))))
+OUE = mechanism({"name": "oue", "d": 128, "epsilon_micro": 800})
+"""Reports of sixteen bytes that all differ."""
+
+
+def answers(rounds: int, users: np.ndarray, codes: Sequence[int], targets: int) -> list[list[list[int]]]:
+    """For each round about one period, and each target, whose reports perturb sent there, in their order, by the order
+    in which the users came. The referee knows the reports by the key; who sees them does not.
+    """
+    plan = deployment(stream("screen", "lbu", domain=ANYBODY), partitions=1, targets=targets)
+    screen, hand, n = plan.streams[0], perturb(plan), len(users)
+    hand.give(RAW, *rows(plan, screen, users, [(FIRST - 1) * SECOND] * n, codes), progress(FIRST * SECOND))
+    hand.give(RAW, *rows(plan, screen, users, [FIRST * SECOND] * n, codes))
+    asked = [question(plan, screen, FIRST, mechanism=OUE.spec(), patience_ms=i + 1) for i in range(rounds)]
     hand.give(ROUNDS, start(screen), *asked)
-    out = hand.give(RAW, progress((FIRST + 2) * SECOND))
-    blocks = [decode(one.value) for one in out if kind_of(one.value) == "block"]
-    matches, correlation = 0, []
-    for round_, block in zip(asked, blocks, strict=True):
-        assert isinstance(block, ReportBlock)
-        theirs = oue.perturb(np.full(n, 7), KEYS.edge.devices.randomness.draw(users, round=round_.digest))
-        place = {report.tobytes(): i for i, report in enumerate(block.reports)}
-        places = np.array([place[report.tobytes()] for report in theirs])
-        matches += int((places == np.arange(n)).sum())
-        correlation.append(float(np.corrcoef(places, np.arange(n))[0, 1]))
-    assert matches <= 100 + 5 * 10  # Poisson(100)
-    assert abs(np.mean(correlation)) < 5 / math.sqrt(n * 100)
+    sent = reports(hand.give(RAW, progress((FIRST + 2) * SECOND)))
+    found = []
+    for one in asked:
+        theirs = OUE.perturb(np.array(codes), KEYS.edge.devices.randomness.draw(users, round=one.digest))
+        whose = {report.tobytes(): user for user, report in enumerate(theirs)}
+        found.append([[whose[report] for report in sent.get((one.digest.hex(), q), [])] for q in range(targets)])
+        assert sorted(chain(*found[-1])) == list(range(n))
+    return found
+
+
+@pytest.mark.parametrize("who", ["shuffle", "shuffle of another target", "perturb"])
+def test_four_reports_come_out_in_each_of_their_24_orders_alike(who: str) -> None:
+    # what the stages wrote in 720 rounds; chi-square at 1e-6
+    if who == "perturb":
+        orders = [sent[0] for sent in answers(720, pseudonyms(4), [7] * 4, targets=1)]
+    else:
+        orders = batches(720, 4, q=int("another" in who))
+    seen = Counter(map(tuple, orders))
+    counts = np.array([seen[order] for order in permutations(range(4))])
+    assert counts.sum() == 720
+    chi_square_at_most(counts, 30.0)
+
+
+def test_the_orders_of_two_targets_have_nothing_to_do_with_each_other() -> None:
+    # 60 rounds of 200 reports that came in the same order to both; 5 sigma
+    same = [np.array(orders) for orders in zip(batches(60, 200, 0), batches(60, 200, 1), strict=True)]
+    assert sum(int((one == other).sum()) for one, other in same) <= 60 + 5 * 8  # Poisson(60)
+    assert abs(np.mean([np.corrcoef(one, other)[0, 1] for one, other in same])) < 5 / math.sqrt(60 * 200)
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+def test_the_order_in_which_users_came_to_perturb_is_not_that_of_their_reports(targets: int) -> None:
+    # 100 rounds about one period, 400 users who say the same, in each target's part of them
+    ranks = [
+        np.argsort(np.argsort(part)) for sent in answers(100, pseudonyms(400), [7] * 400, targets) for part in sent
+    ]
+    matches = sum(int((rank == np.arange(len(rank))).sum()) for rank in ranks)
+    assert matches <= 100 * targets + 5 * 10 * math.sqrt(targets)  # Poisson(1) in each
+    correlation = [float(np.corrcoef(rank, np.arange(len(rank)))[0, 1]) for rank in ranks]
+    assert abs(np.mean(correlation)) < 5 / math.sqrt(400 * 100)
 
 
 def test_a_reports_target_depends_on_no_value_and_on_no_order() -> None:
-    plan = deployment(stream("screen"), partitions=1, targets=4)
-    users = pseudonyms(4000)
-    digests = [bytes([i]) * 32 for i in range(5)]
-    words = [KEYS.edge.devices.randomness.words("scatter", users, round=d)[:, 0] % np.uint64(4) for d in digests]
-    values = np.arange(4000) % 5
-    for targets in words:
-        chi_square_at_most(np.bincount(targets.astype(int), minlength=4), 1000.0)
+    users, values = pseudonyms(4000), np.arange(4000) % 5
+    went = np.zeros((5, 4000), np.int64)
+    for targets, sent in zip(went, answers(5, users, values.tolist(), targets=4), strict=True):
+        for q, part in enumerate(sent):
+            targets[part] = q
+    for targets in went:
+        chi_square_at_most(np.bincount(targets, minlength=4), 1000.0)
         table = np.zeros((5, 4))
-        np.add.at(table, (values, targets.astype(int)), 1)
+        np.add.at(table, (values, targets), 1)
         chi_square_at_most(table.ravel(), 200.0)
-        assert abs(np.corrcoef(np.arange(4000), targets.astype(float))[0, 1]) < MILLION / math.sqrt(4000)
+        assert abs(np.corrcoef(np.arange(4000), targets)[0, 1]) < MILLION / math.sqrt(4000)
     together = np.zeros((4, 4))
-    np.add.at(together, (words[0].astype(int), words[1].astype(int)), 1)
+    np.add.at(together, (went[0], went[1]), 1)
     chi_square_at_most(together.ravel(), 250.0)  # nor on the last round's
-    # and through the stage: whatever everybody says, the same number goes to each target, for each contributor
-    sent = [[done.sent for done in answered(plan, [code] * 300)] for code in range(4)]
-    assert sent[0] == sent[1] == sent[2] == sent[3]
-
-
-def answered(plan: Plan, codes: list[int]) -> list[Done]:
-    screen, hand, users = plan.streams[0], perturb(plan), pseudonyms(len(codes))
-    hand.give(ROUNDS, start(screen), question(plan, screen, FIRST))
-    hand.give(RAW, *rows(plan, screen, users, [(FIRST - 1) * SECOND] * len(codes), codes), progress(FIRST * SECOND))
-    hand.give(RAW, *rows(plan, screen, users, [FIRST * SECOND] * len(codes), codes))
-    return dones(hand.give(RAW, progress((FIRST + 2) * SECOND)))
+    # whatever everybody says, each of them goes to the same target, and so does whoever comes in another order
+    again = answers(1, users[:300], [3] * 300, targets=4)[0]
+    turned = answers(1, users[:300][::-1], values[:300].tolist(), targets=4)[0]
+    for q in range(4):
+        assert set(again[q]) == set(np.flatnonzero(went[0][:300] == q).tolist())
+        assert {299 - user for user in turned[q]} == set(again[q])
 
 
 # ---- twins: the same people at the same times, who say other things ----

@@ -1,17 +1,19 @@
 """`murmurate peek`, as far as no broker is needed: what is said of every kind of record, and what never is."""
 
+import json
 from typing import Any
 
 import orjson
 import pytest
 
-from murmurate.agents.cli.peek import describe, full_name, line
+from murmurate.agents.cli.peek import _words, describe, full_name, line
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.stages.stage import Log
 from murmurate.errors import UsageError
 from tests.agents.test_auditor import PLAN, Tape, honest
 from tests.agents.world import TOPIC
+from tests.topics.second_wire import GOLDEN
 
 
 def got(topic: str, value: bytes, key: bytes | None = None) -> Got:
@@ -56,6 +58,14 @@ def test_of_a_state_record_marks_and_sizes_are_said() -> None:
         "key": "1/0/3",
         "bytes": 13,
     }
+
+
+def test_of_a_release_that_knows_nothing_the_names_stand_for_no_numbers() -> None:
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))["unmeasured release"].encode()
+    found, text = said("shop.releases", golden)
+    assert found["estimate"] == {"mean": None, "present": None}
+    assert "decision unmeasured" in text
+    assert " ".join(_words({"estimate": found["estimate"]})) == "estimate null"
 
 
 def test_what_nobody_can_read_is_said_by_its_kind_alone() -> None:

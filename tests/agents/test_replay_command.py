@@ -21,7 +21,7 @@ from tests.agents.commands import CLEAN, deploy, murmurate
 
 FILES = ["releases.jsonl", "report.html", "summary.json", "truth.jsonl"]
 KEYS = [
-    "events", "seconds", "events_per_second", "releases", "published", "mre", "mse", "estimate_mse",
+    "events", "seconds", "events_per_second", "releases", "published", "unmeasured", "mre", "mse", "estimate_mse",
     "coverage", "bits_per_user_per_period",
     "over_budget",
 ]  # fmt: skip
@@ -246,6 +246,63 @@ def test_a_missing_deployment_file_or_source_and_a_wrong_kind_are_one_line(shop:
         done = murmurate("replay", source, cwd=shop)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
         assert "; allowed: " in done.stderr
+
+
+FEW = (
+    "800 users give a round about 66 reports, below min_batch = 1000: nothing will ever be released. It takes 14 000 "
+    "users. Allow a smaller min_batch, longer periods or a shorter window."
+)
+
+
+def short_of(folder: Path, min_batch: int) -> Path:
+    """The folder, with another min_batch in its file."""
+    file = folder / "murmurate.toml"
+    changed = re.sub(r"(?m)^min_batch = \d+", f"min_batch = {min_batch}", file.read_text(encoding="utf-8"))
+    file.write_text(changed, encoding="utf-8")
+    return folder
+
+
+def test_a_stream_that_never_reaches_min_batch_says_so_and_has_no_figures(shop: Path) -> None:
+    done = murmurate("replay", EVENTS, "--out", "run", cwd=short_of(shop, 1000))
+    releases, truth, summary = written(shop)
+    assert (summary["releases"], summary["published"], summary["unmeasured"]) == (30, 0, 30)
+    assert [summary[key] for key in ("mre", "mse", "estimate_mse", "coverage")] == [None] * 4
+    for release, true in zip(releases, truth, strict=True):
+        assert (release["decision"], release["measured_t"], "thresholds" in release) == ("unmeasured", None, False)
+        for what in ("estimate", "stderr", "unbiased"):
+            assert release[what] == dict.fromkeys(true["truth"])
+    assert truth[0]["users"] == 0
+    assert set(truth[0]["truth"].values()) == {None}  # before anybody came
+    most = max(release["reports"]["received"] for release in releases)
+    text = " ".join(done.stdout.split())
+    assert f"screen: nothing was measured in 30 periods; a round had {most} of 1 000 reports that a release" in text
+    assert FEW in text
+    early = " ".join(done.stderr.split())
+    assert early.startswith("warning: screen: 3 rounds in a row below min_batch: ")
+    assert early.count("warning") == 1
+    assert re.search(r"^screen +30 +0 \(0\.0\) +- +- +- +- ", done.stdout, re.MULTILINE)
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_a_source_that_knows_its_users_says_at_the_start_what_they_are_too_few_for(shop: Path) -> None:
+    short_of(shop, 1000)
+    done = murmurate("replay", "synthetic:lns,n=800,periods=5", "--out", "run", cwd=shop)
+    assert done.returncode == 0
+    assert " ".join(done.stderr.split()).startswith(f"warning: screen: {FEW} run/releases.jsonl")
+    assert FEW in (shop / "run" / "report.html").read_text(encoding="utf-8")
+    assert FEW in " ".join(murmurate("check", "--users", "800", cwd=shop).stdout.split())
+    assert murmurate("replay", "synthetic:lns,n=14000,periods=5", cwd=shop).stderr == ""
+
+
+def test_rounds_that_are_short_in_a_row_are_named_and_a_few_are_not(shop: Path) -> None:
+    lines = (shop / EVENTS).read_text(encoding="utf-8").splitlines()
+    kept = [one for one in lines if not "09:04" <= json.loads(one)["time"][11:16] < "09:16"]
+    write(shop / "gap.jsonl", kept)
+    file = (shop / "murmurate.toml").read_text(encoding="utf-8")
+    (shop / "murmurate.toml").write_text(file.replace('forget_after = "7d"', 'forget_after = "5m"'), encoding="utf-8")
+    said = " ".join(murmurate("replay", "gap.jsonl", cwd=shop).stdout.split())
+    assert re.search(r"screen: up to (\d+) rounds in a row were below min_batch; a round had \d+ of 20 reports", said)
+    assert "min_batch" not in murmurate("replay", EVENTS, cwd=shop).stdout
 
 
 def test_a_folder_that_cannot_be_made_is_said_before_the_run(shop: Path) -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 from murmurate.agents.cli.status import as_table, lines
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, _worker
+from murmurate.topics.codec import decode
+from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
+from tests.topics.second_wire import GOLDEN
 
 
 def many() -> Status:
@@ -25,7 +28,7 @@ def many() -> Status:
 
 
 def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
-    found = list(lines(many(), "shop"))
+    found = list(lines(many(), "shop", 1000))
     assert all(len(line) <= 80 for line in found)
     text = "\n".join(found)
     assert "app.clicks 0-5 trips" in " ".join(text.split())
@@ -36,6 +39,17 @@ def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
     assert any(line.startswith("wrong  aggregate: found no worker") for line in found)
     assert any(line.startswith("hidden  group shop-aggregate") for line in found)
     assert found[-1] != "ok"
+
+
+def test_a_stream_whose_newest_round_was_too_small_is_named() -> None:
+    release = decode(json.loads(GOLDEN.read_text(encoding="utf-8"))["unmeasured release"].encode())
+    assert isinstance(release, Release)
+    status = Status([], [StreamStatus("fare", 1, 2, release=release, age_ms=900), StreamStatus("screen")], [])
+    for min_batch, said in ((1000, ["short  fare: 67 of 1 000 reports that a release needs"]), (67, [])):
+        found = list(lines(status, "shop", min_batch))
+        assert [line for line in found if line.startswith("short")] == said
+        assert any(line.endswith("09:00:00 unmeasured, 0 s ago") for line in found)
+        assert found[-1] == "ok"  # nothing has to be put right but the number of users
 
 
 def test_json_holds_every_partition() -> None:

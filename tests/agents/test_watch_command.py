@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from murmurate.agents.cli.watch import heading, line
-from murmurate.config.plan import stretches
+from murmurate.agents.cli import watch
+from murmurate.agents.cli.watch import heading
+from murmurate.config.plan import StreamPlan, stretches
 from murmurate.topics.codec import decode
 from murmurate.topics.domains import Grid
 from murmurate.topics.release import Release
@@ -21,6 +22,10 @@ from tests.topics.samples import RELEASES
 SCREEN = stream("screen", every_ms=60_000, carry_ms=1000)  # home, basket, help, other, none
 FARE = stream("fare", every_ms=300_000, measure="mean", domain=Grid(0, 120, 5, "points"), unit="EUR")
 DISTANCE = stream("distance", every_ms=60_000, measure="distribution", domain=Grid(0, 30, 5, "stretches"), unit="km")
+
+
+def line(release: Release, stream: StreamPlan, min_batch: int = 1000) -> str:
+    return watch.line(release, stream, min_batch)
 
 
 def release(estimate: dict[str, float], **changes: Any) -> Release:
@@ -125,7 +130,37 @@ def test_a_published_release_is_one_line_in_the_order_of_the_deployment() -> Non
 def test_an_approximated_one_says_of_which_period_it_speaks() -> None:
     found = line(release({"home": 0.325}, decision="approximated", measured_t=99), SCREEN)
     assert found.startswith("  09:01  as of 08:59  home 32.5% ±1.4 ")
-    assert "nothing yet" in line(release({"home": 0.2}, decision="approximated", measured_t=None), SCREEN)
+    only = {"unbiased": {"home": None}, "decision": "approximated", "measured_t": None}
+    assert line(release({"home": 0.2}, **only), SCREEN).startswith("  09:01  estimated    home 20.0% ±1.4 ")
+
+
+def nothing(of: Release, slots: int, received: int, counted: int = 0) -> Release:
+    """The same period, with so many reports and no answer to show."""
+    nulls = {key: dict.fromkeys(of.estimate) for key in ("estimate", "stderr", "unbiased")}
+    rejected = {"malformed": 0} | ({"undersized": received} if received > counted else {})
+    reports = {"slots": slots, "received": received, "counted": counted, "rejected": rejected}
+    fields = json.loads(of.canonical()) | nulls | {"decision": "unmeasured", "measured_t": None, "reports": reports}
+    found = decode(json.dumps(fields).encode())
+    assert isinstance(found, Release)
+    return found
+
+
+@pytest.mark.parametrize("of", ["frequency", "mean", "distribution"])
+def test_before_the_first_answer_it_is_said_how_many_reports_came_and_no_figure(of: str) -> None:
+    some = {"frequency": release({"home": 0.2}), "mean": fare(), "distribution": distance([0.1, 0.2])}[of]
+    found = line(nothing(some, 256, 67), SCREEN)
+    assert found == f"  {some.start[11:16]}  {'nothing yet: 67 of 1 000 reports that a release needs':<66}  n 0"
+    assert len(found) == 80
+    assert "%" not in found
+    for asked in (nothing(some, 0, 0), nothing(some, 256, 1_200, 1_200)):  # nobody was asked; or enough came, to look
+        assert line(asked, SCREEN).split()[1:3] == ["nothing", "yet"]
+        assert "needs" not in line(asked, SCREEN)
+    assert "nothing yet: 0 of 1 000 reports that a release needs" in line(nothing(some, 256, 0), SCREEN)
+    for every_ms in (1, 60_000, 86_400_000):
+        for received, least in ((9, 10**9), (999_999_998, 999_999_999)):
+            long = line(nothing(some, 256, received), replace(SCREEN, every_ms=every_ms), least)
+            assert len(long) == 80
+            assert " of " in long
 
 
 @pytest.mark.parametrize("count", [1, 5, 40, 1000])
@@ -167,10 +202,9 @@ def test_a_mean_has_the_digits_that_say_something_and_no_exponent(mean: float, e
     assert said + "  " in found
 
 
-def test_numbers_have_no_figures_before_anything_was_measured_nor_has_nobody_a_mean() -> None:
-    found = line(fare(estimate={"mean": 60.0, "present": 0.0}, measured_t=None), FARE)
-    assert found.split() == ["09:00", "nothing", "yet", "n", "9", "602"]
-    nobody = line(fare(estimate={"mean": 60.0, "present": 0.0}), FARE)
+def test_nobody_has_a_mean() -> None:
+    unknown = {"mean": None, "present": 0.0}
+    nobody = line(fare(estimate=unknown, stderr={"mean": None, "present": 0.0147}, unbiased=unknown), FARE)
     assert "mean" not in nobody
     assert "present 0.0% ±1.5 " in nobody
 

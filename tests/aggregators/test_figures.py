@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods import standing
-from murmurate.aggregators.methods.method import Answer, Decision
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate
 from murmurate.randomizers import GRR, HM, SW, Key, Mechanism, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.randomness import contexts
 
@@ -71,11 +73,60 @@ def test_a_distribution_is_possible_and_nearer_than_the_raw_one(mechanism: SW | 
     assert (np.abs(told.unbiased - truth) < 6 * told.stderr).all()
 
 
-@pytest.mark.parametrize("mechanism", [GRR(d=3, epsilon=1), HM(d=65_537, epsilon=1), ValueAndPresence(d=9, epsilon=1)])
-def test_before_anything_is_measured_nothing_is_claimed(mechanism: Mechanism) -> None:
-    told = figures(standing.nothing(mechanism).decision(1), (0, 10) if mechanism.measure == "mean" else None)
-    assert told.stderr[0] >= (5 if mechanism.measure == "mean" else 1)
-    assert told.unbiased[0] == (5 if mechanism.measure == "mean" else 0)
+NOTHING = [GRR(d=3, epsilon=1), HM(d=65_537, epsilon=1), ValueAndPresence(d=9, epsilon=1), SW(d=16, epsilon=1)]
+
+
+@pytest.mark.parametrize("mechanism", NOTHING)
+def test_before_anything_is_measured_nothing_is_a_number(mechanism: Mechanism) -> None:
+    for mean_square in (None, 1.0):
+        decision = standing.nothing(mechanism).decision(1, mean_square=mean_square)
+        told = figures(decision, (0, 10) if mechanism.measure == "mean" else None)
+        for values in (told.estimate, told.stderr, told.unbiased):
+            assert len(values) == len(decision.unbiased)
+            assert np.isnan(values).all()
+
+
+def test_what_first_rounds_told_is_an_estimate_before_the_method_has_any_of_its_own() -> None:
+    knows = Estimate(1, np.array([0.5, 0.3, 0.2]), np.full(3, 1e-4))
+    told = figures(replace(standing.nothing(GRR(d=3, epsilon=1)).decision(1), best=knows), None)
+    assert told.estimate.tolist() == pytest.approx([0.5, 0.3, 0.2])
+    assert told.stderr.tolist() == pytest.approx([0.01] * 3)
+    assert np.isnan(told.unbiased).all()
+
+
+def test_a_mean_of_nobody_is_no_number_beside_present() -> None:
+    both, n, runs = ValueAndPresence(d=9, epsilon=2), 2_000, 400
+    found = [figures(decided(both, np.full(n, 8), run=run), (0, 120)) for run in range(runs)]
+    for told in found:
+        assert np.isnan([told.estimate[0], told.stderr[0], told.unbiased[0]]).sum() in (0, 3)
+        assert np.isfinite([told.estimate[1], told.stderr[1], told.unbiased[1]]).all()
+    seen = float(np.mean([np.isfinite(told.estimate[0]) for told in found]))
+    assert seen < 0.0228 + 5 * (0.0228 / runs) ** 0.5  # beyond two standard errors by chance; false alarm 1e-6
+
+
+def test_holders_are_known_from_two_standard_errors_of_their_share_on_and_not_before() -> None:
+    both = ValueAndPresence(d=9, epsilon=2)
+    for share, known in ((-0.05, False), (0.0, False), (0.019, False), (0.021, True), (0.5, True)):
+        raw = Decision(3, True, 3, np.array([share, share / 2]), np.full(2, 1e-4), both)
+        told = figures(raw, (0, 120))
+        assert np.isfinite([told.estimate[0], told.stderr[0], told.unbiased[0]]).all() == known
+        # A filter that knows more has an estimate where the round itself tells no mean.
+        knows = Estimate(3, np.array([0.5, 0.25]), np.full(2, 1e-6))
+        told = figures(replace(raw, best=knows), (0, 120))
+        assert told.estimate[0] == pytest.approx(90)
+        assert np.isfinite(told.unbiased[0]) == known
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+def test_who_was_seen_to_hold_a_value_is_not_forgotten_because_time_has_passed(filtered: bool) -> None:
+    both = ValueAndPresence(d=9, epsilon=2)
+    fresh = decided(both, np.full(4_000, 6))
+    old = replace(fresh, t=9, published=False, variance=np.ones(2))  # nothing is known of drift: it may be anything
+    said = Estimate(9, old.unbiased, old.variance) if filtered else None
+    now, later = figures(fresh, (0, 120)), figures(replace(old, best=said), (0, 120))
+    assert later.estimate.tolist() == now.estimate.tolist()
+    assert later.unbiased.tolist() == now.unbiased.tolist()
+    assert later.stderr[0] >= 60
 
 
 def test_what_stands_survives_a_crash_with_its_reports() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import serve
 from tests.agents.web.frames import whole_run
-from tests.agents.web.numbers import whole_ride
+from tests.agents.web.numbers import too_few, whole_ride
 from tests.browser.chromium import Chromium
 
 DRAWN = "panels.size && [...panels.values()].every((panel) => panel.periods.length && !panel.dirty)"
@@ -26,6 +26,7 @@ def main() -> None:
             take(browser, sys.argv[2], folder, "done")
             return
         runs = {"running": list(whole_run())[:340], "done": list(whole_run()), "numbers-done": list(whole_ride())}
+        runs["too-few-done"] = list(too_few())
         for stage, frames in runs.items():
             feed = Feed()
             running = browser.wait(serve(feed, "127.0.0.1", 0))

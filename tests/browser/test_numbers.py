@@ -30,7 +30,7 @@ FARE, DISTANCE = fares(), distances()
 
 
 def test_the_truth_about_nobody_is_no_line(feed: Feed, site: Running, tab: Opened) -> None:
-    nobody = [DISTANCE[0] | {"truth": dict.fromkeys(LENGTHS, 0.0)}, FARE[0] | {"truth": {"mean": 60.0, "present": 0.0}}]
+    nobody = [DISTANCE[0] | {"truth": dict.fromkeys(LENGTHS)}, FARE[0] | {"truth": {"mean": None, "present": 0.0}}]
     put(feed, [rides("fare", "distance"), *nobody, *DISTANCE[1:20], *FARE[1:20]])
     page = opened(tab, site)
     first = "[...panels.get('NAME').periods.categories.values()].map((c) => Number.isNaN(c.truth[0]))"

@@ -1,5 +1,6 @@
 """Which changes of a deployment that runs are free, make a new revision, or are refused."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,9 +9,11 @@ from pydantic import BaseModel
 from murmurate.config.changes import EXPLAINED, FROZEN, KEYS, MOVED, RECOVERY, compare, compare_digests, compare_facts
 from murmurate.config.changes import _effect as effect
 from murmurate.config.changes import _leaves as leaves
+from murmurate.config.explain import explain
 from murmurate.config.loader import build, load
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan
+from murmurate.config.schema import schema
 from murmurate.config.settings import Deployment
 from tests.config.deployments import SHOP, small
 
@@ -107,6 +110,16 @@ def test_a_place_of_a_secret_is_never_shown() -> None:
     assert canary not in str(found)
     other = compare(build(small(secrets={"pepper": place})), build(small(secrets={"pepper": {"env": canary}})))
     assert [(change.old, change.new) for change in other] == [("(hidden)", "(hidden)")]
+
+
+def test_nothing_says_that_delta_or_assumed_corrupt_stand_in_releases() -> None:
+    described = schema()["$defs"]["Privacy"]["properties"]
+    for key in ("delta", "assumed_corrupt"):
+        for said in (EXPLAINED[f"privacy.{key}"][1], described[key]["description"]):
+            assert "stated in" not in said
+            assert re.search(r"no release|nothing yet", said)
+    of = small(privacy__delta=1e-9, privacy__assumed_corrupt=0.2)
+    assert not re.search("delta|corrupt", " ".join(explain(plan(build(of)), 10).lines()))
 
 
 def test_every_key_of_the_file_has_a_rule() -> None:

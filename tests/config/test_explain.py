@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from murmurate.config.explain import explain, resolve, users_needed
+from murmurate.config.enough import users_needed
+from murmurate.config.explain import explain, resolve
 from tests.config.deployments import planned, shop
 
 TWO: dict[str, Any] = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}

@@ -24,9 +24,12 @@ TORN = b'{"stream": "screen", "user": "canary-user", "value": "canary'
 
 @pytest.fixture(scope="module", name="running")
 def running_deployment(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    """A deployment that has released a recording, in whose source topic a record is torn; its worker runs on."""
+    """A deployment that has released a recording of too few users, in whose source topic a record is torn; its worker
+    runs on.
+    """
     folder = tmp_path_factory.mktemp("looked-at")
-    found = Deployed(folder, f"t-verbs-{secrets.token_hex(4)}", broker.bootstrap, deployment(periods=4, partitions=2))
+    text = deployment(periods=4, partitions=2).replace("min_batch = 20", "min_batch = 100")
+    found = Deployed(folder, f"t-verbs-{secrets.token_hex(4)}", broker.bootstrap, text)
     try:
         assert say(found, "status").exit_code == 1  # there is nothing yet
         found.create(2)
@@ -88,6 +91,29 @@ def test_watch_shows_what_there_is_and_what_comes_until_ctrl_c(running: Deployed
         assert process.wait() == 130
     finally:
         process.end()
+
+
+def test_too_few_users_are_said_in_the_log_at_the_start_after_three_rounds_and_by_watch(running: Deployed) -> None:
+    releases = [json.loads(one) for one in running.releases(PERIODS)]
+    assert {one["decision"] for one in releases} == {"unmeasured"}  # a round asks an eighth of 120 users
+    assert {value for one in releases for value in one["estimate"].values()} == {None}
+    logged = [line["message"] for line in running.workers[0].lines()]
+    needs = "screen: a round asks 1/8 of the users, and a release needs 100 reports: it takes "
+    assert any(line.startswith(needs) for line in logged)
+    warned = [line.split(":")[1] for line in logged if "reports came to the newest" in line]
+    assert warned == [f" {row} rounds in a row below min_batch" for row in (3, 6)]
+    lacks = f"short  screen: {releases[-1]['reports']['received']} of 100 reports that a release needs"
+    assert lacks in say(running, "status").output.splitlines()
+    watch = Process(
+        [*RUN, "watch", "screen", "-c", str(running.file), "--last", str(PERIODS)], running.folder / "few.log", {}
+    )
+    try:
+        for one in releases:
+            watch.until(f"nothing yet: {one['reports']['received']} of 100 reports that a release needs")
+        watch.until("6 rounds in a row below min_batch")
+        assert all(len(line) <= 80 for line in watch.said().splitlines())
+    finally:
+        watch.end()
 
 
 def test_peek_shows_no_row_of_any_topic(running: Deployed) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,6 +67,21 @@ def test_partitions_and_slots_are_even_and_blind_to_each_other(of: int) -> None:
     assert (slots(KEY, USERS, of) == by_slot).all()
     if of > 1:
         assert (slots(OTHER, USERS, of) != by_slot).any()
+
+
+def test_a_users_word_decides_to_the_last_millionth_which_stream_they_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [0, 499_999, 500_000, 749_999, 750_000, 999_999]
+    asked: list[str] = []
+
+    def chosen(self: Key, purpose: str, contexts: np.ndarray, **options: Any) -> np.ndarray:
+        asked.append(purpose)
+        return np.array([[word + 7_000_000] for word in words], np.uint64)  # words are taken mod a million
+
+    monkeypatch.setattr(Key, "words", chosen)
+    assert streams(KEY, USERS[:6], [500_000, 250_000]).tolist() == [0, 0, 1, 1, NO_STREAM, NO_STREAM]
+    assert streams(KEY, USERS[:6], [500_000, 250_000, 250_000]).tolist() == [0, 0, 1, 1, 2, 2]
+    assert streams(KEY, USERS[:6], [1, 999_999]).tolist() == [0, 1, 1, 1, 1, 1]
+    assert asked == ["split"] * 3
 
 
 def test_a_user_serves_one_stream_in_the_proportion_of_the_shares() -> None:

@@ -25,6 +25,7 @@ from murmurate.randomizers.guard import Ask, Guard, Refusal
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import canonical
+from murmurate.randomizers.reopening import reopen_devices
 from murmurate.randomizers.terms import StreamTerms, Terms
 from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, World, people, secret
 
@@ -156,6 +157,53 @@ def test_every_small_sequence_of_charges_keeps_every_window() -> None:
     assert seen == 18 + 18**2 + 18**3 + 18**4
 
 
+def test_a_charge_of_others_at_a_later_time_forgets_nothing_of_a_slot_that_was_not_asked() -> None:
+    # w = 3. Slot A pays at 5, the others at 9, and A is asked about 6: its window still holds what it paid at 5.
+    ledger = Ledger(3, w=3, limit_micro=EPSILON, division="budget")
+    first = np.array([True, False, False])
+    for t, charge, asked, verdict in (
+        (5, EPSILON, first, Verdict.CHARGED),
+        (9, EPSILON // 2, ~first, Verdict.CHARGED),
+        (6, 1, first, Verdict.BUDGET),
+        (7, 1, first, Verdict.BUDGET),
+        (10, EPSILON - EPSILON // 2, ~first, Verdict.CHARGED),
+        (11, 1, ~first, Verdict.BUDGET),
+        (8, EPSILON, first, Verdict.CHARGED),
+        (10, 1, first, Verdict.BUDGET),
+    ):
+        told = ledger.charge(t, charge, t.to_bytes(32, "little"), asked)
+        assert set(told[asked]) == {verdict}, t
+
+
+def test_every_three_charges_of_two_slots_apart_keep_every_window_and_refuse_nothing_else() -> None:
+    # Slots that do not march in step: A, B or both, at any t < 7, w = 3, two thirds each; against lists of charges.
+    masks = [np.array(mask) for mask in ((True, False), (False, True), (True, True))]
+    charge, seen = 2 * EPSILON // 3, 0
+
+    def explore(ledger: Ledger, spent: list[list[int]], depth: int) -> None:
+        nonlocal seen
+        for t, asked in itertools.product(range(7), masks):
+            seen += 1
+            digest, branch = seen.to_bytes(32, "little"), ledger
+            if depth > 1:
+                branch = Ledger(2, w=3, limit_micro=EPSILON, division="budget")
+                branch.load(ledger.arrays())
+                told = branch.charge(t, charge, digest, asked)
+            else:  # nobody goes on from here
+                told = ledger.verdicts(t, charge, digest, asked)
+            after = [list(times) for times in spent]
+            for slot in np.flatnonzero(asked).tolist():
+                mine = spent[slot]
+                fits = not mine or (t >= max(mine) and all(abs(t - at) >= 3 for at in mine))
+                assert (told[slot] == Verdict.CHARGED) == fits, (spent, t, asked)
+                after[slot] += [t] if fits else []
+            if depth > 1:
+                explore(branch, after, depth - 1)
+
+    explore(Ledger(2, w=3, limit_micro=EPSILON, division="budget"), [[], []], 3)
+    assert seen == 21 + 21**2 + 21**3
+
+
 # ---- seeded bugs: each is caught ----
 
 CATCH = settings(SHORT, max_examples=400, stateful_step_count=40, phases=[Phase.generate], derandomize=True)
@@ -285,7 +333,7 @@ def rotated(restore: Any) -> Grant:
 def test_bug_a_pepper_switch_without_overlap_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FrozenFactsError, match=r"keys\.pepper"):
         rotated(lambda data, promise: DeviceArray.restore(data, promise, "screen", SECRETS))
-    closed = rotated(lambda data, promise: DeviceArray.restore(data, promise, "screen", SECRETS, opened_at=6))
+    closed = rotated(lambda data, promise: reopen_devices(data, promise, "screen", SECRETS, opened_ms=6000))
     assert not closed.answering.any()
 
     def fresh(data: bytes, promise: Terms) -> DeviceArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,16 @@ def test_every_truncation_every_flipped_bit_and_anything_behind_the_end_is_refus
 
 
 def test_another_kind_or_version_is_refused_by_name() -> None:
-    with pytest.raises(SnapshotError, match="found a snapshot of test, version 1; allowed: other"):
+    with pytest.raises(SnapshotError, match="found a snapshot of test, version 2; allowed: other"):
         collect("other", [WHOLE])
+    header = b'{"version":1,"kind":"test","facts":{},"arrays":[]}'
+    run = b"MURMSTAT" + len(header).to_bytes(4, "little") + header
+    flow = b"MURMFLOW" + len(header).to_bytes(4, "little") + header + bytes(4)
+    older = "test: found a snapshot of test, version 1; allowed: test, version 2. State never migrates: run the version"
+    with pytest.raises(SnapshotError, match=older):
+        load("test", run + zlib.crc32(run).to_bytes(4, "little"))
+    with pytest.raises(SnapshotError, match=older):
+        collect("test", [flow + zlib.crc32(flow).to_bytes(4, "little")])
     with pytest.raises(SnapshotError, match="no snapshot"):
         collect("test", [dump("test", FACTS, ARRAYS)])
 

@@ -27,7 +27,7 @@ DIGEST = ROUND.digest.hex()
 
 # the records of the design's example, which say what subscribers rely on
 RELEASES = (
-    b'{"schema": "murmurate/release/1", "deployment": "shop", "stream": "screen", "revision": 1, "t": 29916540, '
+    b'{"schema": "murmurate/release/2", "deployment": "shop", "stream": "screen", "revision": 1, "t": 29916540, '
     b'"start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:01:00Z", "measure": "frequency", "decision": "published", '
     b'"measured_t": 29916540, "estimate": {"home": 0.325442, "search": 0.224348, "basket": 0.124802, "checkout": '
     b'0.06033, "help": 0.012362, "other": 0.0, "none": 0.252716}, "stderr": {"home": 0.013838, "search": 0.012682, '
@@ -38,7 +38,7 @@ RELEASES = (
     b'"w": 61, "shuffled": {"epsilon": 0.193154, "delta": 1e-08, "per": "window", "n": 3656, "assumed_corrupt": 0.1, '
     b'"bound": "blanket"}}, "mechanism": {"name": "grr", "d": 7, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"}, '
     b'"method": {"name": "lpa", "variance": "sampling", "filter": "adaptive"}}',
-    b'{"schema": "murmurate/release/1", "deployment": "shop", "stream": "fare", "revision": 1, "t": 5983308, '
+    b'{"schema": "murmurate/release/2", "deployment": "shop", "stream": "fare", "revision": 1, "t": 5983308, '
     b'"start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:05:00Z", "measure": "mean", "unit": "EUR", '
     b'"range": [0, 120], "decision": "approximated", "measured_t": 5983306, "estimate": {"mean": 14.61, '
     b'"present": 0.3124}, "stderr": {"mean": 1.93, "present": 0.0147}, "unbiased": {"mean": 14.61, "present": 0.3124}, '

@@ -74,6 +74,23 @@ ROUND = {
     "revision": 1,
 }
 
+FIRST = {
+    "schema": "murmurate/release/2", "deployment": "shop", "stream": "fare", "revision": 1, "t": 5_983_308,
+    "start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:05:00Z", "measure": "mean", "unit": "EUR",
+    "range": [0.0, 120.0], "decision": "unmeasured", "measured_t": None,
+    **{key: {"mean": None, "present": None} for key in ("estimate", "stderr", "unbiased")},
+    "reports": {"slots": 256, "received": 67, "counted": 0, "rejected": {"malformed": 0, "undersized": 67}},
+    "privacy": {"unit": "user", "epsilon": 2.0, "window": "1h", "w": 16, "shuffled": None},
+    "mechanism": {"name": "value_presence", "d": 65_538, "epsilon": 2.0, "digest": "c07be4415a6f2d98"},
+    "method": {"name": "lpu", "filter": "adaptive"},
+}  # fmt: skip
+NOBODY = FIRST | {
+    "t": 5_983_309, "start": "2026-11-18T09:05:00Z", "end": "2026-11-18T09:10:00Z",
+    "decision": "published", "measured_t": 5_983_309, "estimate": {"mean": None, "present": 0.0},
+    "stderr": {"mean": None, "present": 0.012031}, "unbiased": {"mean": None, "present": -0.004127},
+    "reports": {"slots": 256, "received": 4067, "counted": 4063, "rejected": {"malformed": 4}},
+}  # fmt: skip
+
 
 def golden() -> dict[str, str]:
     digest = round_digest(ROUND)
@@ -90,6 +107,8 @@ def golden() -> dict[str, str]:
         "round": canonical(ROUND).decode(),
         "round digest": digest.hex(),
         "tally": canonical(tally).decode(),
+        "unmeasured release": canonical(FIRST).decode(),
+        "release of nobody": canonical(NOBODY).decode(),
         "stream id": hashlib.sha256(b"screen").hexdigest(),
         "stream hash": str(stream_hash("screen")),
         "bitmap": bitmap(SLOTS, 20),

@@ -122,9 +122,14 @@ def test_a_key_that_stands_twice_is_refused() -> None:
 
 def test_a_message_of_a_version_to_come_is_newer() -> None:
     for message in MESSAGES:
-        name = message.tag.split("/")[1]
-        said = refused({"schema": f"murmurate/{name}/2", "what": "ever"}, NewerError)
-        assert said == f"message: schema: found version 2 of {name}; allowed: up to 1"
+        _, name, version = message.tag.split("/")
+        said = refused({"schema": f"murmurate/{name}/{int(version) + 1}", "what": "ever"}, NewerError)
+        assert said == f"message: schema: found version {int(version) + 1} of {name}; allowed: up to {version}"
+
+
+def test_a_message_of_a_version_that_is_no_longer_read_names_both() -> None:
+    said = refused({"schema": "murmurate/release/1", "what": "ever"}, UnknownError)
+    assert said == "message: schema: found version 1 of release; allowed: 2"
 
 
 @every(

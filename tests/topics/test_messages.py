@@ -1,5 +1,6 @@
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -133,9 +134,53 @@ def test_each_statistic_has_an_error() -> None:
 def test_a_release_speaks_of_its_period_or_one_before() -> None:
     table = tables(BY_NAME["release"])
     assert "at most t" in refusal("release", measured_t=table["t"] + 1)
-    nothing_yet = decode(json.dumps({**table, "measured_t": None}).encode())
-    assert isinstance(nothing_yet, Release)
-    assert nothing_yet.measured_t is None
+
+
+def unmeasured(table: dict[str, Any], **changes: object) -> bytes:
+    nulls = {key: dict.fromkeys(table["estimate"]) for key in ("estimate", "stderr", "unbiased")}
+    return json.dumps({**table, **nulls, "decision": "unmeasured", "measured_t": None, **changes}).encode()
+
+
+@every("record", RELEASES)
+def test_before_the_first_answer_every_name_stands_with_null_and_nothing_else_may(record: bytes) -> None:
+    table = json.loads(record)
+    found = decode(unmeasured(table))
+    assert isinstance(found, Release)
+    assert json.loads(encode(found)) == json.loads(unmeasured(table))
+    names = list(table["estimate"])
+    some = dict.fromkeys(names) | {names[0]: 0.0}
+    sides = {names[0]: {"threshold": 0.3, "side": "below", "confidence": 0.5}}
+    for wrong in (
+        {"decision": "approximated"}, {"decision": "published"}, {"measured_t": table["t"]}, {"estimate": some},
+        {"estimate": some, "stderr": some}, {"unbiased": some}, {"thresholds": sides},
+        {"estimate": table["estimate"], "stderr": table["stderr"]}, {"unbiased": table["unbiased"]},
+    ):  # fmt: skip
+        with pytest.raises(MessageError, match=r"found .*; allowed: "):
+            decode(unmeasured(table, **wrong))
+
+
+def test_what_is_known_before_the_first_publication_is_an_estimate_without_unbiased_figures() -> None:
+    table = json.loads(RELEASES[0]) | {"decision": "approximated", "measured_t": None}
+    found = decode(json.dumps(table | {"unbiased": dict.fromkeys(table["unbiased"])}).encode())
+    assert isinstance(found, Release)
+    with pytest.raises(MessageError, match="measured_t or unbiased without the other"):
+        decode(json.dumps(table).encode())
+
+
+def test_of_what_was_measured_a_mean_beside_present_alone_may_be_null() -> None:
+    shares, fare = (json.loads(record) for record in RELEASES)
+    nobody: dict[str, Any] = {key: fare[key] | {"mean": None} for key in ("estimate", "stderr", "unbiased")}
+    assert isinstance(decode(json.dumps(fare | nobody).encode()), Release)
+    assert isinstance(decode(json.dumps(fare | {"unbiased": nobody["unbiased"]}).encode()), Release)
+    held = {"mean": {"threshold": 12.5, "side": "below", "confidence": 0.8}}
+    silent = {key: fare[key] | {"present": None} for key in ("estimate", "stderr", "unbiased")}
+    for wrong in (
+        fare | {"estimate": nobody["estimate"]}, fare | {"stderr": nobody["stderr"]}, fare | silent,
+        fare | nobody | {"thresholds": held},
+        shares | {key: shares[key] | {"home": None} for key in ("estimate", "stderr", "unbiased")},
+    ):  # fmt: skip
+        with pytest.raises(MessageError, match=r"found .*null|found .*not known|found an estimate"):
+            decode(json.dumps(wrong).encode())
 
 
 @every(

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmurate.topics import Round, Slots, Tally, decode, encode, schema
+from murmurate.topics import Release, Round, Slots, Tally, decode, encode, schema
 from murmurate.topics.block import BatchBlock, RawBlock, ReportBlock, encode_batch, encode_raw, encode_reports
 from murmurate.topics.block import decode as decode_block
+from murmurate.topics.codec import MESSAGES
 from murmurate.topics.errors import UnknownError
 from murmurate.topics.events import Reason
 from murmurate.topics.names import DAY_MS, TOPICS, Retention, stream_hash, stream_id
@@ -54,7 +55,8 @@ def test_the_page_shows_the_golden_bytes() -> None:
         for name, text in re.findall(r"```(?:hex|json) ([a-z ]+)\n(.*?)```", PAGE, re.DOTALL)
     }
     assert shown == {name: GOLDEN[name] for name in shown}
-    assert {name for name in GOLDEN if "block" in name} | {"round", "tally"} == set(shown)
+    named = {name for name in GOLDEN if "block" in name or "release" in name} | {"round", "tally"}
+    assert named == set(shown)
     for name in ("round digest", "stream id", "stream hash"):
         assert f"{name}  {GOLDEN[name]}" in PAGE.replace("stream id    ", "stream id  ")
     assert f"`{GOLDEN['bitmap']}`" in PAGE
@@ -97,6 +99,14 @@ def test_the_library_writes_and_names_the_golden_round() -> None:
     assert encode(tally).decode() == GOLDEN["tally"]
 
 
+@pytest.mark.parametrize("name", ["unmeasured release", "release of nobody"])
+def test_the_library_writes_and_reads_the_golden_releases(name: str) -> None:
+    found = decode(GOLDEN[name].encode())
+    assert isinstance(found, Release)
+    assert encode(found).decode() == GOLDEN[name]
+    assert found.estimate["mean"] is found.stderr["mean"] is found.unbiased["mean"] is None
+
+
 def test_the_library_hashes_the_golden_stream() -> None:
     assert stream_id("screen").hex() == GOLDEN["stream id"]
     assert str(stream_hash("screen")) == GOLDEN["stream hash"]
@@ -123,8 +133,8 @@ def test_the_page_has_the_topic_table() -> None:
 def test_the_page_has_every_reason_and_every_message() -> None:
     for reason in Reason:
         assert f"| `{reason}` |" in PAGE
-    for name in set(NAMES) - {"event"}:
-        assert f"| `{name}/1` |" in PAGE
+    for kind in MESSAGES:
+        assert f"| `{kind.tag.removeprefix('murmurate/')}` |" in PAGE
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -227,7 +227,8 @@ def _through_stages(holders: Holders, spec: dict[str, str], setting: Setting, ca
     outcome = Replay(deployment, source, keys(known_secrets(f"papers {seed}"), deployment.name)).run()
     releases = [orjson.loads(record) for record in outcome.releases]
     said, best = (
-        np.array([[release[which][name] for name in deployment.streams[0].names] for release in releases])
+        # Before the first publication the papers' r_0 = 0 stands, where a release says null.
+        np.array([[release[which][name] or 0.0 for name in deployment.streams[0].names] for release in releases])
         for which in ("unbiased", "estimate")
     )
     bits = outcome.score(deployment).bits

@@ -54,6 +54,7 @@ const TAKE = {
     finished = true;
     tile("events", short(s.events)); tile("events per second", short(s.events_per_second));
     tile("releases", grouped(s.releases)); tile("published", grouped(s.published));
+    if (s.unmeasured) tile("unmeasured", grouped(s.unmeasured));
     const some = (name, value) => { if (typeof value === "number") tile(name, figure(value)); };   /* null: of no use */
     some("mean relative error", s.mre); some("mean squared error", s.mse);
     some("of the estimate", s.estimate_mse);

@@ -136,7 +136,7 @@ class Spread {
     this.root.hidden = false;
     bars.draw(i, chart.ink);
     const known = !Number.isNaN(bars.stretches[0].estimate[i]);
-    const apart = known ? none && reading.sentence(none, i, chart) : "nothing measured yet";
+    const apart = known ? none && reading.sentence(none, i, chart) : periods.nothing(i);
     this.caption.replaceChildren(make("b", reading.all), make("span", [span(record), apart].filter(Boolean).join("; ")));
     const chosen = bars.stretches[bars.cursor], told = chosen ? reading.sentence(chosen, i, chart) : "";
     write(this.line, told || "Point at a bar, or choose one with the arrow keys.");

@@ -25,7 +25,8 @@ class Panel {
     this.periods = new Periods(spec); this.reading = new Reading(spec);
     const find = (selector) => this.root.querySelector(selector);
     this.plot = find(".plot"); this.legend = find(".legend");
-    this.hint = find(".hint"); this.more = find("[data-more]"); this.empty = find(".empty");
+    this.hint = find(".hint"); this.more = find("[data-more]");
+    this.empty = find(".empty"); this.short = find(".short");
     find("h2").textContent = spec.name;
     find(".about").textContent = this.reading.about;
     this.legend.setAttribute("aria-label", this.reading.all);
@@ -44,6 +45,7 @@ class Panel {
     else find(".spread").remove();
     this.#listen(find);
     this.#buttons();
+    this.#lacks();
   }
 
   /** Take a release; what it changes is drawn with the next refresh. */
@@ -55,10 +57,16 @@ class Panel {
     this.release = release; this.dirty = true;
     const n = this.periods.length;
     if (n >= 2 * this.ranked) this.rank();
-    if (n === 1) {
-      this.empty.hidden = true;
-      for (const node of this.root.querySelectorAll(".truth")) node.hidden = !truth;
-    }
+    this.#lacks();
+    if (n === 1) for (const node of this.root.querySelectorAll(".truth")) node.hidden = !truth;
+  }
+
+  /** Say what there is to say of too few reports: in the place of lines while there are none, and above them. */
+  #lacks() {
+    const { periods } = this, n = periods.length, { shortage } = periods;
+    this.empty.hidden = periods.known > 0;
+    if (n) write(this.empty.firstElementChild, periods.nothing(n - 1));
+    this.short.hidden = !shortage; write(this.short, shortage);
   }
 
   /** Show the largest, unless the reader has chosen. */
@@ -206,7 +214,8 @@ class Panel {
     this.plot.setAttribute("aria-valuemax", String(periods.length - 1));
     const largest = rows.slice(0, FIRST_SHOWN).map((c) => reading.said(c, c.estimate[i], chart)).join(", ");
     this.plot.setAttribute("aria-valuenow", String(this.pinned < 0 ? periods.length - 1 : i));
-    const words = `${this.values.when(i)}, ${this.values.how(i)}: ${largest}`;
+    const says = periods.records[i].decision === "unmeasured" ? "" : `: ${largest}`;
+    const words = `${this.values.when(i)}, ${this.values.how(i)}${says}`;
     this.plot.setAttribute("aria-valuetext", this.pinned < 0 ? "The newest period" : words);
     this.values.tell(this.release);
   }

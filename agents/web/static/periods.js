@@ -1,11 +1,21 @@
 "use strict";
-/* A stream's releases, column by column. Of numbers, what was not measured is NaN, and so are the mean and the
-   distribution of nobody: a release then holds the middle of the range, or zeros, which stand for no figure. */
+/* A stream's releases, column by column. What a release or the truth has null for is NaN: nothing is known of it. */
+
+const WORTH_SAYING = 3;                                  /* rounds in a row below min_batch */
+
+/** How many reports came, of how many that a release needs; "" where it is not their number that it lacks. */
+function lacking({ slots, received, counted }, minBatch) {
+  if (!slots || counted || !(received < minBatch)) return "";
+  return `${grouped(received)} of ${grouped(minBatch)} reports that a release needs`;
+}
 
 class Periods {
-  constructor({ names, every_ms: everyMs, periods, measure, thresholds = {} }) {
+  constructor({ names, every_ms: everyMs, periods, thresholds = {}, min_batch: minBatch = 0, warning = null }) {
     this.everyMs = everyMs; this.expected = periods;     /* periods that the run will have, or null */
-    this.measure = measure; this.thresholds = thresholds;
+    this.thresholds = thresholds; this.minBatch = minBatch;
+    this.warning = warning;                              /* what a replay's source has too few users for, or null */
+    this.known = 0;                                      /* releases that say anything */
+    this.row = 0; this.lack = "";                        /* rounds in a row below min_batch, and what the newest had */
     this.t = []; this.published = []; this.records = [];
     this.start = 0; this.hasTruth = false;
     this.categories = new Map();
@@ -28,8 +38,7 @@ class Periods {
     const record = this.records[at];
     if (this.t[at] !== release.t || !(release.revision > record.revision)) return false;
     for (const c of this.categories.values()) {
-      if (Number.isNaN(c.estimate[at])) continue;
-      c.sum -= c.estimate[at];
+      c.sum -= c.estimate[at] || 0;
       c.estimate[at] = this.#number(release.estimate, c.name); c.error[at] = this.#number(release.stderr, c.name);
       c.sum += c.estimate[at] || 0;
     }
@@ -43,18 +52,21 @@ class Periods {
     if (n && release.t <= this.t[n - 1]) return false;
     if (!n) this.start = Date.parse(release.start);
     for (const name of Object.keys(release.estimate)) if (!this.categories.has(name)) this.#add(name);
-    const blank = this.measure !== "frequency" && release.measured_t === null;
-    const nobody = this.measure === "distribution" && truth && Object.values(truth).every((share) => share === 0);
     for (const c of this.categories.values()) {
-      const estimate = blank ? NaN : this.#number(release.estimate, c.name);
-      const error = Number.isNaN(estimate) ? NaN : this.#number(release.stderr, c.name);
-      const real = truth && !nobody ? this.#number(truth, c.name) : NaN;
+      const estimate = this.#number(release.estimate, c.name), error = this.#number(release.stderr, c.name);
+      const real = truth ? this.#number(truth, c.name) : NaN;
       c.estimate.push(estimate); c.error.push(error); c.truth.push(real);
+      c.high = Math.max(c.high, estimate || 0, real || 0);
       if (!Number.isNaN(estimate)) {
         c.sum += estimate; c.low = Math.min(c.low, estimate);
-        c.high = Math.max(c.high, estimate, real || 0); c.reach = Math.max(c.reach, estimate + 2 * (error || 0));
+        c.reach = Math.max(c.reach, estimate + 2 * (error || 0));
         if (error > 0) c.narrow = Math.min(c.narrow, error);
       }
+    }
+    this.known += release.decision !== "unmeasured";
+    if (release.reports.slots) {
+      this.lack = lacking(release.reports, this.minBatch);
+      this.row = this.lack ? this.row + 1 : 0;
     }
     this.hasTruth ||= Boolean(truth);
     this.t.push(release.t); this.published.push(release.decision === "published");
@@ -67,8 +79,20 @@ class Periods {
 
   #number(table, name) {
     const value = table[name];
-    const nobodys = this.measure === "mean" && name === "mean" && table.present === 0;
-    return typeof value === "number" && !nobodys ? value : NaN;
+    return typeof value === "number" ? value : NaN;
+  }
+
+  /** What a release that says nothing says: "nothing yet: 67 of 1 000 reports that a release needs". */
+  nothing(i) {
+    const lack = lacking(this.records[i].reports, this.minBatch);
+    return lack ? `nothing yet: ${lack}` : "nothing measured yet";
+  }
+
+  /** What a reader is to know of a stream with too few reports; "" where there is nothing of that kind. */
+  get shortage() {
+    if (this.row < WORTH_SAYING) return (!this.known && this.warning) || "";
+    const remedy = this.warning || "Allow a smaller min_batch, longer periods or a shorter window.";
+    return `${grouped(this.row)} rounds in a row below min_batch: the newest had ${this.lack}. ${remedy}`;
   }
 
   /** Milliseconds since 1970 at which period t starts. */

@@ -35,8 +35,9 @@ class Values {
       const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
       told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
     }
-    const count = `${grouped(record.reports.counted)} reports counted`;
-    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", `${this.how(i)}, ${count}`));
+    const count = lacking(record.reports, periods.minBatch) || `${grouped(record.reports.counted)} reports counted`;
+    const told = record.decision === "unmeasured" ? this.how(i) : `${this.how(i)}, ${count}`;
+    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", told));
   }
 
   #rows(categories) {
@@ -64,7 +65,8 @@ class Values {
   how(i) {
     const { decision, measured } = this.periods.records[i];
     if (decision === "published") return decision;
-    if (measured === null) return `${decision}, nothing measured yet`;
+    if (decision === "unmeasured") return this.periods.nothing(i);
+    if (measured === null) return `${decision}, nothing published yet`;
     return `${decision}, measured at ${minutes(new Date(this.periods.instant(measured)).toISOString())}`;
   }
 

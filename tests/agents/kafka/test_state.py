@@ -1,13 +1,20 @@
-"""A small state that has grown stands in chunks beside its record, and comes back whole."""
+"""A state record comes back as it was written, with its proof; a small state that has grown, whole from its chunks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
+import orjson
 import pytest
 
-from murmurate.agents.kafka.state import MOST_SMALL, StateRecord, joined, split
+from murmurate.agents.kafka.state import MOST_SMALL, Pointer, StateRecord, joined, sealed, split
+from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.perturb import Perturb
+from murmurate.agents.stages.publish import Publish
+from murmurate.agents.stages.sealing import check_proof
 from murmurate.agents.stages.stage import Log
+from tests.agents.world import KEYS, TOPIC, deployment
 
 MARKS = {Log("tallies", 0): 7}
 RECORD = StateRecord(MARKS, MARKS, b"small", None, {"screen": ("0123456789abcdef", 1)})
@@ -41,3 +48,43 @@ def test_chunks_never_overwrite_those_of_the_record_before() -> None:
         generations.append(record.snapshot.generation)
         before = offset, record
     assert generations == [0, 1, 0]
+
+
+def test_a_record_reads_back_as_it_was_written_and_its_proof_covers_all_of_it() -> None:
+    stage = Perturb(deployment(partitions=1), KEYS.edge, 0, {TOPIC: 1})
+    record = sealed(replace(RECORD, snapshot=Pointer(7, 2, 1, MARKS)), stage)
+    assert StateRecord.load(record.dump(), "state 0") == record
+    check_proof(stage, record.content(), record.proof, "perturb 0")
+    pointers: list[dict[str, Any]] = [{"offset": 8}, {"chunks": 1}, {"generation": 0}, {"start": {}}]
+    changes: dict[str, list[Any]] = {
+        "marks": [{Log("tallies", 0): 8}],
+        "start": [{}],
+        "small": [b"other"],
+        "snapshot": [None, *(replace(Pointer(7, 2, 1, MARKS), **change) for change in pointers)],
+        "revisions": [{}],
+        "proof": [b"", bytes(16)],
+    }
+    assert changes.keys() == {field.name for field in fields(StateRecord)}
+    for name, values in changes.items():
+        for value in values:
+            forged = StateRecord.load(replace(record, **{name: value}).dump(), "state 0")
+            with pytest.raises(StateError, match="perturb 0: found a state record that was changed"):
+                check_proof(stage, forged.content(), forged.proof, "perturb 0")
+
+
+def test_only_a_stage_that_holds_a_key_proves_its_records() -> None:
+    stage = Publish(deployment(partitions=1))
+    assert sealed(RECORD, stage) == RECORD
+    with pytest.raises(StateError):
+        check_proof(stage, RECORD.content(), b"a proof", "publish 0")
+
+
+def test_a_record_of_another_schema_is_refused_with_one_line_and_the_remedy() -> None:
+    found = orjson.loads(RECORD.dump()) | {"schema": "murmurate/state/1"}
+    del found["proof"]
+    with pytest.raises(StateError) as caught:
+        StateRecord.load(orjson.dumps(found), "shop.state.perturb 0")
+    assert str(caught.value) == (
+        "shop.state.perturb 0: found a state of schema 'murmurate/state/1'; allowed: murmurate/state/2. State never "
+        "migrates: run the version that wrote it, or a deployment of a new name"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -58,6 +59,23 @@ def test_the_newest_release_of_a_stream_is_shown_name_by_name(run: Any) -> None:
         for field, metric in (("estimate", "release_estimate"), ("stderr", "release_stderr")):
             found = samples(metrics.public, f"murmurate_{metric}")
             assert {key[0]: value for key, value in found.items() if key[1] == name} == newest[field]
+
+
+def test_what_is_not_known_has_no_gauge_and_the_log_says_what_is_lacking(caplog: pytest.LogCaptureFixture) -> None:
+    plan = deployment(stream("screen", "lpu"), min_batch=10_000)
+    with caplog.at_level("WARNING", logger="murmurate.metrics"):
+        metrics, _, runtime = whole(plan)
+    newest = orjson.loads(runtime.releases()[-1])
+    assert newest["decision"] == "unmeasured"
+    assert not samples(metrics.public, "murmurate_release_estimate")
+    assert not samples(metrics.public, "murmurate_release_stderr")
+    assert set(samples(metrics.public, "murmurate_releases_total")) == {("unmeasured", "screen")}
+    first, *_ = caplog.messages
+    assert re.match(r"screen: 3 rounds in a row below min_batch: \d+ of 10 000 reports came to the newest\. ", first)
+    known = newest | {"estimate": {"mean": None, "present": 0.1}, "stderr": {"mean": None, "present": 0.02}}
+    metrics.newest["screen"] = known, NOW
+    assert samples(metrics.public, "murmurate_release_estimate") == {("present", "screen"): 0.1}
+    assert samples(metrics.public, "murmurate_release_stderr") == {("present", "screen"): 0.02}
 
 
 def test_a_stream_of_many_names_shows_no_estimates() -> None:

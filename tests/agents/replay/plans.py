@@ -45,6 +45,7 @@ def plan(*streams: StreamPlan, lateness_ms: int = 10_000, future_ms: int = 300_0
 
 
 def counts(period: TruePeriod) -> list[int]:
-    """How many users hold each value."""
-    found: list[int] = np.rint(period.figures * period.users).astype(int).tolist()
+    """How many users hold each value; of nobody no shares are true."""
+    assert np.isnan(period.figures).all() == (not period.users)
+    found: list[int] = np.rint(np.nan_to_num(period.figures) * period.users).astype(int).tolist()
     return found

@@ -56,9 +56,10 @@ def replayed(of: Plan, folder: Path, array: np.ndarray) -> tuple[Outcome, list[R
     return outcome, releases
 
 
-def told(of: Plan, statistics: Mapping[str, float]) -> np.ndarray:
-    """In the order of the stream's names, all of which are there."""
+def told(of: Plan, statistics: Mapping[str, float | None]) -> np.ndarray:
+    """In the order of the stream's names, all of which are there and known."""
     assert statistics.keys() == set(of.streams[0].names)
+    assert None not in statistics.values()
     return np.array([statistics[name] for name in of.streams[0].names])
 
 
@@ -72,7 +73,7 @@ def test_a_mechanism_by_its_name_gives_releases_within_their_errors(
         assert (release.decision, release.unit, release.range) == ("published", "°C", (LOW, HIGH))
         assert name in ("auto", release.mechanism["name"])
         assert (np.abs(told(of, release.unbiased) - period.figures) < 6 * told(of, release.stderr)).all()
-        assert all(LOW <= value <= HIGH for key, value in release.estimate.items() if key == "mean")
+        assert all(LOW <= value <= HIGH for key, (value, _) in release.known.items() if key == "mean")
 
 
 @pytest.mark.parametrize(("measure", "says_none"), [(m, s) for m in ("mean", "distribution") for s in (True, False)])
@@ -105,16 +106,27 @@ def test_where_nobody_lies_the_release_is_the_truth(tmp_path: Path) -> None:
             assert np.abs(told(of, release.estimate) - period.figures).max() < near
 
 
-def test_where_nearly_nobody_has_a_value_the_mean_says_how_little_it_means(tmp_path: Path) -> None:
+def test_where_nobody_is_known_to_have_a_value_their_mean_is_no_number(tmp_path: Path) -> None:
     of = deployed("mean", says_none=True, method="lbu")
-    of = dataclasses.replace(of, streams=(dataclasses.replace(of.streams[0], w=1),))
-    nearly_nobody = np.full((3, 4_000), np.nan)
-    nearly_nobody[:, 0] = 25.0
-    _, releases = replayed(of, tmp_path, nearly_nobody)
-    for release in releases:
-        assert LOW <= release.estimate["mean"] <= HIGH
-        assert release.estimate["present"] < 0.01
-        assert release.stderr["mean"] >= (HIGH - LOW) / 4
+    of = dataclasses.replace(of, streams=(dataclasses.replace(of.streams[0], w=1, thresholds={"mean": 0.0}),))
+    nobody = np.full((40, 4_000), np.nan)
+    nobody[:20, 0] = 25.0  # one in four thousand, whom nobody can see; then none at all
+    outcome, releases = replayed(of, tmp_path, nobody)
+    unknown = [release for release in releases if release.estimate["mean"] is None]
+    assert len(unknown) >= 30  # all but those beyond two standard errors by chance, 1 in 44
+    for release in unknown:
+        assert (release.stderr["mean"], release.unbiased["mean"], release.thresholds) == (None, None, None)
+        present = release.estimate["present"]
+        assert present is not None
+        assert present < 0.05
+        assert None not in (release.stderr["present"], release.unbiased["present"])
+    told = [period.record(of.streams[0].names)["truth"] for period in outcome.truth]
+    assert told[19] == {"mean": 25.0, "present": 0.00025}
+    assert told[20:] == [{"mean": None, "present": 0.0}] * 20
+    score = outcome.score(of)
+    assert score.streams[0].estimated <= 20 - sum(release.t < releases[20].t for release in unknown)
+    if score.streams[0].estimated == 0:
+        assert (score.estimate_mse, score.coverage) == (None, None)
 
 
 def test_numbers_of_another_form_are_refused_by_their_file(tmp_path: Path) -> None:

@@ -81,14 +81,17 @@ def sure(first: StreamPlan, *others: StreamPlan, **changes: Any) -> Plan:
 
 def agreed(of: Plan, exact: str, outcome: Outcome) -> int:
     """Compare every release with the truth: who was asked in all streams, what they say in one. How many had users."""
-    true, told = by_period(iter(outcome.truth)), 0
+    true, told, known = by_period(iter(outcome.truth)), 0, set[str]()
     released = {(release["stream"], release["t"]): release for release in map(orjson.loads, outcome.releases)}
     assert true.keys() <= released.keys()
     assert len(released) == len(outcome.releases)
     for place, release in released.items():
         users = true[place].users if place in true else 0  # no truth: the source began after this period's end
         assert release["reports"]["counted"] == release["reports"]["received"] == users, place
-        assert release["decision"] == ("published" if users else "approximated"), place
+        nobody = "approximated" if place[0] in known else "unmeasured"
+        assert release["decision"] == ("published" if users else nobody), place
+        known |= {place[0]} if users else set()
+        assert (None in release["estimate"].values()) == (place[0] not in known), place
         if users and place[0] == exact:
             told += 1
             unbiased = np.array([release["unbiased"][name] for name in of.stream(exact).names])

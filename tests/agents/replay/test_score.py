@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from murmurate.agents.replay.measured import report_bits
-from murmurate.agents.replay.score import Score, StreamScore, score, summary, table
+from murmurate.agents.replay.score import Score, StreamScore, score, shortfalls, summary, table
 from murmurate.agents.replay.truth import TruePeriod
+from murmurate.topics.domains import Grid
 from tests.agents.replay.plans import plan, stream
 
 
@@ -104,10 +105,76 @@ def test_streams_weigh_by_their_periods_and_their_bits_add_up() -> None:
     assert found.bits == pytest.approx(0.4 + 1)
 
 
-def test_the_summary_has_its_eleven_keys_and_no_others() -> None:
+def unmeasured(t: int, received: int, name: str = "bit") -> dict[str, Any]:
+    nulls = dict.fromkeys(("0", "1"))
+    nothing = {"decision": "unmeasured", "unbiased": nulls, "estimate": nulls, "stderr": nulls}
+    reports = {"slots": 1, "received": received, "counted": 0}
+    return release(t, {"0": 0, "1": 0}, received, name=name) | nothing | {"reports": reports}
+
+
+def test_what_was_not_measured_leaves_every_figure_alone_but_what_it_cost() -> None:
+    first = [unmeasured(0, 10), *RELEASES]
+    true = [TruePeriod("bit", 0, 100, np.array([0.5, 0.5])), *TRUTH]
+    found, without = score(BIT, first, true), score(BIT, RELEASES, TRUTH)
+    for figure in ("mre", "mse", "estimate_mse", "coverage"):
+        assert getattr(found, figure) == getattr(without, figure)
+    assert found.bits == pytest.approx(2 * 50 / 300)  # those ten were asked all the same
+    assert (found.releases, found.published, found.unmeasured) == (4, 2, 1)
+    nothing = score(BIT, [unmeasured(t, 10) for t in range(3)], true)
+    assert (nothing.mre, nothing.mse, nothing.estimate_mse, nothing.coverage) == (None,) * 4
+    assert (nothing.streams[0].periods, nothing.streams[0].estimated, nothing.unmeasured) == (0, 0, 3)
+    assert [line.split()[-5:-1] for line in shown(nothing) if line.startswith("bit")] == [["-"] * 4]
+
+
+def test_an_estimate_counts_where_the_method_has_no_figure_of_its_own() -> None:
+    early = release(1, {"0": 0.83, "1": 0.17}, 9, published=False) | {"unbiased": {"0": None, "1": None}}
+    found = score(BIT, [early, release(2, {"0": 0.5, "1": 0.5}, 9)], TRUTH)
+    assert found.mse == pytest.approx(0.5**2)
+    assert found.estimate_mse == pytest.approx((0.03**2 + 0.5**2) / 2)
+    assert found.coverage == 0.5
+
+
+def test_a_mean_that_nobody_holds_or_is_known_to_hold_counts_in_nothing() -> None:
+    of = plan(dataclasses.replace(stream("fare"), measure="mean", domain=Grid(0, 100, 5, "points")))
+    said = {"mean": 20.0, "present": 0.5}
+    nobody = {"mean": None, "present": 0.0}
+    releases = [
+        release(1, said, 9, name="fare"), release(2, said, 9, name="fare"),
+        release(3, said, 9, name="fare") | {"estimate": nobody, "stderr": nobody, "unbiased": nobody},
+    ]  # fmt: skip
+    held = ((21, 0.5), (np.nan, 0), (21, 0.1))
+    true = [TruePeriod("fare", t, 10, np.array(figures)) for t, figures in enumerate(held, 1)]
+    found = score(of, releases, true)
+    assert (found.mse, found.estimate_mse) == (1, 1)
+    assert found.mre == pytest.approx(1 / 21)
+    assert (found.streams[0].periods, found.streams[0].estimated) == (1, 1)
+    assert [period.record(("mean", "present"))["truth"] for period in true[1:2]] == [nobody]
+
+
+def test_streams_weigh_by_the_periods_that_count() -> None:
+    of = plan(stream("bit", ("0", "1"), carry_ms=None), stream("coin", ("0", "1"), carry_ms=None))
+    coin = [unmeasured(1, 5, "coin"), release(2, {"0": 0.5, "1": 0.5}, 50, name="coin")]
+    held = [TruePeriod("coin", t, 100, np.array([0.75, 0.25])) for t in (1, 2)]
+    assert score(of, RELEASES + coin, [*TRUTH, *held]).mre == pytest.approx((0.25 + 1 + 1) / 3)
+
+
+def test_a_stream_with_too_few_reports_is_named_with_what_came_and_what_it_takes() -> None:
+    of = plan(stream("bit", ("0", "1"), carry_ms=None, w=4), min_batch=1000)
+    never = [unmeasured(t, 60 + t) for t in range(5)]
+    (line,) = shortfalls(of, score(of, never, []), never, 100)
+    assert line.startswith("bit: nothing was measured in 5 periods; a round had 64 of 1 000 reports that a release")
+    assert "100 users give a round about 6 reports, below min_batch = 1000: nothing will ever be released." in line
+    later = [release(0, {"0": 1, "1": 0}, 2000), *never[1:3]]
+    assert shortfalls(of, score(of, later, []), later, 10**6) == []
+    (line,) = shortfalls(of, score(of, [*later, never[3]], []), [*later, never[3]], 10**6)
+    assert line.startswith("bit: up to 3 rounds in a row were below min_batch; a round had 63 of 1 000 reports")
+
+
+def test_the_summary_has_its_twelve_keys_and_no_others() -> None:
     found = summary(score(BIT, RELEASES, TRUTH), events=3_000, seconds=1.5, over_budget=0)
     assert found == {
-        "events": 3_000, "seconds": 1.5, "events_per_second": 2_000, "releases": 3, "published": 2, "mre": 0.625,
+        "events": 3_000, "seconds": 1.5, "events_per_second": 2_000, "releases": 3, "published": 2, "unmeasured": 0,
+        "mre": 0.625,
         "mse": 0.0012505, "estimate_mse": 0.0012505, "coverage": 0.5, "bits_per_user_per_period": 0.4, "over_budget": 0,
     }  # fmt: skip
 
@@ -125,7 +192,10 @@ def shown(found: Score) -> list[str]:
     return text.get().splitlines()
 
 
-WIDE = StreamScore("checkout-screens-hourly", "share", 1440, 1440, 1440, 144.0, 8.1234, 0.0033, 0.00057, 1.0, 118.25)
+WIDE = StreamScore(
+    stream="checkout-screens-hourly", scale="share", periods=1440, estimated=1440, releases=1440, published=1440,
+    unmeasured=0, published_per_window=144.0, mre=8.1234, mse=0.0033, estimate_mse=0.00057, coverage=1.0, bits=118.25,
+)  # fmt: skip
 FIGURES = ["1440", "1440", "(144.0)", "8.123", "3.3e-03", "5.7e-04", "100%", "118.2"]
 
 

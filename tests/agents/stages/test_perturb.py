@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from murmurate.agents.embedded.log import Logs
-from murmurate.agents.embedded.task import StateRecord, Task
+from murmurate.agents.embedded.task import Task
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.errors import StateError
@@ -389,7 +389,7 @@ def written(
         if crashes and rng.random() < 0.5:
             if task.state and rng.random() < 0.3:
                 snapshot, begin = task.snapshot()
-                task.state.append(StateRecord(dict(task.marks), begin, task.stage.small(), snapshot, len(snapshot), {}))
+                task.state.append(task.record(begin, snapshot))
             task.recover()
     return sorted(logs.all("reports"))
 

@@ -121,6 +121,33 @@ def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
     assert again.unbiased == out[0].unbiased
 
 
+def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_what_came() -> None:
+    hand = Hand(Publish(deployment(stream("screen", "lpu", thresholds={"home": 0.3}), min_batch=1000)))
+    (asked, *_) = read(hand.give(ROUNDS, start(SCREEN)))
+    short = [
+        tally(asked, q, 0).model_copy(update={"received": n, "rejected": Rejected(malformed=0, undersized=n)})
+        for q, n in ((0, 30), (1, 37))
+    ]
+    (found, *_) = read(hand.give(TALLIES, *short))
+    assert isinstance(found, Release)
+    assert (found.decision, found.measured_t, found.thresholds) == ("unmeasured", None, None)
+    assert (found.reports.received, found.reports.counted) == (67, 0)
+    for said in (found.estimate, found.stderr, found.unbiased):
+        assert dict(said) == dict.fromkeys(SCREEN.names)
+
+
+def test_a_state_with_releases_of_another_form_is_refused_with_the_remedy() -> None:
+    hand = Hand(Publish(deployment(stream("screen", method={"name": "lpu", "revise": 2, "filter": "adaptive"}))))
+    asked = read(hand.give(ROUNDS, start(SCREEN)))
+    hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))
+    small = hand.stage.small()
+    assert b"murmurate/release/2" in small
+    with pytest.raises(StateError, match=r"release of another form .*version 1 of release; allowed: 2.*another name"):
+        Hand(Publish(hand.stage._plan)).stage.restore(  # type: ignore[attr-defined]
+            small.replace(b"murmurate/release/2", b"murmurate/release/1"), ()
+        )
+
+
 def test_a_round_is_given_up_not_a_millisecond_before_patience_ends_and_again_after_each_further_patience() -> None:
     hand, asked = publish()
     assert hand.give(CLOCK, tick(0), tick(END), tick(END + 2999)) == []

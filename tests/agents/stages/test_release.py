@@ -8,10 +8,12 @@ import numpy as np
 import orjson
 import pytest
 
-from murmurate.agents.stages.release import duration, instant, release
-from murmurate.aggregators.methods.method import Decision
+from murmurate.agents.stages.release import duration, instant, release, revised
+from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.monitoring import reading
-from murmurate.topics.codec import encode
+from murmurate.randomizers import ValueAndPresence
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.domains import Grid
 from murmurate.topics.messages import Rejected, Tally
 from tests.agents.stages.hands import GRR
 from tests.agents.world import FIRST, deployment, stream
@@ -44,15 +46,16 @@ def test_numbers_have_six_places_and_no_zero_has_a_sign() -> None:
     assert found["stderr"] == dict.fromkeys(("home", "basket", "help", "other", "none"), 0.011111)
 
 
-def test_an_estimate_lies_on_the_simplex_once_there_is_one_and_is_zero_before() -> None:
+def test_an_estimate_lies_on_the_simplex_once_there_is_one_and_is_null_before() -> None:
     estimate = record(decision([-0.2, 0.1, 0.5, 0.3, 0.4]))["estimate"]
     assert isinstance(estimate, dict)
     assert sum(estimate.values()) == pytest.approx(1, abs=5e-6)
     assert min(estimate.values()) >= 0
     nothing = record(decision([0.0] * 5, measured_t=None, published=False))
-    assert set(nothing["estimate"].values()) == {0.0}  # type: ignore[attr-defined]
+    for what in ("estimate", "stderr", "unbiased"):
+        assert nothing[what] == dict.fromkeys(("home", "basket", "help", "other", "none"))
     assert nothing["measured_t"] is None
-    assert nothing["decision"] == "approximated"
+    assert nothing["decision"] == "unmeasured"
 
 
 def test_all_that_came_is_counted_and_missing_contributors_once() -> None:
@@ -111,6 +114,44 @@ def test_a_monitored_statistic_is_above_or_below_with_the_confidence_of_its_erro
     uncertain = dataclasses.replace(made, variance=np.full(5, 0.01))
     found = orjson.loads(encode(release(plan, plan.streams[0], uncertain, 32, [tally(0, 10, 9), tally(1, 8, 8)])))
     assert found["thresholds"]["home"]["confidence"] == pytest.approx(0.841345, abs=1e-6)  # one standard error
+
+
+def test_what_is_not_known_is_on_no_side_of_a_threshold() -> None:
+    plan = deployment(stream("screen", thresholds={"home": 0.3}))
+    unmeasured = decision([0.0] * 5, measured_t=None, published=False)
+    nothing = release(plan, plan.streams[0], unmeasured, 32, [tally(0, 7, 0)])
+    assert nothing.thresholds is None
+    grid = Grid(0, 120, 5, "points")
+    plan = deployment(stream("fare", measure="mean", domain=grid, thresholds={"mean": 15.0, "present": 0.5}))
+    both = ValueAndPresence(d=6, epsilon=2)
+    for share, sides in ((0.01, {"present"}), (0.9, {"mean", "present"})):
+        made = Decision(FIRST, True, FIRST, np.array([share, share / 2]), np.full(2, 1e-4), both)
+        found = release(plan, plan.streams[0], made, 32, [tally(0, 9, 9)])
+        assert set(found.thresholds or {}) == sides
+        assert (found.estimate["mean"] is None) == ("mean" not in sides)
+        assert decode(encode(found)) == found
+
+
+def test_what_first_rounds_told_is_approximated_before_anything_was_published() -> None:
+    knows = Estimate(FIRST, np.full(5, 0.2), np.full(5, 1e-4))
+    made = dataclasses.replace(decision([0.0] * 5, measured_t=None, published=False), best=knows)
+    found = record(made)
+    assert (found["decision"], found["measured_t"]) == ("approximated", None)
+    assert found["estimate"] == dict.fromkeys(PLAN.streams[0].names, 0.2)
+    assert found["unbiased"] == dict.fromkeys(PLAN.streams[0].names)
+
+
+def test_a_mean_that_nobody_held_may_be_known_when_it_comes_once_more() -> None:
+    fare = stream("fare", measure="mean", domain=Grid(0, 120, 5, "points"))
+    plan = deployment(fare)
+    nobody = Decision(FIRST, True, FIRST, np.zeros(2), np.full(2, 1e-4), ValueAndPresence(d=6, epsilon=2))
+    first = release(plan, plan.streams[0], nobody, 32, [tally(0, 9, 9)])
+    knows = Estimate(FIRST, np.array([0.5, 0.25]), np.full(2, 1e-6))
+    again = revised(plan.streams[0], dataclasses.replace(nobody, t=FIRST + 4, revised=knows), first)
+    assert first.estimate["mean"] is None
+    assert again.estimate["mean"] == pytest.approx(90)
+    assert (again.revision, again.unbiased, again.decision) == (2, first.unbiased, "published")
+    assert decode(encode(again)) == decode(again.canonical())
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.5, 1.0, 2.0])

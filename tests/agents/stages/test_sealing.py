@@ -6,6 +6,7 @@ import pytest
 
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.sealing import CHUNK_BYTES, Seal
+from murmurate.agents.stages.stage import Log
 from tests.agents.world import secret
 
 DATA = bytes(i * i % 251 for i in range(2 * CHUNK_BYTES + 17))
@@ -67,3 +68,22 @@ def test_a_state_without_any_chunk_is_no_empty_state() -> None:
 def test_state_sealed_with_another_key_or_for_another_instance_is_refused(other: Seal) -> None:
     with pytest.raises(StateError, match="torn, or sealed with another key"):
         list(other.open(CHUNKS))
+
+
+def test_a_snapshot_opens_at_the_marks_at_which_it_was_taken_and_at_no_others() -> None:
+    raw, rounds = Log("raw", 0), Log("rounds", 0)
+    marks = {raw: 7, rounds: 11}
+    chunks = list(SEAL.chunks([DATA], marks))
+    assert b"".join(SEAL.open(chunks, {rounds: 11, raw: 7})) == DATA
+    for other in ({}, {raw: 7}, {raw: 7, rounds: 12}, {raw: 11, rounds: 7}, {Log("raw", 1): 7, rounds: 11}):
+        with pytest.raises(StateError, match="torn, or sealed with another key or at other marks"):
+            list(SEAL.open(chunks, other))
+
+
+def test_a_proof_is_of_one_key_one_instance_and_one_content() -> None:
+    proof = SEAL.proof(b"content")
+    assert (len(proof), proof) == (16, Seal(secret("state"), "shop/perturb/0").proof(b"content"))
+    others = [SEAL.proof(b"other"), SEAL.proof(b"")]
+    others += [Seal(key, place).proof(b"content") for key, place in ((secret("another"), "shop/perturb/0"),
+                                                                     (secret("state"), "shop/perturb/1"))]  # fmt: skip
+    assert len({proof, *others}) == 5

@@ -24,7 +24,7 @@ USERS = 60_000
 
 def hello(names: tuple[str, ...] = SCREENS, periods: int | None = 288, **more: Any) -> dict[str, Any]:
     stream = {"name": "screen", "names": list(names), "every_ms": MINUTES * 60_000, "periods": periods}
-    stream |= {"measure": "frequency", "w": 13, "epsilon": 1.0, "method": "lpa"}
+    stream |= {"measure": "frequency", "w": 13, "epsilon": 1.0, "method": "lpa", "min_batch": 1000, "warning": None}
     promise = [
         "Nobody who sees everything but the raw events learns more than epsilon 1.0 about one user in any hour.",
         "The whole hour counts, however many events a user sends in it: w = 13 periods of 5 minutes.",
@@ -85,7 +85,7 @@ def releases(names: tuple[str, ...] = SCREENS, periods: int = 288, seed: int = 7
             "type": "release",
             "truth": dict(zip(names, np.round(truth[i], 6).tolist(), strict=True)),
             "release": {
-                "schema": "murmurate/release/1",
+                "schema": "murmurate/release/2",
                 "deployment": "shop",
                 "stream": "screen",
                 "revision": 1,
@@ -111,6 +111,16 @@ def releases(names: tuple[str, ...] = SCREENS, periods: int = 288, seed: int = 7
         }
 
 
+def unmeasured(frame: dict[str, Any], received: int, **more: Any) -> dict[str, Any]:
+    """The frame of the same period, in which so few reports came that nothing is known yet."""
+    release = frame["release"]
+    nulls = {key: dict.fromkeys(release["estimate"]) for key in ("estimate", "stderr", "unbiased")}
+    rejected = {"malformed": 0, "undersized": received}
+    reports = {"slots": 120, "received": received, "counted": 0, "rejected": rejected}
+    nothing = nulls | {"decision": "unmeasured", "measured_t": None, "reports": reports}
+    return frame | {"release": release | nothing} | more
+
+
 def progress(done: int, of: int | None) -> dict[str, Any]:
     events = done * 41_500
     return {"type": "progress", "events": events, "events_per_second": 2.13e6, "releases": done, "of": of}
@@ -118,7 +128,8 @@ def progress(done: int, of: int | None) -> dict[str, Any]:
 
 def done(count: int) -> dict[str, Any]:
     summary = {"events": count * 41_500, "seconds": 5.6, "events_per_second": 2.13e6, "releases": count}
-    summary |= {"published": 74, "mre": 0.0612, "mse": 0.000094, "bits_per_user_per_period": 0.081, "over_budget": 0}
+    summary |= {"published": 74, "unmeasured": 0, "coverage": 0.95}
+    summary |= {"mre": 0.0612, "mse": 0.000094, "bits_per_user_per_period": 0.081, "over_budget": 0}
     return {"type": "done", "summary": summary}
 
 

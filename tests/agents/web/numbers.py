@@ -11,7 +11,7 @@ import numpy as np
 
 from murmurate.config.plan import stretches
 from murmurate.topics.domains import Grid
-from tests.agents.web.frames import BEGIN, MINUTES, done, hello, progress, releases
+from tests.agents.web.frames import BEGIN, MINUTES, done, hello, progress, releases, unmeasured
 
 Frames = list[dict[str, Any]]
 FARES, KILOMETRES = (0.0, 120.0), (0.0, 30.0)
@@ -43,7 +43,7 @@ def fares(periods: int = 96, seed: int = 3) -> Frames:
     hour = np.linspace(0, 24, periods, endpoint=False)
     mean = 14 + 6 * np.exp(-0.5 * ((hour - 20) / 2) ** 2) + 0.2 * rng.standard_normal(periods)
     present = 0.3 + 0.15 * np.sin((hour - 9) / 24 * 2 * np.pi)
-    held, error, frames = np.array([60.0, 0.0]), np.array([60.0, 1.0]), []
+    held, error, frames = np.zeros(2), np.ones(2), []
     measured: int | None = None
     for i in range(periods):
         if i >= UNMEASURED and (i - (measured or 0) >= 4 or i < 12 or 70 < i < 90):
@@ -85,6 +85,23 @@ def whole_ride(periods: int = 96) -> Iterator[dict[str, Any]]:
     yield done(2 * periods)
 
 
+def too_few(periods: int = 40) -> Iterator[dict[str, Any]]:
+    """Every frame of a run in which rounds stay below min_batch: of fares always, of distances but for once."""
+    lacks = "400 users give a round about 67 reports, below min_batch = 1000: nothing will ever be released."
+    warned = [spec("fare", 96, warning=f"{lacks} It takes 6 700 users."), spec("distance", 96)]
+    yield hello(deployment="rides", streams=warned)
+    fare, distance = fares()[:periods], distances()[:periods]
+    for i, frame in enumerate(fare):
+        yield unmeasured(frame, 50 + i % 30)
+    yield from distance[:6]
+    for i, frame in enumerate(distance[6:]):
+        same = {key: distance[5]["release"][key] for key in ("estimate", "stderr", "unbiased", "measured_t")}
+        reports = unmeasured(frame, 900 + i)["release"]["reports"]
+        yield frame | {"release": frame["release"] | same | {"decision": "approximated", "reports": reports}}
+    end = done(2 * periods)
+    yield end | {"summary": end["summary"] | {"published": 2, "unmeasured": periods + UNMEASURED}}
+
+
 def without_truth(frames: Frames) -> Frames:
     return [frame | {"truth": None} for frame in frames]
 
@@ -115,4 +132,5 @@ def _frame(
         "reports": {"slots": 120, "received": counted, "counted": counted, "rejected": {"malformed": 0}},
         "mechanism": mechanism | {"epsilon": 1.0, "digest": "5d1c0e7a92f3b864"},
     }  # fmt: skip
-    return {"type": "release", "release": release, "truth": {name: round(value, 6) for name, value in truth.items()}}
+    frame = {"type": "release", "release": release, "truth": {name: round(value, 6) for name, value in truth.items()}}
+    return unmeasured(frame, 67) if measured is None else frame

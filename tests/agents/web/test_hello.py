@@ -39,5 +39,12 @@ def test_a_replay_and_a_live_deployment_differ_in_what_only_a_recording_has(plan
     assert replay["promise"] == live["promise"] == list(explain(plan).promise)
 
 
+def test_a_page_knows_what_a_release_needs_and_a_replay_what_its_users_are_too_few_for(plan: Plan) -> None:
+    (live,) = hello(plan, "live", ["fare"])["streams"]
+    (few,), (many,) = (hello(plan, "replay", ["fare"], 20, users)["streams"] for users in (10, 10**6))
+    assert (live["min_batch"], live["warning"], many["warning"]) == (plan.min_batch, None, None)
+    assert few["warning"].startswith("10 users give a round about 0 reports, below min_batch = 8: nothing will ever be")
+
+
 def test_it_is_the_same_for_the_same_plan(plan: Plan) -> None:
     assert json.dumps(hello(plan, "live")) == json.dumps(hello(plan, "live"))

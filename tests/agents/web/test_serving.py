@@ -171,6 +171,20 @@ def test_a_log_line_says_when_a_worker_becomes_ready(
     assert vars(caplog.records[0])["partitions"] == {"shuffle": 2}
 
 
+def test_an_analysis_worker_logs_at_the_start_what_each_stream_needs_and_no_other_does(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def nothing(running: Serving, session: aiohttp.ClientSession) -> None:
+        pass
+
+    with caplog.at_level("INFO", logger="murmurate.web"):
+        talk(("edge", "mixing"), nothing, monkeypatch)
+        assert not any("a release needs" in said for said in caplog.messages)
+        talk(("analysis",), nothing, monkeypatch)
+    found = [said for said in caplog.messages if "a release needs 8 reports" in said]
+    assert [said.split(":")[0] for said in found] == [stream.name for stream in PLAN.streams]
+
+
 def test_a_topic_that_is_away_for_a_while_is_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "AGAIN_S", 0.0)
     all_of_them = released()

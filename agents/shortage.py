@@ -1,0 +1,72 @@
+"""Whether rounds of a stream stay below min_batch, by what its releases say came: for the log, `watch` and `replay`.
+
+Contract: a function of releases and the plan, so that it says nothing of raw data (DESIGN rule 9).  A period is short
+where somebody was asked and fewer than min_batch reports came, none of which count.  One that asked nobody is no news.
+Such a period has one round.  The first few may be short while users are only becoming known: it is said when three in a
+row were, and again whenever their number has doubled.  Not here: how many users are enough (config/enough.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from murmurate.config.enough import REMEDY, spaced
+from murmurate.config.plan import Plan
+
+WORTH_SAYING: Final = 3
+"""Short periods in a row."""
+
+
+@dataclass
+class Shortage:
+    """What is known of one stream."""
+
+    row: int = 0
+    """Short periods in a row, up to the newest."""
+    longest: int = 0
+    most: int = 0
+    """Reports that came to a short period, at most."""
+
+
+class Shortages:
+    """Follows the releases of a plan's streams."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._min_batch = plan.min_batch
+        self._revisions = {stream.name: stream.revision for stream in plan.streams}
+        self.of = {stream.name: Shortage() for stream in plan.streams}
+
+    def take(self, release: Mapping[str, Any]) -> str | None:
+        """Take a release, decoded from JSON, in the order of its stream's periods; what there is to say now."""
+        stream, reports = release["stream"], release["reports"]
+        if release["revision"] != self._revisions.get(stream) or not reports["slots"]:
+            return None  # an older period once more, or one that asked nobody
+        known = self.of[stream]
+        if not short(reports, self._min_batch):
+            known.row = 0
+            return None
+        known.row += 1
+        known.longest, known.most = max(known.longest, known.row), max(known.most, reports["received"])
+        times, rest = divmod(known.row, WORTH_SAYING)
+        if rest or times & (times - 1):
+            return None
+        came = f"{spaced(reports['received'])} of {spaced(self._min_batch)} reports came to the newest"
+        return f"{known.row} rounds in a row below min_batch: {came}. {REMEDY}"
+
+
+def short(reports: Mapping[str, Any], min_batch: int) -> bool:
+    """Whether a period was below min_batch: by the `reports` of its release."""
+    return bool(reports["slots"]) and not reports["counted"] and reports["received"] < min_batch
+
+
+def lacking(reports: Mapping[str, Any], min_batch: int) -> str | None:
+    """How many reports came, of how many a release needs; None where it is not their number that it lacks.
+
+    >>> lacking({"slots": 256, "received": 67, "counted": 0}, 1000)
+    '67 of 1 000 reports that a release needs'
+    """
+    if not short(reports, min_batch):
+        return None
+    return f"{spaced(reports['received'])} of {spaced(min_batch)} reports that a release needs"

@@ -1,0 +1,144 @@
+"""Twelve small replays that together touch every measure, family of mechanisms and methods, division, split, filter,
+revision and way to miss a value; and a digest of what each releases, twice.
+
+Contract: known keys and fixed sources, so that the same code gives the same digests.  `releases` is the SHA-256 of
+releases.jsonl, byte for byte; `measured` that of what was asked and answered alone (period, decision, reports,
+mechanism, unbiased), which a filter, a projection or an error bar does not touch.  `python -m
+tests.agents.replay.recorded` writes tests/data/replays.json anew, and says what differs from the one there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from murmurate.agents.cli.replay import known_secrets
+from murmurate.agents.replay.run import Replay, keys
+from murmurate.agents.replay.sources import open_source
+from murmurate.config.loader import load
+from murmurate.config.planning import plan as planned
+
+RECORD = Path(__file__).resolve().parents[2] / "data" / "replays.json"
+SCREENS = ("home", "search", "basket", "help")
+START_MS = 1_794_992_400_000
+MINUTE_MS = 60_000
+
+BIT = 'measure = "frequency"\nvalues = ["0", "1"]\nevery = "1m"\n'
+SCREEN = 'measure = "frequency"\nvalues = ["home", "search", "basket", "help"]\nevery = "1m"\n'
+MEAN = 'measure = "mean"\nrange = [0, 100]\nunit = "EUR"\nevery = "1m"\n'
+SPREAD = 'measure = "distribution"\nrange = [0, 100]\ncells = 12\nevery = "1m"\n'
+BITS, TEXTS, NUMBERS = "synthetic:lns,n=1500,periods=24,seed=3", "texts.jsonl", "numbers.npy"
+
+CASES: dict[str, tuple[str, str, str]] = {
+    "lpa, filter": ("", BIT + 'method = "lpa"\n', BITS),
+    "lpu, no filter": ("", BIT + 'method = { name = "lpu", filter = "off" }\nmechanism = "olh"\n', BITS),
+    "lpd, as in the paper": (
+        "window = { periods = 5 }",
+        BIT + 'method = { name = "lpd", variance = "paper" }\nmissing = { carry = "always" }\n',
+        BITS,
+    ),
+    "lbu, subsets, other": ("", SCREEN + 'other = true\nmethod = "lbu"\nmechanism = "subset"\n', TEXTS),
+    "lba, a value that stands": ("", SCREEN + 'method = "lba"\nmechanism = "oue"\nmissing = { carry = "2m" }\n', TEXTS),
+    "lpu, revised, thresholds": (
+        "", SCREEN + 'method = { name = "lpu", revise = 4 }\nmechanism = "hr"\nthresholds = { home = 0.3 }\n', TEXTS
+    ),
+    "fast and pegasus, split by budget": (
+        'split = "budget"',
+        SCREEN + 'method = "lp-pegasus"\nmechanism = "sue"\nshare = 0.5\n[streams.second]\n' + SCREEN
+        + 'method = "lb-fast"\nmechanism = "blh"\nshare = 0.5\n',
+        TEXTS,
+    ),
+    "rescuedp and dsat, split by users": (
+        "", SCREEN + 'method = "lp-rescuedp"\nshare = 0.5\n[streams.second]\n' + SCREEN
+        + 'method = "lb-dsat"\nshare = 0.5\n', TEXTS
+    ),
+    "mean": ("", MEAN + 'method = "lpu"\n', NUMBERS),
+    "mean, a threshold that is found": ("", MEAN + 'method = "lpa"\nclip = "found"\n', NUMBERS),
+    "mean of everybody": ("", MEAN + 'method = "lsp"\nmissing = { carry = "always" }\n', NUMBERS),
+    "distribution": ("", SPREAD + 'method = "lpu"\n', NUMBERS),
+}  # fmt: skip
+"""By name: a line of [privacy], the streams' tables (the first one's header left out), the source."""
+
+
+def sources(folder: Path) -> None:
+    """Texts with silence, undeclared and repeated values; numbers with silence, most of them small."""
+    rng = np.random.default_rng(14)
+    users, periods = 1_200, 24
+    with (folder / TEXTS).open("wb") as file:
+        for t in range(periods):
+            for u in np.flatnonzero(rng.random(users) < 0.8).tolist():
+                kind = int(rng.integers(0, 6 if t < 12 else 3))
+                said = {
+                    "stream": "one" if u % 3 else "second",
+                    "user": f"u-{u}",
+                    "time": START_MS + t * MINUTE_MS + int(rng.integers(0, MINUTE_MS)),
+                    "value": [*SCREENS, "elsewhere", "home"][kind],
+                }
+                file.write(orjson.dumps(said) + b"\n")
+    numbers = np.minimum(rng.gamma(2, 6 + np.arange(periods)[:, None] / 4, (periods, users)), 120)
+    np.save(folder / NUMBERS, np.where(rng.random((periods, users)) < 0.25, np.nan, numbers))
+
+
+def replayed(name: str, folder: Path) -> list[bytes]:
+    """The releases of a case, whose sources are in the folder."""
+    privacy, streams, source = CASES[name]
+    window = "" if "window" in privacy else 'window = "4m"\n'
+    if source == TEXTS and "[streams.second]" not in streams:
+        streams += "[streams.second]\n" + SCREEN + 'method = "lpu"\nshare = 0.3\n'
+        streams = streams.replace(SCREEN, SCREEN + "share = 0.7\n", 1)
+    text = f'schema = 1\nname = "recorded"\n[privacy]\nepsilon = 4.0\n{window}min_batch = 20\n{privacy}\n'
+    file = folder / f"{hashlib.sha256(name.encode()).hexdigest()}.toml"
+    file.write_text(f"{text}[population]\npartitions = 2\n[streams.one]\n{streams}", encoding="utf-8")
+    plan = planned(load(file))
+    opened = open_source(source if source == BITS else str(folder / source), plan, None)
+    outcome = Replay(plan, opened, keys(known_secrets(plan.name), plan.name)).run()
+    if outcome.over_budget or not outcome.releases:
+        raise AssertionError(f"{name}: {outcome.over_budget} over budget, {len(outcome.releases)} releases")
+    return outcome.releases
+
+
+def digests() -> Iterator[tuple[str, dict[str, str]]]:
+    """Of every case."""
+    with tempfile.TemporaryDirectory() as folder:
+        sources(Path(folder))
+        for name in CASES:
+            yield name, digest(replayed(name, Path(folder)))
+
+
+def digest(releases: list[bytes]) -> dict[str, str]:
+    """What the record holds of these releases."""
+    whole = b"".join(record + b"\n" for record in releases)
+    measured = b"".join(_measured(orjson.loads(record)) + b"\n" for record in releases)
+    return {
+        "releases": hashlib.sha256(whole).hexdigest(),
+        "measured": hashlib.sha256(measured).hexdigest(),
+    }
+
+
+def _measured(release: dict[str, Any]) -> bytes:
+    kept = ("stream", "t", "revision", "measured_t", "reports", "mechanism", "unbiased")
+    told = {key: release.get(key) for key in kept}
+    if told["measured_t"] is None:
+        told["unbiased"] = None  # nothing was measured
+    return orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+
+
+def main() -> None:
+    """Write the record, and say what is new in it."""
+    before = orjson.loads(RECORD.read_bytes()) if RECORD.exists() else {}
+    found = dict(digests())
+    for name, told in found.items():
+        differs = [part for part, value in told.items() if before.get(name, {}).get(part) != value]
+        sys.stdout.write(f"{name}: {', '.join(differs) + ' differ' if differs else 'as before'}\n")
+    RECORD.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Streams with too few reports on the page: no line where nothing is known, and what is lacking in words."""
+
+import pytest
+
+from murmurate.agents.web.feed import Feed
+from murmurate.agents.web.server import Running
+from tests.agents.web.frames import hello, releases, unmeasured
+from tests.agents.web.numbers import too_few, without_truth
+from tests.browser.conftest import Opened
+from tests.browser.test_page import SETTLED, WIDE, opened, painted, put, rows, text
+
+LACKS = "nothing yet: {0} of 1\u202f000 reports that a release needs"
+SHORT = "[...document.querySelectorAll('.short')].map((node) => (node.checkVisibility() ? node.innerText : ''))"
+
+
+def test_shares_of_nothing_measured_are_no_line_at_zero(feed: Feed, site: Running, tab: Opened) -> None:
+    frames = without_truth(list(releases(periods=9)))
+    put(feed, [hello(periods=None), *(unmeasured(frame, 60 + i) for i, frame in enumerate(frames[:2]))])
+    page = opened(tab, site)
+    assert text(page, ".empty") == LACKS.format(61)
+    assert text(page, "caption").endswith(LACKS.format(61))
+    assert painted(page, 1) == 0
+    assert {cell for cells in rows(page).values() for cell in cells} == {""}
+    assert page.run(SHORT) == [""]
+    put(feed, [unmeasured(frames[2], 62)])
+    page.until(f"{SETTLED} && panels.get('screen').periods.length === 3")
+    assert page.run(SHORT)[0].startswith("3 rounds in a row below min_batch: the newest had 62 of 1\u202f000 reports")
+    put(feed, frames[3:])
+    page.until(f"{SETTLED} && panels.get('screen').periods.length === 9")
+    assert page.run("document.querySelector('.empty').checkVisibility()") is False
+    assert page.run(SHORT) == [""]
+    assert painted(page, 1) > 100
+    first = "[...panels.get('screen').periods.categories.values()].map((c) => c.estimate.filter(Number.isNaN).length)"
+    assert set(page.run(first)) == {3}
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_stream_that_never_reaches_min_batch_says_so_and_what_it_takes(
+    feed: Feed, site: Running, tab: Opened, width: int
+) -> None:
+    frames = list(too_few())
+    put(feed, frames[:1])
+    page = tab(width)
+    page.open(site.url)
+    page.until("panels.size === 2")
+    warning = frames[0]["streams"][0]["warning"]
+    assert page.run(SHORT) == [warning, ""]  # before the first release: a replay's source knows its users
+    put(feed, frames[1:])
+    page.until(f"{SETTLED} && finished")
+    fare, distance = page.run(SHORT)
+    assert fare.startswith("40 rounds in a row below min_batch")
+    assert fare.endswith(warning)
+    assert distance.startswith("36 rounds in a row below min_batch")
+    assert "933 of 1\u202f000 reports that a release needs" in distance
+    assert page.run("document.querySelectorAll('caption')[1].innerText").endswith(
+        "approximated, measured at 00:15, 933 of 1\u202f000 reports that a release needs"
+    )
+    assert "42" in text(page, "#figures")
+    assert page.run("document.documentElement.scrollWidth") <= width
+    assert page.run(WIDE.replace("{0}", "e.getBoundingClientRect().right > innerWidth + 0.5")) == []
