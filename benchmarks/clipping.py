@@ -99,8 +99,8 @@ def main() -> None:
     asked = parser.parse_args()
     spec = (("name", asked.method), ("filter", asked.filter))
     shape = spec, asked.users, asked.epsilon, asked.w, asked.periods, asked.grow
-    print("              error over        within 2 errors   thresholds")
-    print("              declared      found     declared")
+    print("                   error   within 2 errors       thresholds")
+    print("          found/declared   found   declared           found")
     for kind in KINDS:
         cases = [
             Case(kind, clip, asked.seed + at, *shape) for clip in ("found", "declared") for at in range(asked.runs)
@@ -111,7 +111,7 @@ def main() -> None:
         held = [float(np.mean([np.abs(off) <= 2 * error for off, error, _ in part])) for part in (found, declared)]
         clips = sorted(clip for _, _, clip in found)
         ends = f"{clips[0]:.2f} to {clips[-1]:.2f}"
-        print(f"{kind:13} {roots[0] / roots[1]:9.2f} {held[0]:11.3f} {held[1]:11.3f}    {ends}", flush=True)
+        print(f"{kind:13} {roots[0] / roots[1]:10.2f} {held[0]:7.3f} {held[1]:10.3f} {ends:>15}", flush=True)
 
 
 if __name__ == "__main__":
