@@ -223,7 +223,9 @@ def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> int | None
     past = {at: pick(events) for at, events in person.events.items() if at <= t}
     newest = past[max(past)] if past else None
     if stream.carry_ms is None:
-        return None if newest is None else newest[1]
+        if person.seen >= start + stream.every_ms:
+            return None
+        return stream.initial_code if newest is None else newest[1]
     silent_since = max([person.seen, *(at * stream.every_ms for at in person.shown if at < t)])
     if person.seen >= start or silent_since < start - plan.forget_after_ms:
         return None

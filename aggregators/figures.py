@@ -10,6 +10,7 @@ known to hold a value.  That mean is a ratio, unbiased up to 1/n.  Not here: wha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.method import Decision, Estimate, Floats
 from murmurate.aggregators.methods.standing import measured
-from murmurate.aggregators.postprocess.norm import norm_sub
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
@@ -36,16 +37,16 @@ class Figures:
     unbiased: Floats
 
 
-def figures(decision: Decision, range_: Range | None) -> Figures:
-    """What a decision says. range_: of numbers, what -1 and 1 stand for."""
-    told = _told(decision, range_)
+def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Figures:
+    """What a decision says. range_: of numbers, what -1 and 1 stand for; shaping: of the estimates of a frequency."""
+    told = _told(decision, range_, shaping)
     if decision.measured_t is not None:
         return told
     unknown = np.full(len(told.unbiased), np.nan)  # the method has zeros there, to compare its first answer with
     return Figures(unknown, unknown, unknown) if decision.best is None else replace(told, unbiased=unknown)
 
 
-def _told(decision: Decision, range_: Range | None) -> Figures:
+def _told(decision: Decision, range_: Range | None, shaping: Shaping) -> Figures:
     """The same, as if something had been measured."""
     if isinstance(decision.mechanism, Recoded):
         return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
@@ -61,7 +62,7 @@ def _told(decision: Decision, range_: Range | None) -> Figures:
         low, half = _scale(range_ or (-1.0, 1.0))
         near = np.clip(said.statistics, -1, 1)
         return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1))
-    return Figures(_shares(decision), stderr, decision.unbiased)
+    return Figures(_shares(decision, shaping), stderr, decision.unbiased)
 
 
 def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
@@ -87,13 +88,13 @@ def _scale(range_: Range) -> tuple[float, float]:
     return range_[0], (range_[1] - range_[0]) / 2
 
 
-def _shares(decision: Decision) -> Floats:
+def _shares(decision: Decision, shaping: Shaping) -> Floats:
     """Shares that a population can have."""
     if decision.best is not None:
-        return norm_sub(decision.best.statistics)
+        return shaped(shaping, decision.best.statistics, decision.best.variance, decision.mechanism)
     if isinstance(decision.mechanism, SW | WaveAndPresence) and decision.answer is not None:
         return em(channel_of(decision.mechanism), decision.answer.support).frequencies
-    return norm_sub(decision.unbiased)
+    return shaped(shaping, decision.unbiased, decision.variance, decision.mechanism)
 
 
 def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:
@@ -117,7 +118,7 @@ def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, ra
 
 def _seen(share: float, variance: float) -> bool:
     """Whether somebody is known to hold a value. variance: of the share."""
-    return share > SEEN * variance**0.5
+    return share > SEEN * sqrt(variance)
 
 
 def _measured_variance(decision: Decision, mechanism: ValueAndPresence) -> float:

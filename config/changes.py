@@ -14,12 +14,14 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
+from murmurate.config.agreement import differences, values
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.quantities import Duration, Missing, Window, shortest
 from murmurate.config.settings import Deployment, Secret
-from murmurate.config.streams import Method, Source
+from murmurate.config.streams import Method, Post, Source
 from murmurate.randomizers.terms import Facts
+from murmurate.topics.messages import Config
 
 Effect = Literal["free", "revision", "refused"]
 LEFT_OUT: Final = "left out"
@@ -29,27 +31,34 @@ ANOTHER: Final = "allowed under another name, as a deployment of its own"
 RECOVERY: Final = "a recovery folds the log again, and would close periods elsewhere than they were closed"
 SHAPE: Final = "records and state have their places in the partitions that there are"
 REVISION: Final = "its releases mean something else: a new revision of the stream"
+SAME: Final = "says in words what held without them"
 UNUSED: Final = "used by nothing yet: what the mixing adds is computed for no release, and `shuffled` is null"
 RESTART: Final = "holds when workers are restarted"
+AGREE: Final = "workers compare it: `murmurate topics create` writes it down, then they are restarted"
 EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "schema": ("free", "the form of the file"),
     "name": ("refused", "another name is another deployment: topics, keys and budgets of its own"),
     "privacy.delta": ("free", UNUSED),
     "privacy.assumed_corrupt": ("free", UNUSED),
-    "privacy.min_batch": ("free", "restart all mixing workers together, so that they decide alike"),
+    "privacy.min_batch": (
+        "free",
+        "stop all mixing and analysis workers, so that they decide alike; `murmurate topics create`; start them",
+    ),
     "population.enrol": ("revision", REVISION),
+    "population.users": ("free", "what `check` and `plan` take for the number of users"),
     "population.forget_after": ("revision", "who is asked changes: a new revision of every stream"),
     "time.lateness": ("refused", RECOVERY),
     "time.clock": ("refused", "periods would be those of another time"),
-    "time.future": ("free", "the door judges events that come from then on by it"),
-    "time.patience": ("free", "rounds that are asked from then on have it"),
+    "time.future": ("free", f"the door judges events that come from then on by it. {AGREE}"),
+    "time.patience": ("free", f"rounds that are asked from then on have it. {AGREE}"),
     "kafka.targets": ("refused", SHAPE),
     "kafka.replication": ("free", "topics keep the copies they have, and workers want at least as many as it says"),
     "kafka.*": ("free", RESTART),
-    "secrets.shuffle": ("free", "the order of reports may change at any time"),
+    "secrets.shuffle": ("free", f"the order of reports may change at any time. {AGREE}"),
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
+    "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
 }
 """By key, the first that fits; keys of MOVED that move a frozen fact are refused before that."""
@@ -82,6 +91,14 @@ KEYS: Final[Mapping[str, str]] = {
     "streams.*.every_ms": "every, in ms",
 }
 """Frozen facts in words; tests hold this to what the terms say."""
+FACTS: Final[Mapping[str, str]] = {
+    "privacy.epsilon_micro": "epsilon_micro",
+    "privacy.split": "split",
+    "population.partitions": "partitions",
+    "time.lateness_ms": "lateness_ms",
+    **{f"secrets.{name}": f"keys.{name}" for name in ("pepper", "slots", "split", "randomness")},
+}
+"""Keys of the config record that are frozen facts too, by the names that those have."""
 SEEN_ONLY: Final = ("keys.", "source.", "lateness_ms")
 """Facts that only a worker may have: secrets, and partitions of sources."""
 
@@ -107,6 +124,8 @@ def compare(old: Deployment, new: Deployment) -> list[Change]:
     for key in dict.fromkeys((*had, *has)):
         if had.get(key) != has.get(key):
             effect, why = _effect(key, *facts)
+            if effect == "revision" and _means_the_same(key, before, after):
+                effect, why = "free", SAME
             found.append(Change(key, _hide(key, had.get(key)), _hide(key, has.get(key)), effect, why))
     gone, come = old.streams.keys() - new.streams.keys(), new.streams.keys() - old.streams.keys()
     kept = [one for one in found if not any(one.key.startswith(f"streams.{name}.") for name in gone | come)]
@@ -139,6 +158,35 @@ def compare_digests(held: Mapping[str, tuple[str, int]], plan: Plan) -> list[Cha
     ]
 
 
+def compare_agreement(agreed: Config, plan: Plan, secrets: Mapping[str, str], *, fed: bool) -> list[Change]:
+    """Every difference from the config record that all workers compare; of secrets, those whose fingerprints are given.
+    Keys that are frozen facts too have the names of those.
+    """
+    found = []
+    for one in differences(agreed, values(plan, fed=fed), secrets):
+        stream = one.key.split(".")[1] if one.key.count(".") == 2 else None
+        last = one.key.rpartition(".")[2]
+        fact = FACTS.get(one.key, f"streams.*.{last}")
+        key = KEYS.get(fact, one.key if stream is None else last)
+        if one.free:
+            effect: tuple[Effect, str] = "free", AGREE
+        elif (stream is not None or one.key.startswith("population.")) and fact not in KEYS:
+            effect = "revision", REVISION
+        else:
+            effect = "refused", f"{FROZEN}; {ANOTHER}"
+        found.append(Change(f"streams.{stream}: {key}" if stream else key, one.allowed, one.found, *effect))
+    return found
+
+
+def _means_the_same(key: str, old: Plan, new: Plan) -> bool:
+    """Whether a stream's key leaves the meaning of its releases as it is: a default that is written out."""
+    if not fnmatchcase(key, "streams.*.initial"):
+        return False
+    name = key.split(".")[1]
+    both = all(name in {stream.name for stream in plan.streams} for plan in (old, new))
+    return both and old.stream(name).initial_code == new.stream(name).initial_code
+
+
 def _effect(key: str, old: Facts, new: Facts) -> tuple[Effect, str]:
     for pattern, moved in MOVED.items():
         if fnmatchcase(key, pattern):
@@ -169,7 +217,7 @@ def _leaves(model: BaseModel, path: str = "") -> Iterator[tuple[str, str]]:
     """Every key with its value as one would write it; a secret's place in full, to be hidden where it is shown."""
     for name, field in type(model).model_fields.items():
         key, value = f"{path}{field.alias or name}", getattr(model, name)
-        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Source)):
+        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Post, Source)):
             yield from _leaves(value, f"{key}.")
         elif isinstance(value, dict):
             for stream, inner in value.items():
@@ -196,6 +244,10 @@ def _written(value: Any) -> str:
         case Method():
             name, *options = value.described().items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
+        case Post():
+            return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[
+                len("name ") :
+            ]
         case Source():
             return " ".join(part for part in (value.topic, value.user, value.time, value.value) if part)
         case Secret():

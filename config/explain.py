@@ -9,17 +9,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any, Final
 
-from murmurate.aggregators.chooser import choose_for
 from murmurate.aggregators.methods.registry import FOUND
+from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import round_up, shortage, smallest_round, spaced, users_needed
-from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.config.planning import answer_micro
+from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
-from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.domains import Categories
 from murmurate.topics.names import TOPICS, ZONES, topic
@@ -56,6 +53,8 @@ class StreamFacts:
     """The part of all users that the smallest round asks, as a fraction."""
     users_needed: int
     """From so many users on, in the whole deployment, the smallest round is hardly ever below min_batch."""
+    post: str | None
+    """How the estimates of a frequency are shaped."""
     carry_ms: int | None
     config: str
     range: tuple[float, float] | None
@@ -101,19 +100,13 @@ class Facts:
 
 
 def explain(made: Plan, users: int | None = None) -> Facts:
-    """What this plan promises; with a number of users, also which streams would have too few reports to release."""
+    """What this plan promises; with a number of users (else the file's), also which streams would have too few reports
+    to release.
+    """
+    users = users or made.users
     streams = tuple(_facts(made, stream) for stream in made.streams)
     short = () if users is None else tuple(_too_few(made, users))
     return Facts(made.name, tuple(_promise(made)), streams, _zones(made), short)
-
-
-def resolve(made: Plan, name: str) -> Mechanism:
-    """The mechanism that an answer of this stream uses, at the epsilon that it really spends."""
-    stream = made.stream(name)
-    epsilon = Fraction(answer_micro(made, name), MICRO)
-    if stream.mechanism == AUTO:
-        return choose_for(stream.measure, says_none=stream.says_none, d=stream.d, epsilon=epsilon, prefer=stream.prefer)
-    return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
 
 
 def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
@@ -134,6 +127,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         slots=stream.slots,
         unit=str(part),
         users_needed=users_needed(part, made.min_batch),
+        post=stream.post.name if stream.measure == "frequency" else None,
         carry_ms=stream.carry_ms,
         config=stream.config,
         range=stream.range,
@@ -157,6 +151,7 @@ def _promise(made: Plan) -> Iterator[str]:
                     f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for "
                     "counts by itself: one event can be answered about in more than one window."
                 )
+    yield "Windows add up: k windows that do not meet cost k times epsilon, and nothing bounds a lifetime."
     for stream in made.streams:
         if stream.carry_ms is None:
             yield (
@@ -164,12 +159,11 @@ def _promise(made: Plan) -> Iterator[str]:
                 "in the papers: each window hides what a user's values were in it. One event that stands for longer "
                 "than a window is answered about in every one of them."
             )
-            if isinstance(stream.domain, Categories) and not stream.domain.other:
-                yield (
-                    f"{stream.name}: a user joins with the first value that is declared. An undeclared one before it "
-                    "is refused, so whether somebody takes part yet depends on their values: say other = true, unless "
-                    "no value is ever undeclared, as in a recording of the papers."
-                )
+            yield (
+                f"{stream.name}: a user joins with the first event, whatever it says. Until a valid value comes they "
+                f"count as {_initial(stream)}, which releases show too often by as many as there are: the edge counts "
+                "them (murmurate_users_initial)."
+            )
     if made.split == "budget":
         parts = ", ".join(f"{stream.name} {_plain(made.epsilon_of(stream.name))}" for stream in made.streams)
         yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."
@@ -181,6 +175,14 @@ def _promise(made: Plan) -> Iterator[str]:
         yield f"{idle * 100 / MICRO:g} % of {what}."
 
 
+def _initial(stream: StreamPlan) -> str:
+    """What users say of whom no value was valid yet."""
+    code = stream.initial_code
+    if isinstance(stream.domain, Categories):
+        return f'"{stream.names[code]}"'
+    return f"{stream.domain.value(code):.12g}" if stream.measure == "mean" else stream.names[code]
+
+
 def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     lead, indent = f"  {stream.name:<{wide}}  ", " " * min(wide + 4, 24)
     share = {1.0: "all of", 0.5: "half of"}.get(stream.share, f"{stream.share * 100:g} % of")
@@ -190,11 +192,12 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     paid = ", groups by rounds of their own" if stream.method.get("grouping") == "paid" else ""
     filtered = ", unfiltered" if stream.method.get("filter") == "off" else ""
     revised = f", revised {stream.method['revise']} periods later" if "revise" in stream.method else ""
+    shaped = f", estimates by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
         f"{_measured(stream)} every {shortest(stream.every_ms)}",
         f"w = {stream.w}",
         whole,
-        f"{stream.method['name']}{variance}{first}{paid}{filtered}{revised}",
+        f"{stream.method['name']}{variance}{first}{paid}{filtered}{revised}{shaped}",
         f"{stream.mechanism} at epsilon {stream.answer_epsilon:g}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]

@@ -151,6 +151,25 @@ class Number(Kind):
 
 
 @dataclass(frozen=True)
+class AnyNumber(Kind):
+    """A number; what else it must be depends on other keys."""
+
+    @property
+    def allowed(self) -> str:
+        """That it is one."""
+        return "a number"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """A number."""
+        return {"type": "number"}
+
+    def read(self, found: Any) -> float:
+        """The number."""
+        return float(exactly(found))
+
+
+@dataclass(frozen=True)
 class Text(Kind):
     """A text of a certain form."""
 

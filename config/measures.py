@@ -14,10 +14,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Flag, Levels, Text, Texts, Whole, seen, written
+from murmurate.config.kinds import AnyNumber, Flag, Levels, Text, Texts, Whole, seen, written
 from murmurate.config.plan import stretches
 from murmurate.config.quantities import Duration, Missing, MissingKind, Range, Share, millionths, shortest
-from murmurate.config.streams import Method, OneOf, Source, Table, by_name
+from murmurate.config.streams import Method, OneOf, Post, Source, Table, by_name
 from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.numeric.mean import GRID
 from murmurate.randomizers.registry import serving
@@ -39,7 +39,7 @@ class Stream(Table):
     """Length of a period; one release each."""
     share: Annotated[float, Share()] = 1.0
     """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
-    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpa")
+    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpu")
     """A method's name, or a table with a name and options."""
     several: Literal["last", "first"] = "last"
     """Which of several events of one user in a period counts, by (time, value), never by arrival."""
@@ -64,6 +64,11 @@ class Stream(Table):
 
     @property
     @abstractmethod
+    def initial_code(self) -> int | None:
+        """The code of `initial`, if the file says one that is not the default."""
+
+    @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """The statistics of a release."""
 
@@ -80,7 +85,9 @@ class Stream(Table):
         return self
 
     def _mistakes(self) -> Iterator[Mistake]:
-        carry = self.missing.carry_ms
+        carry, initial = self.missing.carry_ms, getattr(self, "initial", None)
+        if initial is not None and carry is not None:
+            yield Mistake("initial", seen(initial), 'only with missing = { carry = "always" }')
         if carry and carry % self.every:
             yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
         d = len(self.names)
@@ -106,15 +113,24 @@ class Frequency(Stream):
     """The values, declared and never inferred from data."""
     other: Annotated[bool, Flag()] = False
     """Whether anything else counts as "other"; if not, such an event is refused and its user has no value."""
+    initial: Annotated[str, VALUE] | None = None
+    """With carry = "always" and without other: what users say of whom no value was valid yet; the first of `values`."""
     mechanism: Annotated[str, OneOf(AUTO, *serving("frequency", says_none=True))] = AUTO
     """"auto": the one with the smallest exact variance."""
     prefer: Literal["accuracy", "bytes"] = "accuracy"
     """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""
+    post: Annotated[Post, BeforeValidator(by_name, json_schema_input_type=str | Post)] = Post(name="norm-sub")
+    """How estimates are shaped, by name or as a table: norm-sub gives the nearest shares of a population."""
 
     @property
     def domain(self) -> Domain:
         """What its events may say."""
         return Categories(self.values, self.other)
+
+    @property
+    def initial_code(self) -> int | None:
+        """Its place among the values."""
+        return None if self.initial in (None, self.values[0]) else self.values.index(str(self.initial))
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -134,10 +150,17 @@ class Frequency(Stream):
             if name in self.values:
                 why = "other = true" if name == "other" else "missing"
                 yield Mistake("values", seen(name), f"other words: {why} adds this one")
+        if self.initial is not None and self.other:
+            yield Mistake("initial", seen(self.initial), "only without other = true, which such users count as")
+        elif self.initial is not None and self.initial not in self.values:
+            known = ", ".join([*self.values[:8], *(["..."] if len(self.values) > 8 else [])])
+            yield Mistake("initial", seen(self.initial), f"one of the values: {known}")
         d, most = len(self.values) + len(self.added), MAX_NAMES
         if not 2 <= d <= most:
             added = f" and {' and '.join(self.added)}" if self.added else ""
             yield Mistake("values", f"{len(self.values)}{added}, {d} in all", f"2 to {most} in all")
+        if self.post.k is not None and self.post.k > d:
+            yield Mistake("post.k", seen(self.post.k), f"at most the {d} values of the stream")
         yield from super()._mistakes()
 
 
@@ -148,15 +171,29 @@ class Numbers(Stream):
     """The lowest and the highest number that counts as itself, declared and never inferred; others are clipped."""
     unit: Annotated[str, UNIT] | None = None
     """What the numbers are, for readers of releases: "EUR"."""
+    initial: Annotated[float, AnyNumber()] | None = None
+    """With carry = "always": what users say of whom no value was valid yet; the low end of `range` if left out."""
     mechanism: str
     prefer: ClassVar[Literal["accuracy"]] = "accuracy"
     measured: ClassVar[Measure]
+
+    @property
+    @abstractmethod
+    def domain(self) -> Grid:
+        """What its events may say."""
+
+    @property
+    def initial_code(self) -> int | None:
+        """Its cell."""
+        return None if self.initial is None else self.domain.code(self.initial) or None
 
     def _mistakes(self) -> Iterator[Mistake]:
         serve = serving(self.measured, says_none=self.says_none)
         if self.mechanism not in (AUTO, *serve):
             why = "where users may have no value" if self.says_none else 'with missing = { carry = "always" }'
             yield Mistake("mechanism", seen(self.mechanism), f"{', '.join((AUTO, *serve))}, {why}")
+        if self.initial is not None and not self.range[0] <= self.initial <= self.range[1]:
+            yield Mistake("initial", seen(self.initial), f"from {self.range[0]:g} to {self.range[1]:g}, the range")
         if self.method.variance == "paper":
             yield Mistake("method.variance", seen("paper"), "sampling, for numbers")
         yield from super()._mistakes()
@@ -174,7 +211,7 @@ class Mean(Numbers):
     """"declared": at the ends of the range; "found": above at a threshold that a first round of everybody finds."""
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Grid:
         """What its events may say."""
         return Grid(*self.range, GRID, "points")
 
@@ -203,7 +240,7 @@ class Distribution(Numbers):
     """"auto": sw_presence, or sw where everybody always has a value."""
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Grid:
         """What its events may say."""
         return Grid(*self.range, self.cells, "stretches")
 

@@ -44,10 +44,19 @@ def load(
     deployment: Deployment, zones: Iterable[Zone] = ZONES, environ: Mapping[str, str] | None = None
 ) -> dict[str, bytes]:
     """The secrets that these zones need, 32 bytes each; ConfigError with a line for each that cannot be used."""
+    return _load(deployment, [name for zone in zones for name in ZONE_SECRETS[zone]], environ)
+
+
+def readable(deployment: Deployment, environ: Mapping[str, str] | None = None) -> dict[str, bytes]:
+    """The secrets that this process could read, of whatever zone; ConfigError for one that cannot be used."""
+    return _load(deployment, [name for name in NAMES if present(deployment, name, environ)], environ)
+
+
+def _load(deployment: Deployment, names: Iterable[SecretName], environ: Mapping[str, str] | None) -> dict[str, bytes]:
     environment = os.environ if environ is None else environ
     found: dict[str, bytes] = {}
     mistakes: list[Mistake] = []
-    for name in (name for zone in zones for name in ZONE_SECRETS[zone]):
+    for name in names:
         key = f"secrets.{name}"
         place: Secret | None = getattr(deployment.secrets, name)
         try:

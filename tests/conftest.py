@@ -22,6 +22,7 @@ SECONDS = {
     "faults/test_bad_records.py": 40, "audit/test_pipeline.py": 38, "faults/test_security.py": 36,
     "faults/test_operating.py": 35, "faults/test_topics_verbs.py": 35, "faults/test_every_mechanism.py": 20,
     "faults/test_leaks_on_kafka.py": 20, "faults/test_verbs.py": 20, "faults/test_shuffled_records.py": 16,
+    "faults/test_sources.py": 10, "faults/test_assignment.py": 9, "faults/test_agreement.py": 8,
     "faults/test_isolation.py": 15, "faults/test_foreign_consumer.py": 10, "faults/test_provision.py": 10,
 }  # fmt: skip
 """What the long files take, about, the longest first."""

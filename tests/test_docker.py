@@ -112,8 +112,8 @@ def test_services_configs_secrets_volumes_and_networks_that_are_used_are_declare
 
 
 def mounted() -> set[str]:
-    """The files of the deployment's folder that `murmurate init` writes."""
-    return {"./murmurate.toml", "./dashboards/alerts.yaml", "./dashboards/murmurate.json"}
+    """The files of the deployment's folder that `murmurate init` and `murmurate keys new secrets/` write."""
+    return {"./secrets/fingerprints", "./murmurate.toml", "./dashboards/alerts.yaml", "./dashboards/murmurate.json"}
 
 
 def test_every_configuration_inside_the_compose_file_reads_as_yaml() -> None:

@@ -2,7 +2,7 @@
 
 `names`     the topic table: key, cleanup, retention, zone; `topic("shop", "raw")`
 `block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `decode`
-`messages`  the control records: Start, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally, Dead
+`messages`  the control records: Start, Config, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally, Dead
 `release`   the release
 `slots`     which slots a round asks
 `codec`     messages to bytes and back: `encode`, `decode`, `decode_record`
@@ -17,6 +17,7 @@ from murmurate.topics.errors import WireError
 from murmurate.topics.events import Columns, EventReader, Fields, Reason
 from murmurate.topics.messages import (
     Close,
+    Config,
     Dead,
     Done,
     GiveUp,
@@ -34,7 +35,7 @@ from murmurate.topics.schemas import schema
 from murmurate.topics.slots import Slots
 
 __all__ = [
-    "TOPICS", "Categories", "Close", "Columns", "Dead", "Done", "EventReader", "Fields", "GiveUp", "Grid",
+    "TOPICS", "Categories", "Close", "Columns", "Config", "Dead", "Done", "EventReader", "Fields", "GiveUp", "Grid",
     "Progress", "Reason", "Rejected", "Release", "Round", "Seal", "Settled", "Slots", "Start", "Tally",
     "WireError", "decode", "decode_record", "encode", "kind_of", "schema", "topic",
 ]  # fmt: skip

@@ -15,11 +15,24 @@ from pydantic import ValidationError
 from murmurate.topics import block
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError
 from murmurate.topics.message import Message, Part
-from murmurate.topics.messages import Close, Dead, Done, GiveUp, Progress, Round, Seal, Settled, Start, Tally, Tick
+from murmurate.topics.messages import (
+    Close,
+    Config,
+    Dead,
+    Done,
+    GiveUp,
+    Progress,
+    Round,
+    Seal,
+    Settled,
+    Start,
+    Tally,
+    Tick,
+)
 from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
-    Start, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, Release, Dead,
+    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, Release, Dead,
 )  # fmt: skip
 """Every message there is."""
 MAX_MESSAGE: Final = 1_000_000

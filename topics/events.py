@@ -2,8 +2,9 @@
 
 Contract: each record is parsed by itself (joined, one could swallow its neighbour), and gives one row, one refusal,
 or, when only its value is wrong, both: such an event enrols its user and sets nothing, since who is in the population
-may not depend on a value (DESIGN rule 7). Nothing a record says raises an error. Not here: what a value may be
-(domains.py), pseudonyms, periods, lateness (agents/).
+may not depend on a value (DESIGN rule 7). So a record that is no JSON, or too long, still makes a row if stream, user
+and time can be read from it. Nothing a record says raises an error. Not here: reading what is no JSON (frames.py), what
+a value may be (domains.py), pseudonyms, periods, lateness (agents/).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from murmurate.topics.block import REFUSED
 from murmurate.topics.domains import Codes, Domain
 from murmurate.topics.errors import MappingError
+from murmurate.topics.frames import Frame
 from murmurate.topics.message import MAX_TIME_MS
 from murmurate.topics.names import stream_name
 from murmurate.topics.pointers import getter
@@ -35,9 +37,10 @@ class Reason(StrEnum):
     """Why an event or its value was refused: the first reason, of the fields in the order stream, user, time, value."""
 
     SIZE = "size"
-    """More than MAX_EVENT bytes."""
+    """More than MAX_EVENT bytes; its user is enrolled where they can be read all the same."""
     JSON = "json"
-    """Not UTF-8, not JSON, NaN, a number beyond all doubles, too many levels, or no record at all."""
+    """Not UTF-8, not JSON, NaN, a number beyond all doubles, too many levels, or no record at all; its user is enrolled
+    where they can be read all the same."""
     FIELD = "field"
     """A pointer leads nowhere."""
     TYPE = "type"
@@ -77,13 +80,13 @@ class Columns:
     time: NDArray[np.int64] = field(repr=False)
     """Milliseconds since 1970."""
     code: NDArray[np.uint32] = field(repr=False)
-    """Of the value; REFUSED where only the value was wrong."""
+    """Of the value; REFUSED where only the value was wrong, or the record as a whole."""
     users: list[bytes] = field(repr=False)  # nothing of a row may reach a log
     """UTF-8; a number as its decimal digits."""
     index: NDArray[np.int64]
     """Which record."""
     refusals: tuple[tuple[int, Reason], ...]
-    """(record, reason), in order. A record with a row was refused for its value only."""
+    """(record, reason), in order. Of a record with a row only the value was refused."""
 
     @property
     def counts(self) -> Mapping[Reason, int]:
@@ -116,6 +119,8 @@ class EventReader:
         self._time = None if fields.time is None else getter(fields.time)
         self._stream = None if fields.stream is None else getter(fields.stream)
         self._fetch = self._fetch_all()
+        places = [fields.user, *(place for place in (fields.time, fields.stream) if place is not None)]
+        self._frame = Frame(places, fields.value)
         self._clock = Clock()
 
     def read(self, records: Sequence[bytes | None], times: Sequence[int] | NDArray[np.int64] | None = None) -> Columns:
@@ -179,15 +184,13 @@ class EventReader:
         if record is None:
             raise Refused(Reason.JSON)
         if len(record) > MAX_EVENT:
-            raise Refused(Reason.SIZE)
+            return self._broken(record, own, Reason.SIZE)
         try:
             event = orjson.loads(record)
         except ValueError:
-            raise Refused(Reason.JSON) from None
-        name = None if self._stream is None else _text(_found(self._stream, event))
-        if name not in self._streams:
-            raise Refused(Reason.STREAM)
-        stream, codes = self._streams[name]
+            return self._broken(record, own, Reason.JSON)
+        name = None if self._stream is None else _found(self._stream, event)
+        stream, codes = self._stream_of(name)
         user = _user(_found(self._user, event))
         time = self._instant(own if self._time is None else _found(self._time, event))
         try:
@@ -198,6 +201,25 @@ class EventReader:
         if wrong is not None:
             return stream, user, time, REFUSED, Reason(wrong)
         return stream, user, time, codes[value], None
+
+    def _broken(self, record: bytes, own: int, why: Reason) -> tuple[int, bytes, int, int, Reason]:
+        """The same of a record that is no JSON or too long: whoever it shows is shown, and its value is refused."""
+        found = iter(self._frame.read(record))
+        try:
+            user = _user(next(found))
+            time = self._instant(own if self._time is None else next(found))
+            stream, _ = self._stream_of(None if self._stream is None else next(found))
+        except Refused:
+            raise Refused(why) from None
+        return stream, user, time, REFUSED, why
+
+    def _stream_of(self, name: Any) -> tuple[int, Codes]:
+        """A declared stream's position, and its codes."""
+        if self._stream is not None and type(name) is not str:
+            raise Refused(Reason.TYPE)
+        if name not in self._streams:
+            raise Refused(Reason.STREAM)
+        return self._streams[name]
 
     def _instant(self, time: Any) -> int:
         if type(time) is str:
@@ -217,12 +239,6 @@ def _found(get: Callable[[Any], Any], event: Any) -> Any:
         return get(event)
     except (LookupError, TypeError):
         raise Refused(Reason.FIELD) from None
-
-
-def _text(found: Any) -> str:
-    if type(found) is not str:
-        raise Refused(Reason.TYPE)
-    return found
 
 
 def _digits(user: Any) -> bytes:

@@ -5,7 +5,7 @@ same wherever and whenever it is opened (DESIGN "Five nouns"). The others name t
 is the schema.
 Not here: releases (release.py), blocks (block.py).
 
-    rounds    Start, Round, GiveUp, Close, Settled      raw      Progress
+    rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress
     ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
     reports   Done                                      batches  Seal
     tallies   Tally                                     dead.*   Dead
@@ -63,6 +63,23 @@ class Start(Message, tag="murmurate/start/1"):
     t: Whole
     config: ShortDigest
     revision: Positive
+
+
+Setting = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,95}$")]
+SettingValue = Annotated[str, Field(max_length=256)] | Annotated[int, Field(ge=-SAFE_INTEGER, le=SAFE_INTEGER)]
+Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+
+class Config(Message, tag="murmurate/config/1"):
+    """What all zones compare with their own files and secrets before they join, and nobody obeys. The newest record
+    whose number follows holds: 1, 2, 3 ...; the same record may stand there again.
+    """
+
+    number: Positive
+    values: Annotated[Mapping[Setting, SettingValue], Field(min_length=1, max_length=1 << 14), *Freeze]
+    """Everything that shapes rounds, batches or time."""
+    secrets: Annotated[Mapping[Word, Fingerprint], Field(max_length=32), *Freeze]
+    """Fingerprints of 32 random bytes each, as `murmurate keys fingerprint` prints them."""
 
 
 class Round(Message, tag="murmurate/round/1"):

@@ -87,7 +87,7 @@ _PIPELINE = (
         Retention(_SHORT, horizons=1), "edge", ("door",), ("perturb",),
     ),
     Topic(
-        "rounds", "start, round, give_up, close, settled", None, "1: one order for everybody", "delete",
+        "rounds", "start, config, round, give_up, close, settled", None, "1: one order for everybody", "delete",
         Retention("a ledger follows from one window of rounds; recovery folds more", windows=1, horizons=1),
         "analysis", ("provision", "feed", "publish", "shuffle"),
         ("perturb", "shuffle", "publish", "provision", "feed"),
@@ -117,7 +117,7 @@ _FED = (
         Retention(_SHORT, horizons=1), "edge", ("feed",), ("door",), fed=True,
     ),
     Topic(
-        "feed", "progress: the recording's clock alone", None, "1", "delete",
+        "feed", "progress: the instants at which periods close, as the recording reaches them", None, "1", "delete",
         Retention(_SHORT, horizons=1), "analysis", ("feed",), ("publish",), fed=True,
     ),
 )  # fmt: skip

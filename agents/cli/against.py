@@ -16,19 +16,21 @@ from murmurate.agents.cli.deployment import run
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.recovery import newest
 from murmurate.config.access import access
-from murmurate.config.changes import SHAPE, Change, compare_digests, compare_facts
+from murmurate.config.agreement import holding
+from murmurate.config.changes import SHAPE, Change, compare_agreement, compare_digests, compare_facts
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.planning import plan as planned
-from murmurate.config.secrets import ZONE_SECRETS, fingerprints, load, present
+from murmurate.config.secrets import NAMES, fingerprints, readable
 from murmurate.config.settings import ADDRESS, Deployment
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
-from murmurate.topics.messages import Start
+from murmurate.topics.messages import Config, Start
 
 KNOWN = (
-    "Known from the topics: partitions, the frozen facts, and a digest of what each stream's releases mean. What else "
-    "would change, and what in a digest, only the other file can say: murmurate check --against FILE."
+    "Known from the topics: partitions, the config record with which every worker compares itself, the frozen facts, "
+    "and a digest of what each stream's releases mean. What else would change, and what in a digest, only the other "
+    "file can say: murmurate check --against FILE."
 )
 
 
@@ -41,6 +43,8 @@ class Running(NamedTuple):
     """From a state of perturb; none before the first."""
     digests: dict[str, tuple[str, int]]
     """Config digest and revision of each stream."""
+    config: Config | None = None
+    """What every worker compares before it joins."""
 
 
 def running(deployment: Deployment, brokers: str | None) -> tuple[list[Change], list[str]]:
@@ -59,15 +63,16 @@ def running(deployment: Deployment, brokers: str | None) -> tuple[list[Change], 
         for key, (name, count) in wanted.items()
         if found.partitions.get(name, count) != count
     ]
-    names = ZONE_SECRETS["edge"]
-    keys = {}
-    if all(present(deployment, name) for name in names):
-        keys = fingerprints(load(deployment, ["edge"]), deployment.name)
-    else:
-        known.append("The edge zone's secrets cannot be read here: their fingerprints were not compared.")
+    keys = fingerprints(readable(deployment), deployment.name)
+    unread = [name for name in NAMES if name not in keys]
+    if unread:
+        known.append(f"Secrets that cannot be read here, and were not compared: {', '.join(unread)}.")
+    agreed = [] if found.config is None else compare_agreement(found.config, plan, keys, fed=_fed(deployment))
+    if found.config is None:
+        known.append("No config record: workers join nobody before `murmurate topics create` has written one.")
     if found.facts:
         facts: Facts = plan.terms({name: keys[name] for name in ("pepper", "slots", "split") if name in keys}).facts()
-        facts |= {"keys.randomness": keys["randomness"]} if keys else {}
+        facts |= {"keys.randomness": keys["randomness"]} if "randomness" in keys else {}
         facts |= {"lateness_ms": plan.lateness_ms}
         raw = {"population.partitions"} if any(change.key == "population.partitions" for change in changes) else set()
         changes += [one for one in compare_facts(found.facts, facts) if one.key not in raw]
@@ -75,7 +80,15 @@ def running(deployment: Deployment, brokers: str | None) -> tuple[list[Change], 
         known.append("No perturb has a state yet: the frozen facts are those of the first worker that starts.")
     if not found.digests:
         known.append("No stream has begun.")
-    return changes + compare_digests(found.digests, plan), known
+    said = {change.key for change in changes}
+    changes += [change for change in agreed if change.key not in said]
+    named = {change.key.partition(":")[0] for change in agreed}  # the record says what is another in a stream
+    digests = compare_digests(found.digests, plan)
+    return changes + [one for one in digests if one.key.partition(":")[0] not in named], known
+
+
+def _fed(deployment: Deployment) -> bool:
+    return deployment.time.clock == "feed"
 
 
 async def _read(client: Client, name: str) -> Running:
@@ -90,24 +103,27 @@ async def _read(client: Client, name: str) -> Running:
     facts: Facts = {}
     digests: dict[str, tuple[str, int]] = {}
     async with client.reader() as reader:
-        digests |= await _starts(reader, Place(rounds, 0))
+        starts, config = await _starts(reader, Place(rounds, 0))
+        digests |= starts
         for partition in range(there[state].partitions if state in there else 0):
             last = await newest(reader, Place(state, partition))
             if last is not None:  # each of them holds the same
                 facts = orjson.loads(last[1].small)
                 digests |= last[1].revisions
                 break
-    return Running(partitions, facts, digests)
+    return Running(partitions, facts, digests, config)
 
 
-async def _starts(reader: Reader, place: Place) -> dict[str, tuple[str, int]]:
+async def _starts(reader: Reader, place: Place) -> tuple[dict[str, tuple[str, int]], Config | None]:
     first, end = (await reader.bounds([place]))[place]
-    found: dict[str, tuple[str, int]] = {}
+    found, configs = dict[str, tuple[str, int]](), list[Config]()
     async for got in reader.between(place, first, end):
         try:
-            start = decode(got.value or b"")
+            message = decode(got.value or b"")
         except WireError:
             continue
-        if isinstance(start, Start):
-            found.setdefault(start.stream, (start.config, start.revision))
-    return found
+        if isinstance(message, Start):
+            found.setdefault(message.stream, (message.config, message.revision))
+        elif isinstance(message, Config):
+            configs.append(message)
+    return found, holding(configs)

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
 from murmurate.agents.cli.replay import grouped
-from murmurate.agents.kafka.feed import Fed, Feeder
+from murmurate.agents.kafka.agreement import compare
+from murmurate.agents.kafka.feed import WAIT_S, Fed, Feeder
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
 from murmurate.errors import UsageError
@@ -72,6 +73,8 @@ async def _feed(this: Opened, source: Source, speed: float | None) -> int:
         said = "waiting for releases: does a worker run?" if fed.waiting else f"{rate:,.0f} events/s".replace(",", " ")
         bar.update(shown, completed=source.fraction() or 0.0, said=said)
 
+    await this.client.wait(WAIT_S)
+    await compare(this.client, this.plan, {}, fed=True)
     feeder = Feeder(this.plan, source, this.client, speed, tell)
     feeding = asyncio.ensure_future(feeder.run())
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,6 +1,7 @@
 """`murmurate keys`: make a deployment's secrets, show their fingerprints, and say which of them may be rotated.
 
-Contract: a secret goes to a file that only its owner reads, and nowhere else; fingerprints are all that is printed.
+Contract: a secret goes to a file that only its owner reads, and nowhere else; fingerprints are all that is printed, and
+a list of them stands beside the secrets, for whoever makes topics and may not read those.
 Nothing is overwritten: if one file is in the way, none is written.  Which may change and which not, and why, is
 `ROTATION`.  Not here: reading secrets (config/secrets.py).
 """
@@ -62,8 +63,12 @@ def new(folder: Path, zones: Sequence[Zone], config: Path, as_json: bool) -> Non
     names = _names(zones)
     secrets = generate(names)
     paths = {name: folder / name for name in secrets}
-    _write({paths[name]: secret for name, secret in secrets.items()})
     shown = fingerprints(secrets, deployment.name)
+    listed = "".join(f"{name} {digits}\n" for name, digits in shown.items())
+    _write(
+        {paths[name]: f"{secret.hex()}\n" for name, secret in secrets.items()}
+        | {folder / "-".join(("fingerprints", *dict.fromkeys(zones))): listed}
+    )
     if as_json:
         files = {name: str(path) for name, path in paths.items()}
         click.echo(orjson.dumps({"ok": True, "files": files, "fingerprints": shown}))
@@ -122,9 +127,10 @@ def rotate(name: SecretName, config: Path) -> None:
     assert place is not None  # noqa: S101 - it was loaded from there
     path = Path(f"{place.file}.new")
     secret = generate([name])
-    _write({path: secret[name]})
+    _write({path: f"{secret[name].hex()}\n"})
     click.echo(f"  {path}  {fingerprints(secret, deployment.name)[name]}, was {old}")
-    click.echo(f"next: mv {path} {place.file}, then restart the mixing workers")
+    click.echo(f"next: mv {path} {place.file}, then `murmurate topics create` where it can be read (elsewhere with")
+    click.echo("--fingerprints), so that all workers compare the new one; then restart the mixing workers")
 
 
 def _deployment(config: Path) -> Deployment:
@@ -153,15 +159,15 @@ def _refuse(reason: str) -> NoReturn:
     sys.exit(FAILED)
 
 
-def _write(secrets: Mapping[Path, bytes]) -> None:
+def _write(texts: Mapping[Path, str]) -> None:
     """All of them, or none where one is in the way."""
-    for path in secrets:
+    for path in texts:
         if path.exists() or path.is_symlink():
             raise InTheWayError(f"{path} is in the way; nothing was written")
     try:
-        for path, secret in secrets.items():
+        for path, text in texts.items():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(f"{secret.hex()}\n")
+                file.write(text)
     except OSError as error:
         raise InTheWayError(f"{error.filename}: {error.strerror}") from None

@@ -8,12 +8,14 @@ import orjson
 from murmurate.config import schema as deployment_file
 from murmurate.topics import schemas
 
-CONFIG = "config"
+CONFIG, CONFIG_RECORD = "config", "config-record"
+"""The deployment file, and the record of `rounds` that is called config too."""
 
 
 @click.command("schema")
-@click.argument("name", type=click.Choice((CONFIG, *schemas.NAMES)))
+@click.argument("name", type=click.Choice((CONFIG, *(CONFIG_RECORD if n == CONFIG else n for n in schemas.NAMES))))
 def command(name: str) -> None:
     """Print the JSON Schema of the deployment file (config), an event, a release, a round, or another message."""
-    found: dict[str, Any] = deployment_file.schema() if name == CONFIG else schemas.schema(name)
+    message = CONFIG if name == CONFIG_RECORD else name
+    found: dict[str, Any] = deployment_file.schema() if name == CONFIG else schemas.schema(message)
     click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))

@@ -18,6 +18,7 @@ import click
 import orjson
 
 from murmurate.agents.cli.deployment import config_option, opened, run
+from murmurate.agents.cli.fingerprints import known_fingerprints
 from murmurate.agents.cli.replay import grouped
 from murmurate.agents.cli.watch import clock
 from murmurate.agents.kafka.client import Place
@@ -38,16 +39,17 @@ def command(config: Path, as_json: bool) -> None:
     """Show workers, lags, open rounds and last releases. Exit 1: something is wrong."""
     this = opened(config)
     now_ms = time.time_ns() // 1_000_000
-    found = run(status(this.client, this.deployment, this.plan, now_ms=now_ms))
+    known = known_fingerprints(this.deployment, ())
+    found = run(status(this.client, this.deployment, this.plan, known, now_ms=now_ms))
     if as_json:
-        click.echo(orjson.dumps(as_table(found, this.plan.name)))
+        click.echo(orjson.dumps(as_table(found, this.plan.name, now_ms)))
     else:
-        for line in lines(found, this.plan.name, this.plan.min_batch):
+        for line in lines(found, this.plan.name, this.plan.min_batch, now_ms):
             click.echo(line)
     sys.exit(FAILED if found.wrong else 0)
 
 
-def as_table(found: Status, deployment: str) -> dict[str, Any]:
+def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
     """All of it, for JSON."""
     return {
         "ok": not found.wrong,
@@ -62,6 +64,7 @@ def as_table(found: Status, deployment: str) -> dict[str, Any]:
                 "unowned": [f"{p.topic}/{p.partition}" for p in each.unowned],
                 "lag": {f"{p.topic}/{p.partition}": n for p, n in each.lag.items()},
                 "refused": each.refused,
+                "config": each.config,
             }
             for each in found.stages
         ],
@@ -77,12 +80,22 @@ def as_table(found: Status, deployment: str) -> dict[str, Any]:
             }
             for each in found.streams
         ],
+        "config": found.config,
+        "transactions": [
+            {
+                "topic": one.place.topic,
+                "partition": one.place.partition,
+                "offset": one.offset,
+                "seconds": (now_ms - one.since_ms) // 1000,
+            }
+            for one in found.transactions
+        ],
         "wrong": found.wrong,
     }
 
 
-def lines(found: Status, deployment: str, min_batch: int) -> Iterator[str]:
-    """The tables, what is wrong, and of which stream the newest round had too few reports."""
+def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0) -> Iterator[str]:
+    """The tables, what waits and what is wrong, and of which stream the newest round had too few reports."""
     yield deployment
     yield f"{'stage':<10}{'zone':<10}{'instances':>9}   {'behind':<{LAG}}{'workers'}"
     for stage in found.stages:
@@ -92,6 +105,18 @@ def lines(found: Status, deployment: str, min_batch: int) -> Iterator[str]:
     yield f"{'stream':<14}{'begun at':>12}{'settled':>12}{'open':>6}   {'last release'}"
     for stream in found.streams:
         yield _stream(stream)
+    for one in found.transactions:
+        yield from _wrapped(
+            f"{one.place.topic}/{one.place.partition}: a producer's transaction has been open at offset {one.offset} "
+            f"for {age(now_ms - one.since_ms)}; what stands behind it waits", "waits",
+        )  # fmt: skip
+    written = {each.stage: each.config for each in found.stages if each.config is not None}
+    older = [f"{stage} {number}" for stage, number in written.items() if number < (found.config or 0)]
+    if older:
+        yield from _wrapped(
+            f"{found.config} holds, and these have last written under an older one: {', '.join(older)}. Workers that "
+            "have not been started since are to be started again", "config",
+        )  # fmt: skip
     for stream in found.streams:
         if stream.release and (lack := lacking(stream.release.reports.model_dump(), min_batch)):
             yield from _wrapped(f"{stream.stream}: {lack}", "short")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ import click
 import orjson
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
+from murmurate.agents.cli.fingerprints import known_fingerprints
 from murmurate.agents.kafka.client import Described
 from murmurate.agents.kafka.provision import Report, complaints, create, wanted
 from murmurate.agents.kafka.rights import acl
@@ -37,12 +38,22 @@ def command() -> None:
 @command.command("create")
 @config_option
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option(
+    "--fingerprints",
+    "told",
+    multiple=True,
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Of secrets that cannot be read here: what `murmurate keys fingerprint` printed there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
-def make(config: Path, dry_run: bool, as_json: bool) -> None:
-    """Make the topics that are missing and correct settings. Exit 1: something is wrong that stays wrong."""
+def make(config: Path, dry_run: bool, told: Sequence[str], as_json: bool) -> None:
+    """Make the topics that are missing, correct settings, and write down what every worker compares before it joins.
+    Exit 1: something is wrong that stays wrong.
+    """
     this = opened(config)
     now_ms = time.time_ns() // 1_000_000
-    report = run(create(this.client, this.deployment, this.plan, now_ms=now_ms, dry_run=dry_run))
+    known = known_fingerprints(this.deployment, told)
+    report = run(create(this.client, this.deployment, this.plan, known, now_ms=now_ms, dry_run=dry_run))
     if as_json:
         click.echo(orjson.dumps({"ok": not report.refused, "dry_run": dry_run, **asdict(report)}))
     else:
@@ -138,8 +149,16 @@ def _done(report: Report, deployment: str, *, dry_run: bool) -> Iterator[str]:
     for verb, lines in (("would correct" if dry_run else "corrected", report.corrected), ("refused", report.refused)):
         for line in lines:
             yield from _wrapped(line, verb)
+    if report.config is not None:
+        yield f"{'would agree' if dry_run else 'agreed'}   config {report.config}"
     for stream, t in report.started.items():
         yield f"{'would begin' if dry_run else 'begins'}  {stream} with period {t}"
+    if report.uncompared:
+        names = ", ".join(report.uncompared)
+        yield from _wrapped(
+            f"{names}: no fingerprint is known, so whoever holds them does not join (--fingerprints, or where they can "
+            "be read)", "without",
+        )  # fmt: skip
 
 
 def _short(created: Mapping[str, int], deployment: str) -> Iterable[str]:

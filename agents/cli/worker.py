@@ -16,13 +16,15 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 import uvloop
 
 from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, opened
+from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
 from murmurate.agents.kafka.topology import Topology, held
@@ -33,7 +35,7 @@ from murmurate.agents.web.serving import serve_waiting, serve_worker
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.secrets import ZONE_SECRETS, load, present
 from murmurate.config.settings import SecretName
-from murmurate.errors import MurmurateError
+from murmurate.errors import MurmurateError, UsageError
 from murmurate.topics.names import ZONES, Zone
 
 FAILED, BROKER = 1, 3
@@ -86,16 +88,18 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     try:
-        where = await _begin(this, zones, stop)
-        if where is None:
-            return 0
         keys = held(secrets, this.plan.name)
+        found = await _begin(this, zones, keys.fingerprints, stop)
+        if found is None:
+            return 0
+        where, agreed = found
         fed = this.deployment.time.clock == "feed"
         metrics = Metrics(this.plan, zones, now_ms=_now_ms)
         with tempfile.TemporaryDirectory(prefix="murmurate-") as folder:
             worker = Worker(
-                this.plan, this.client, Topology(this.plan, keys, where, fed=fed), where, zones, instance=instance,
-                folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
+                this.plan, this.client, Topology(this.plan, keys, where, fed=fed, agreed=agreed), where, zones,
+                instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
+                compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed),
             )  # fmt: skip
             serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
             try:
@@ -109,6 +113,9 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
         if stop.is_set():
             return BROKER
         os.execv(sys.executable, [sys.executable, "-m", "murmurate", *sys.argv[1:]])  # noqa: S606 - the same command
+    except UsageError as error:
+        log.error("%s", error)
+        return MISTAKES
     except TopicsError as error:
         log.error("%s", error)
         return BROKER
@@ -120,8 +127,12 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
         return FAILED
 
 
-async def _begin(this: Opened, zones: Sequence[Zone], stop: asyncio.Event) -> dict[str, int] | None:
-    """The partitions of each source, once the brokers answer and every topic is as it has to be; None to stop."""
+async def _begin(
+    this: Opened, zones: Sequence[Zone], fingerprints: Mapping[str, str], stop: asyncio.Event
+) -> tuple[dict[str, int], int] | None:
+    """The partitions of each source, and which config record was compared, once the brokers answer and every topic is
+    as it has to be; None to stop. Who differs from the record does not get further than here.
+    """
     async with contextlib.AsyncExitStack() as meanwhile:
         for wait in _waits():
             try:
@@ -130,7 +141,8 @@ async def _begin(this: Opened, zones: Sequence[Zone], stop: asyncio.Event) -> di
                 wrong = await faults(this.client, this.deployment, this.plan, zones)
                 if wrong:
                     raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
-                return where
+                fed = this.deployment.time.clock == "feed"
+                return where, await compare(this.client, this.plan, fingerprints, fed=fed)
             except AwayError as error:
                 log.warning("waiting for brokers: %s; next try in %g s", error, wait)
             if wait == FIRST_WAIT_S:

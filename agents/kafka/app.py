@@ -21,7 +21,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from murmurate.agents.kafka.client import METADATA_MS
-from murmurate.agents.kafka.client.said import leaves, let_go, said
+from murmurate.agents.kafka.client.said import check_membership, leaves, let_go, said
 from murmurate.config.access import Access
 
 SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
@@ -101,6 +101,7 @@ class _Thread(driver.AIOKafkaConsumerThread):
         held: Set[TP] = getattr(self.consumer, "held", frozenset())
         active = {tp for tp in active_partitions or () if tp not in held}
         if not active:  # aiokafka would take "none" for "all"
+            check_membership(consumer)
             await asyncio.sleep(FETCH_MS / 1000)
             return {}
         found = await super()._fetch_records(consumer, active, timeout=FETCH_MS / 1000, max_records=max_records)

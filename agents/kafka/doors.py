@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.owner import StageOwner
 from murmurate.agents.kafka.task import Task
@@ -30,7 +31,7 @@ class Doors:
         self, client: Client, topology: Topology, sources: Mapping[str, int], *, group: str, instance: str,
         make: Callable[[str, int], Task], now_ms: Callable[[], int], fed: bool,
     ) -> None:  # fmt: skip
-        self._client, self._now_ms, self._fed = client, now_ms, fed
+        self._client, self._now_ms, self._fed, self._sources = client, now_ms, fed, dict(sources)
         self._places = {topology.door(t, p).partition: Place(t, p) for t, n in sources.items() for p in range(n)}
         self._numbers = {place: number for number, place in self._places.items()}
         self.owner = StageOwner(lambda number: make(*self._places[number]))
@@ -45,11 +46,18 @@ class Doors:
         await self.owner.stop()
         await self._member.close()
 
+    async def watch(self) -> None:
+        """Never returns; raises what ended our membership of the group."""
+        await self._member.watch()
+
     async def run(self) -> None:
-        """Give ticks, under the wall clock, until cancelled."""
+        """Give ticks, under the wall clock, until cancelled. The end of a partition is its high watermark: where a
+        transaction is open, what was written behind it has come too, though nobody may read it yet; the tick then waits
+        until the transaction is over.
+        """
         if self._fed:
             await asyncio.Event().wait()
-        async with self._client.reader() as reader:
+        async with self._client.reader(aborted=True) as reader:
             while True:
                 await self._tick(reader)
                 await asyncio.sleep(TICK_S)
@@ -78,6 +86,15 @@ class Doors:
 
     async def assigned(self, places: frozenset[Place]) -> None:
         """These source partitions are ours now, and no others."""
+        new = sorted(places - self._numbers.keys())
+        if new:
+            names = ", ".join(f"{place.topic} {place.partition}" for place in new)
+            known = ", ".join(f"{name} {n}" for name, n in sorted(self._sources.items()))
+            self.owner.fail(TopicsError(
+                f"door: found source partitions {names}; allowed: as many as there were when the deployment began "
+                f"({known}): they are for life, like raw partitions (docs/OPERATING.md)"
+            ))  # fmt: skip
+            return
         await self.owner.assigned(frozenset(self._numbers[place] for place in places))
 
     async def revoked(self) -> None:

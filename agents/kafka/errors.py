@@ -1,6 +1,6 @@
 """What goes wrong between a worker and its brokers, by what the caller does about it."""
 
-from murmurate.errors import MurmurateError
+from murmurate.errors import MurmurateError, UsageError
 
 
 class BrokerError(MurmurateError):
@@ -25,3 +25,7 @@ class TopicsError(BrokerError):
 
 class LostRecordsError(BrokerError):
     """Records that a recovery needs are gone: retention was too short, or somebody deleted them."""
+
+
+class AgreementError(UsageError):
+    """A file or a secret is not what the deployment has agreed on: whoever has it joins nobody."""

@@ -2,8 +2,10 @@
 
 Contract: the events keep their own times, and a tick covers exactly the events that a replay would have read by then,
 so a recording fed today gives the releases of its own day, the same as its replay.  `rounds` gets a start for each
-stream of the topic that has none.  The feed never runs further ahead of the releases than AHEAD periods, so that
-nobody's patience depends on how fast it is.  Source: DESIGN rule 15.  Not here: what is in a recording (replay/).
+stream of the topic that has none.  The clock takes its times from events, so nothing of it leaves the edge but the
+instants at which periods close, each when it is due and after the one before: whoever reads `feed` learns no event's
+time.  The feed never runs further ahead of the releases than AHEAD periods.  Source: DESIGN rule 15.  Not here: what is
+in a recording (replay/), anybody's patience, which goes by publish's own timer (stages/publish.py).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +22,7 @@ import orjson
 
 from murmurate.agents.kafka.client import Client, Place, Reader, Sender, Write
 from murmurate.agents.replay.source import Batch, Source
+from murmurate.agents.stages.closing import next_closing
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.errors import UsageError
 from murmurate.topics.codec import decode, encode
@@ -66,7 +69,7 @@ class Feeder:
         self._started: set[str] = set()
         self._partitions: dict[str, int] = {}
         self._began = 0.0
-        self._first_clock: int | None = None
+        self._first_clock = 0
         self.fed = Fed()
 
     async def run(self) -> Fed:
@@ -118,6 +121,7 @@ class Feeder:
 
     async def _begin(self, sender: Sender, clock: int) -> None:
         """1. A start for each stream of these topics. 2. Where everybody is known beforehand, everybody."""
+        self._first_clock, self._began = clock, time.monotonic()
         new = []
         for stream in self._plan.streams:
             if stream.topic in self._topics and stream.name not in self._started:
@@ -131,6 +135,8 @@ class Feeder:
             return
         names = self._source.names(np.arange(users))
         for stream in self._streams:
+            if stream.carry_ms is None:
+                continue  # where values stand for ever, users join with their first event
             before = self._first_t(stream, clock) * stream.every_ms - 1
             await self._tick(sender, min(clock, before))
             for at in range(0, users, CHUNK):
@@ -144,19 +150,33 @@ class Feeder:
         return max(0, clock - self._plan.lateness_ms) // stream.every_ms
 
     async def _reach(self, sender: Sender, reader: Reader, clock: int) -> None:
-        """Let the recording's clock show this time: when it is due, and not too far ahead of the releases."""
+        """The recording's clock shows this time. 1. Each instant up to it at which periods close, when it is due and
+        not too far ahead of the releases. 2. The time itself, to the doors alone.
+        """
         if clock <= self.fed.clock:
             return
+        for closing in self._closings(clock):
+            await self._pace(closing)
+            await self._wait(reader, closing)
+            await self._tick(sender, closing)
+            now = encode(Progress(topic="feed", partition=0, time=closing))
+            await sender.send([Write(Place(f"{self._plan.name}.feed", 0), now)])
         await self._pace(clock)
-        await self._wait(reader, clock)
         self.fed.clock = clock
         await self._tick(sender, clock)
-        now = encode(Progress(topic="feed", partition=0, time=clock))
-        await sender.send([Write(Place(f"{self._plan.name}.feed", 0), now)])
+
+    def _closings(self, clock: int) -> Iterator[int]:
+        """The instants up to this time at which periods close: after those before, or from where the streams stand."""
+        streams = [stream for stream in self._plan.streams if stream.topic in self._topics]
+        every, lateness = [stream.every_ms for stream in streams], self._plan.lateness_ms
+        at = self.fed.clock
+        if not at:
+            stands = ((self.fed.settled[s.name] + 1) * s.every_ms + lateness for s in streams)
+            at = min(clock, *stands)
+        while (at := next_closing(every, lateness, at)) <= clock:
+            yield at
 
     async def _pace(self, clock: int) -> None:
-        if self._first_clock is None:
-            self._first_clock, self._began = clock, time.monotonic()
         if self._speed is not None:
             due = self._began + (clock - self._first_clock) / 1000 / self._speed
             while (left := due - time.monotonic()) > 0:

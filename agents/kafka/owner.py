@@ -2,14 +2,16 @@
 
 Contract: a Task runs only while its partition is ours by the group's word; whoever loses one stops writing, and if it
 did not notice, its writer is fenced.  A Task whose partition comes back goes on where it was, if nobody else has
-written meanwhile.  The first failure of a Task is the stage's.  Not here: the group (app.py, client.Member).
+written meanwhile.  The first failure of a Task is the stage's, and so is one that happens while partitions are given
+or taken: aiokafka writes what its listeners raise into a log and goes on, so nothing is left to it.  Not here: the
+group (app.py, client.Member).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
@@ -43,22 +45,29 @@ class StageOwner:
 
     async def assigned(self, partitions: frozenset[int]) -> None:
         """These are ours now, and no others."""
+        with self.failing():
+            await self._assigned(partitions)
+
+    async def _assigned(self, partitions: frozenset[int]) -> None:
         async with self._lock:
             for partition in [p for p in self.tasks if p not in partitions]:
                 await self.tasks.pop(partition).close()
             new = [p for p in sorted(partitions) if p not in self._runs]
             for partition in new:
                 self.tasks.setdefault(partition, self._make(partition))
-            await asyncio.gather(*(self.tasks[partition].open() for partition in new))
+            opened = await asyncio.gather(*(self.tasks[p].open() for p in new), return_exceptions=True)
+            for failed in (one for one in opened if one is not None):
+                raise failed
             for partition in new:
                 self._runs[partition] = asyncio.create_task(self._run(self.tasks[partition]))
             self.settled = True
 
     async def revoked(self) -> None:
         """All partitions are given up for now: flush, then park."""
-        async with self._lock:
-            self.settled = False
-            await self._end(Task.park)
+        with self.failing():
+            async with self._lock:
+                self.settled = False
+                await self._end(Task.park)
 
     async def stop(self) -> None:
         """Flush, commit, let go for good."""
@@ -92,8 +101,20 @@ class StageOwner:
             await task.close()
             if given_up and isinstance(error, BrokerError):
                 return  # it is another's by now, who has fenced us
-            if not self._failed.done():
-                self._failed.set_exception(error)
+            self.fail(error)
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """What goes wrong in here is the stage's failure, and nobody else's."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error: Exception) -> None:
+        """The stage has failed of this, unless it has failed before."""
+        if not self._failed.done():
+            self._failed.set_exception(error)
 
     async def failure(self) -> None:
         """Never returns; raises what a Task failed of."""

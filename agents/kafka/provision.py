@@ -3,7 +3,7 @@
 Contract: everything follows from names.TOPICS and the plan.  `create` may run as often as one likes, at the same time
 too: what is there and right stays, a setting that differs is corrected, a number of partitions never is.  Topics of
 users are looked at and never touched.  Source: DESIGN sections 1 and 4; spec "rounds loop", section 3.  Not here: who
-may do what (acl.py), the feed's `start` records (feed.py).
+may do what (rights.py), what is written into `rounds` (opening.py).
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from murmurate.agents.kafka.client import Admin, Client, Described, Place, Write
+from murmurate.agents.kafka.client import Admin, Client, Described
 from murmurate.agents.kafka.errors import TopicsError
+from murmurate.agents.kafka.opening import Opening, begin, look
 from murmurate.agents.kafka.topology import door_partitions
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
-from murmurate.topics.codec import decode, encode
-from murmurate.topics.errors import WireError
-from murmurate.topics.messages import Start
 from murmurate.topics.names import DAY_MS, STAGES, TOPICS, ZONES, Topic, Zone, topic, topics
 
 HORIZON_MS: Final = DAY_MS
@@ -62,6 +60,10 @@ class Report:
     """A line for each thing that cannot be put right."""
     started: dict[str, int]
     """Streams that begin, with their first periods."""
+    config: int | None = None
+    """The number of the config record that was written; None where the one that holds says it all."""
+    uncompared: tuple[str, ...] = ()
+    """Secrets whose fingerprints nobody has told: who holds one does not join."""
 
 
 def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> dict[str, Described]:
@@ -131,9 +133,13 @@ async def _sources(admin: Admin, plan: Plan) -> dict[str, int]:
     return {name: found[name].partitions for name in names if name in found}
 
 
-async def create(client: Client, deployment: Deployment, plan: Plan, *, now_ms: int, dry_run: bool = False) -> Report:
-    """1. Look at the sources. 2. Make what is missing. 3. Correct settings. 4. Begin the streams, under the wall clock:
-    the period after the one that holds `now_ms` is the first.
+async def create(
+    client: Client, deployment: Deployment, plan: Plan, secrets: Mapping[str, str] = MappingProxyType({}), *,
+    now_ms: int, dry_run: bool = False,
+) -> Report:  # fmt: skip
+    """1. Look at the sources. 2. Make what is missing. 3. Correct settings. 4. Write the config record that all workers
+    compare, with fingerprints of these secrets. 5. Begin the streams, under the wall clock: the period after the one
+    that holds `now_ms` is the first.
     """
     async with client.admin() as admin:
         want = wanted(deployment, plan, await _sources(admin, plan))
@@ -152,15 +158,19 @@ async def create(client: Client, deployment: Deployment, plan: Plan, *, now_ms: 
         if missing and not dry_run:
             made = await admin.create(missing)
             missing = {name: want[name] for name in missing if name in made}
-    started: dict[str, int] = {}
-    if deployment.time.clock == "wall" and not refused:
-        new = topic(plan.name, "rounds") in missing
+    opening = Opening(None, (), (), ())
+    if not refused:
+        fed, there = deployment.time.clock == "feed", topic(plan.name, "rounds") not in missing
         if dry_run:
-            started = _first_periods(plan.streams, now_ms) if new else await _unstarted(client, plan, now_ms)
+            opening = await look(client, plan, secrets, fed=fed, now_ms=now_ms, there=there)
         else:
-            started = await _start(client, plan, now_ms)
+            opening = await begin(client, plan, secrets, fed=fed, now_ms=now_ms)
     created = {name: described.partitions for name, described in missing.items()}
-    return Report(created, tuple(right), tuple(corrected), tuple(refused), started)
+    return Report(
+        created, tuple(right), tuple(corrected), (*refused, *opening.refused),
+        {start.stream: start.t for start in opening.starts}, None if opening.config is None else opening.config.number,
+        opening.uncompared,
+    )  # fmt: skip
 
 
 async def faults(client: Client, deployment: Deployment, plan: Plan, zones: Iterable[Zone] = ZONES) -> list[str]:
@@ -208,49 +218,3 @@ def _differing(have: Described, want: Described) -> list[str]:
 
 def _difference(name: str, key: str, have: Described, want: Described) -> str:
     return f"{name}: {key}: found {have.settings.get(key, 'nothing')}; allowed: {want.settings[key]}"
-
-
-def _first_periods(streams: Iterable[StreamPlan], now_ms: int) -> dict[str, int]:
-    return {stream.name: stream.period(now_ms) + 1 for stream in streams}
-
-
-async def _unstarted(client: Client, plan: Plan, now_ms: int) -> dict[str, int]:
-    """The first periods of streams without a `start`. Where `rounds` has begun to forget, all have begun long ago."""
-    place, missing = Place(topic(plan.name, "rounds"), 0), {stream.name for stream in plan.streams}
-    async with client.reader() as reader:
-        first, end = (await reader.bounds([place]))[place]
-        if first > 0:
-            return {}
-        async for got in reader.between(place, first, end):
-            missing -= _begun(got.value)
-            if not missing:
-                break
-    return _first_periods((stream for stream in plan.streams if stream.name in missing), now_ms)
-
-
-def _begun(value: bytes | None) -> set[str]:
-    try:
-        found = decode(value or b"")
-    except WireError:
-        return set()
-    return {found.stream} if isinstance(found, Start) else set()
-
-
-async def _start(client: Client, plan: Plan, now_ms: int) -> dict[str, int]:
-    """Once, whoever else does it: 1. fence them, 2. read what is there, 3. write the rest in one transaction. (Of two
-    records for one stream every stage takes the first.)
-    """
-    writer = client.writer(f"{plan.name}-provision")
-    try:
-        await writer.open()
-        started = await _unstarted(client, plan, now_ms)
-        place = Place(topic(plan.name, "rounds"), 0)
-        starts = [
-            Start(stream=name, t=t, config=plan.stream(name).config, revision=plan.stream(name).revision)
-            for name, t in started.items()
-        ]
-        if starts:
-            await writer.transact([Write(place, encode(start)) for start in starts])
-        return started
-    finally:
-        await writer.close()

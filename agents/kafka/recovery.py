@@ -48,8 +48,8 @@ async def newest(reader: Reader, place: Place) -> tuple[int, StateRecord] | None
     return None
 
 
-def check_revisions(wiring: Wiring, last: StateRecord) -> None:
-    """StateError if the state was written under another configuration."""
+def check_state(wiring: Wiring, last: StateRecord) -> None:
+    """StateError if the state was written under another configuration, or for other logs."""
     for stream, (config, revision) in last.revisions.items():
         found = wiring.revisions.get(stream, (config, revision))
         if found != (config, revision):
@@ -57,6 +57,17 @@ def check_revisions(wiring: Wiring, last: StateRecord) -> None:
                 f"{wiring.name}: stream {stream!r}: the state was written under config {config}, revision "
                 f"{revision}; found {found[0]}, revision {found[1]} (see `murmurate check --against`)"
             )
+    if last.config[0] != wiring.config[0]:
+        raise StateError(
+            f"{wiring.name}: the state was written under config fingerprint {last.config[0] or 'none'}; found "
+            f"{wiring.config[0] or 'none'} (see `murmurate check --against config`; another config, or other secrets, "
+            "need a deployment of another name)"
+        )
+    if last.marks.keys() != set(wiring.inputs):
+        written, reads = (
+            ", ".join(sorted(f"{log.topic}/{log.partition}" for log in logs)) for logs in (last.marks, wiring.inputs)
+        )
+        raise StateError(f"{wiring.name}: found a state of the logs {written or 'none'}; allowed: of {reads}")
 
 
 async def first_marks(reader: Reader, wiring: Wiring) -> dict[Log, int]:

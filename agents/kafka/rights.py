@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from murmurate.agents.kafka.opening import TOGETHER
 from murmurate.agents.kafka.provision import wanted
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
@@ -72,6 +73,8 @@ def grants(deployment: Deployment, plan: Plan) -> Iterator[Grant]:
             if theirs:
                 yield Grant(role, ("Describe", "DescribeConfigs"), theirs)
             yield Grant(role, ("Write",), ids=(f"{plan.name}-provision",))
+            deciding = dict.fromkeys(stage for stages in TOGETHER.values() for stage in stages)
+            yield Grant(role, ("Describe",), groups=tuple(f"{plan.name}-{stage}" for stage in deciding))
         else:
             yield Grant(role, ("DescribeConfigs",), tuple(dict.fromkeys((*read, *write))))
         if stages:

@@ -51,6 +51,8 @@ class StateRecord:
     snapshot: Pointer | None
     revisions: Mapping[str, tuple[str, int]]
     """Config digest and revision of each stream."""
+    config: tuple[str, int] = ("", 0)
+    """Fingerprint of what may never change, and the number of the config record that its worker had compared."""
     proof: bytes = b""
     """Of a stage that holds a key: that it wrote all of the above."""
 
@@ -77,6 +79,7 @@ class StateRecord:
                 "from": _texts(pointer.start),
             },
             "revisions": self.revisions,
+            "config": self.config,
         }
 
     @classmethod
@@ -95,7 +98,8 @@ class StateRecord:
             )
             revisions = {name: (config, revision) for name, (config, revision) in found["revisions"].items()}
             small, proof = base64.b64decode(found["small"]), base64.b64decode(found["proof"])
-            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions, proof)
+            agreed, number = found["config"]
+            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions, (agreed, number), proof)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise StateError(f"{where}: found a record that is no state; allowed: what its stage wrote") from None
 

@@ -11,27 +11,32 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
+from murmurate.agents.kafka.agreement import none_found
 from murmurate.agents.kafka.client import Admin, Client, Got, Place, Reader
 from murmurate.agents.kafka.collect import last, places, span, states
-from murmurate.agents.kafka.errors import AwayError, RefusedError
+from murmurate.agents.kafka.errors import RefusedError
 from murmurate.agents.kafka.provision import faults
 from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.kafka.topology import SOURCE
+from murmurate.agents.kafka.transactions import OpenTransaction, limit_ms, open_transactions
+from murmurate.agents.stages.door import clock_of
 from murmurate.agents.stages.stage import Log
+from murmurate.config.agreement import differences, holding, values
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Round, Settled, Start
+from murmurate.topics.messages import Config, Round, Settled, Start
 from murmurate.topics.names import STAGES, stream_partition, topic
 from murmurate.topics.release import Release
 
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
 EXACT: Final = 2_000
 """Up to so many offsets behind, records are counted."""
-TRIES: Final = 3  # a cluster that has never had a group makes room for them when it is first asked
 
 
 @dataclass
@@ -50,6 +55,10 @@ class StageStatus:
     """Records that have not been folded; of a log that several instances read, those of the slowest."""
     refused: list[str] = field(default_factory=list)
     """What we may not see."""
+    config: int | None = None
+    """The oldest config record under which one of its states was written last."""
+    clocks: dict[Place, int] = field(default_factory=dict)
+    """Of doors: the newest time that each has passed on."""
 
 
 @dataclass
@@ -76,10 +85,23 @@ class Status:
     streams: list[StreamStatus]
     wrong: list[str]
     """A line for each thing that has to be put right."""
+    transactions: list[OpenTransaction] = field(default_factory=list)
+    """Those of producers that are open in the sources."""
+    config: int | None = None
+    """The number of the config record that holds."""
 
 
-async def status(client: Client, deployment: Deployment, plan: Plan, *, now_ms: int) -> Status:
-    """Look at everything, once. AwayError if nobody answers."""
+async def status(
+    client: Client,
+    deployment: Deployment,
+    plan: Plan,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+    *,
+    now_ms: int,
+) -> Status:
+    """Look at everything, once; compare with the config record what the file says, and these secrets' fingerprints.
+    AwayError if nobody answers.
+    """
     wrong = await faults(client, deployment, plan)
     sources = sorted({stream.topic for stream in plan.streams})
     names = [topic(plan.name, name) for name in (*SOURCE.values(), "rounds", "releases", "feed", "ticks")]
@@ -93,8 +115,27 @@ async def status(client: Client, deployment: Deployment, plan: Plan, *, now_ms: 
             wrong += _unmanned(each)
     fed = deployment.time.clock == "feed"
     lags = asyncio.gather(*(_lag(client, plan, each, there, sources, fed=fed) for each in found))
-    _, streams = await asyncio.gather(lags, _streams(client, plan, there, now_ms, wrong))
-    return Status(found, streams, wrong)
+    configs: list[Config] = []
+    _, streams = await asyncio.gather(lags, _streams(client, plan, there, now_ms, wrong, configs))
+    config = holding(configs)
+    if config is not None:
+        differing = differences(config, values(plan, fed=fed), secrets)
+        wrong += [f"{each.line} (config {config.number} in {topic(plan.name, 'rounds')})" for each in differing]
+    door = next(each for each in found if each.stage == "door")
+    own = [] if door.refused else [place for name in sources for place in there.get(name, [])]
+    waits = await _waits(client, own, {} if fed else door.clocks, now_ms, wrong)
+    return Status(found, streams, wrong, waits, None if config is None else config.number)
+
+
+async def _waits(
+    client: Client, sources: list[Place], clocks: Mapping[Place, int], now_ms: int, wrong: list[str]
+) -> list[OpenTransaction]:
+    """What is open in the sources; a line for each that hangs."""
+    async with client.reader() as committed, client.reader(aborted=True) as everything:
+        found = await open_transactions(committed, everything, sources, clocks, now_ms)
+    longest = await limit_ms(client) if found else 0
+    wrong += [each.line(now_ms, longest) for each in found if each.hangs(now_ms, longest)]
+    return found
 
 
 def _source(plan: Plan, stage: str, sources: list[str]) -> list[str]:
@@ -112,7 +153,7 @@ def _stage(plan: Plan, stage: str, there: Mapping[str, list[Place]], sources: li
 async def _workers(admin: Admin, plan: Plan, found: StageStatus, own: list[Place]) -> None:
     """The members of the stage's group, by the names of their workers."""
     try:
-        found.group, owners = await _owners(admin, f"{plan.name}-{found.stage}")
+        found.group, owners = await admin.owners(f"{plan.name}-{found.stage}")
     except RefusedError as error:
         found.refused.append(str(error))
         return
@@ -120,17 +161,6 @@ async def _workers(admin: Admin, plan: Plan, found: StageStatus, own: list[Place
         found.workers.setdefault(_worker(member, found.stage), []).extend(sorted(owned & set(own)))
     owned_by_any = {place for theirs in found.workers.values() for place in theirs}
     found.unowned = [place for place in own if place not in owned_by_any]
-
-
-async def _owners(admin: Admin, group: str) -> tuple[str, dict[str, frozenset[Place]]]:
-    for left in reversed(range(TRIES)):
-        try:
-            return await admin.owners(group)
-        except AwayError:
-            if not left:
-                raise
-        await asyncio.sleep(0.5)
-    raise AssertionError("unreachable")
 
 
 def _worker(member: str, stage: str) -> str:
@@ -169,6 +199,9 @@ async def _lag(
             for name in _source(plan, found.stage, sources) if fed or found.stage != "door" else ():
                 marks |= {place: first for place, (first, _) in (await reader.bounds(there.get(name, []))).items()}
             begun: dict[Place, int] = {}
+            found.config = min((record.config[1] for record in known.values()), default=None)
+            if found.stage == "door":
+                found.clocks = _clocks(known.values(), sources)
             for record in known.values():
                 for place, mark in _marks(plan, record, sources).items():
                     begun[place] = min(mark, begun.get(place, mark))
@@ -183,6 +216,16 @@ def _marks(plan: Plan, record: StateRecord, sources: Iterable[str]) -> dict[Plac
         return Place(log.topic if log.topic in sources else f"{plan.name}.{log.topic}", log.partition)
 
     return {place(log): mark for log, mark in record.marks.items()}
+
+
+def _clocks(records: Iterable[StateRecord], sources: Iterable[str]) -> dict[Place, int]:
+    return {
+        Place(*log): clock
+        for record in records
+        if (clock := clock_of(record.small)) is not None
+        for log in record.marks
+        if log.topic in sources
+    }
 
 
 async def behind(reader: Reader, marks: Mapping[Place, int]) -> dict[Place, int]:
@@ -202,15 +245,21 @@ async def behind(reader: Reader, marks: Mapping[Place, int]) -> dict[Place, int]
 
 
 async def _streams(
-    client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str]
+    client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str], configs: list[Config]
 ) -> list[StreamStatus]:
+    """How far each is; `configs` gets the config records, and `wrong` a line where there is none."""
     found = {stream.name: StreamStatus(stream.name) for stream in plan.streams}
     rounds, releases = topic(plan.name, "rounds"), topic(plan.name, "releases")
     try:
         async with client.reader() as reader:
             if rounds in there:
                 async for got in span(reader, await reader.bounds(there[rounds])):
-                    _control(found, _message(got.value))
+                    message = _message(got.value)
+                    if isinstance(message, Config):
+                        configs.append(message)
+                    _control(found, message)
+                if not configs:
+                    wrong.append(none_found(rounds))
             if releases in there:
                 await _newest(reader, there[releases], found, {s.name: s.revision for s in plan.streams}, now_ms)
     except RefusedError as error:

@@ -20,7 +20,7 @@ from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import Life, Observer
 from murmurate.agents.kafka.pending import MARKS_S, Pending
 from murmurate.agents.kafka.pulling import SharedLog, pull
-from murmurate.agents.kafka.recovery import check_revisions, first_marks, newest, recover
+from murmurate.agents.kafka.recovery import check_state, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
@@ -118,8 +118,8 @@ class Task:
             self._last = last
             self._pointer = last[1].snapshot if last else None
             if last is not None:
+                check_state(self.wiring, last[1])
                 self.marks = dict(last[1].marks)
-                check_revisions(self.wiring, last[1])
             else:
                 self.marks = await first_marks(reader, self.wiring)
         self._waiting = {log: deque() for log in wiring.inputs}
@@ -306,4 +306,4 @@ class Task:
             start, pointer = dict(stage.replay_from(marks)), None
         else:
             start = dict(pointer.start) if pointer else dict.fromkeys(inputs, 0)
-        return StateRecord(marks, start, stage.small(), pointer, self.wiring.revisions)
+        return StateRecord(marks, start, stage.small(), pointer, self.wiring.revisions, self.wiring.config)

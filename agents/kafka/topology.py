@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from murmurate.agents.kafka.wiring import Wiring
@@ -18,8 +19,11 @@ from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.publish import FEED, Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log, Stage
+from murmurate.config.agreement import fingerprint, values
 from murmurate.config.plan import Plan
+from murmurate.config.secrets import fingerprints
 from murmurate.randomizers import Key, Pepper, Secrets
+from murmurate.topics.names import STAGES, ZONES
 
 ROUNDS: Final = Log("rounds", 0)
 CLOCK: Final = Log("clock", 0)
@@ -38,6 +42,8 @@ class Held(NamedTuple):
 
     edge: EdgeSecrets | None
     shuffle: Key | None
+    fingerprints: Mapping[str, str] = MappingProxyType({})
+    """Of all of them."""
 
 
 def held(secrets: Mapping[str, bytes], deployment: str) -> Held:
@@ -52,13 +58,17 @@ def held(secrets: Mapping[str, bytes], deployment: str) -> Held:
         edge = EdgeSecrets(devices, Pepper(secrets["pepper"], deployment=deployment), secrets["state"])
     if "shuffle" in secrets:
         shuffle = Key(secrets["shuffle"], deployment=deployment)
-    return Held(edge, shuffle)
+    return Held(edge, shuffle, fingerprints(secrets, deployment))
 
 
 class Topology:
-    """The Tasks of a deployment. `sources`: partitions of each source topic; `fed`: ticks come from `feed`."""
+    """The Tasks of a deployment. `sources`: partitions of each source topic; `fed`: ticks come from `feed`;
+    `agreed`: number of the config record was compared.
+    """
 
-    def __init__(self, plan: Plan, keys: Held, sources: Mapping[str, int], *, fed: bool) -> None:
+    def __init__(self, plan: Plan, keys: Held, sources: Mapping[str, int], *, fed: bool, agreed: int = 0) -> None:
+        said = values(plan, fed=fed)
+        self._config = {zone: (fingerprint(zone, said, keys.fingerprints), agreed) for zone in ZONES}
         self._plan, self._keys, self._sources, self._fed = plan, keys, dict(sources), fed
         self._topics = sorted(sources)
         self._revisions = {stream.name: (stream.config, stream.revision) for stream in plan.streams}
@@ -92,7 +102,9 @@ class Topology:
                 build = partial(Publish, plan, partition, fed=self._fed)
                 if self._fed:
                     inputs = (source, ROUNDS, Log(FEED, 0))
-        return Wiring(plan.name, stage, partition, build, inputs, self._revisions, pushed=source)
+        return Wiring(
+            plan.name, stage, partition, build, inputs, self._revisions, self._config[STAGES[stage]], pushed=source
+        )
 
     def door(self, topic: str, partition: int) -> Wiring:
         """The door of a source partition."""
@@ -101,7 +113,7 @@ class Topology:
         return Wiring(
             self._plan.name, "door", partition * len(self._topics) + self._topics.index(topic),
             partial(Door, self._plan, self._keys.edge.pepper, topic, partition), inputs, self._revisions,
-            foreign=frozenset({topic}), from_end=not self._fed,
+            self._config["edge"], foreign=frozenset({topic}), from_end=not self._fed,
         )  # fmt: skip
 
 

@@ -20,6 +20,8 @@ class Wiring:
     inputs: tuple[Log, ...]
     """The logs that it reads, by the stage's names."""
     revisions: Mapping[str, tuple[str, int]]
+    config: tuple[str, int] = ("", 0)
+    """Fingerprint of what may never change, as this zone knows it; number of the config record that was compared."""
     pushed: Log | None = None
     """Delivered by whoever owns the partition; the others it reads itself."""
     foreign: frozenset[str] = frozenset()

@@ -1,7 +1,8 @@
 """A worker: the stages of its zones on Kafka, until it is told to stop or something fails.
 
 Contract: a failure of one stage ends them all, and leaves as the error it was; a stop flushes, commits, and leaves
-every group.  A worker holds the keys of its zones only.  Not here: signals, exit codes, waiting for brokers
+every group.  A worker holds the keys of its zones only.  `compare` raises where they, or the file, are not what the
+deployment has agreed on.  Not here: signals, exit codes, waiting for brokers
 (cli/worker.py), metrics (observe/).
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from murmurate.agents.kafka.app import StageApp
@@ -26,6 +27,7 @@ from murmurate.topics.messages import Progress
 from murmurate.topics.names import STAGES, Zone
 
 TIMER_S = 1.0
+LOOK_S = 0.1
 
 
 def collect_garbage_rarely() -> None:
@@ -42,9 +44,10 @@ class Worker:
     def __init__(
         self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
         instance: str, folder: Path, observer: Observer, now_ms: Callable[[], int], fed: bool,
+        compare: Callable[[], Awaitable[object]] | None = None,
     ) -> None:  # fmt: skip
         self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
-        self._now_ms = now_ms
+        self._now_ms, self._compare = now_ms, compare
         rounds = Place(f"{plan.name}.rounds", 0)
         self._shared = {rounds: SharedLog(client, rounds)}
         self.zones = tuple(zones)
@@ -118,8 +121,20 @@ class Worker:
             yield app.commit()
         if self.doors is not None:
             yield self.doors.run()
+            yield self.doors.watch()
+        if self._compare is not None:
+            yield self._compare_again(self._compare)
         if "publish" in self.owners:
             yield self._timer(self.owners["publish"])
+
+    async def _compare_again(self, compare: Callable[[], Awaitable[object]]) -> None:
+        """Once every group has been joined, the config record again: it may have changed since it was compared. From
+        then on whoever changes it sees us.
+        """
+        while not all(owner.settled for owner in self.owners.values()):
+            await asyncio.sleep(LOOK_S)
+        await compare()
+        await asyncio.Event().wait()
 
     async def _timer(self, owner: StageOwner) -> None:
         while True:

@@ -16,17 +16,31 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 EDGE_ONLY: Final = frozenset(
-    {"murmurate_events", "murmurate_refusals", "murmurate_users", "murmurate_epsilon_spent_max"}
+    {
+        "murmurate_events",
+        "murmurate_refusals",
+        "murmurate_users",
+        "murmurate_users_initial",
+        "murmurate_epsilon_spent_max",
+        "murmurate_source_transaction_seconds",
+        "murmurate_source_transaction_limit_seconds",
+    }
 )
 """Families that no other endpoint serves, not even empty."""
 GAUGES: Final = {
     "murmurate_users": ("Users in the ledger.", ("partition",)),
+    "murmurate_users_initial": ("Users who count as the initial value: none of theirs was valid yet.", ("stream",)),
     "murmurate_rounds_open": ("Rounds that are asked and not yet complete.", ("stream",)),
     "murmurate_release_estimate": ("The newest release: the statistic itself, where it is known.", ("stream", "name")),
     "murmurate_release_stderr": ("The newest release: its standard error.", ("stream", "name")),
     "murmurate_release_age_seconds": ("Since the newest release, or since the stream came here.", ("stream",)),
     "murmurate_epsilon_spent_max": ("The largest window of any user.", ("stream",)),
     "murmurate_lag_records": ("End of a log less what is folded and committed.", ("topic", "partition")),
+    "murmurate_source_transaction_seconds": (
+        "Since a producer's transaction has been open in a source, behind which everything waits.",
+        ("topic", "partition"),
+    ),
+    "murmurate_source_transaction_limit_seconds": ("How long one may be open: as brokers allow, and a minute.", ()),
     "murmurate_state_bytes": ("Newest snapshot, or the small state.", ("stage", "partition")),
     "murmurate_info": ("What runs here.", ("version", "deployment", "config")),
 }
@@ -53,6 +67,10 @@ class Families:
             ("stream", "decision"),
             registry=registry,
         )
+        self.dead = Counter(
+            "murmurate_dead_letters", "Records that nobody could read, or that are nobody's, named in dead letters.",
+            ("stage", "reason"), registry=registry,
+        )  # fmt: skip
         self.close_delay = Histogram(
             "murmurate_close_delay_seconds", "From the end of a period to its release.", ("stream",),
             registry=registry, buckets=DELAY_S,

@@ -26,6 +26,7 @@ from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
+from murmurate.agents.observe.sources import SourceTransactions
 from murmurate.agents.shortage import Shortages
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.door import Door
@@ -66,6 +67,11 @@ class Guard(Protocol):
         """Of each stream the largest window of any user, ever."""
         ...
 
+    @property
+    def initial(self) -> Mapping[str, int]:
+        """Of each stream whose values stand for ever, how many users count as its initial value."""
+        ...
+
 
 MARKERS = 16
 """Offsets behind, up to which it is worth looking whether they are records."""
@@ -80,6 +86,7 @@ class Metrics:
         self.now_ms = now_ms
         self.ends: dict[Place, int] = {}
         """The ends of the logs at the last refresh."""
+        self.sources = SourceTransactions(now_ms)
         self.newest: dict[str, tuple[dict[str, Any], int]] = {}
         """Of each stream the newest release that was committed here, and when."""
         self.since: dict[str, int] = {}
@@ -112,6 +119,8 @@ class Metrics:
         stage = task.wiring.stage
         families = self._edge if STAGES[stage] == "edge" else self._others
         families.flush.labels(stage).observe(seconds)
+        for letter in _messages(out, f"dead.{STAGES[stage]}"):
+            families.dead.labels(stage, letter["reason"]).inc()
         grown = self._grown(task)
         match task.stage:
             case Door():
@@ -183,9 +192,10 @@ class Metrics:
         """Learn the ends of the logs again and again, until cancelled. Brokers that are away leave them as they are."""
         while True:
             try:
-                async with client.reader() as reader:
+                async with client.reader() as reader, client.reader(aborted=True) as everything:
                     while True:
                         await self.look(reader)
+                        await self.sources.look(client, reader, everything, self.live(edge=True), fed=self.fed)
                         await asyncio.sleep(every_s)
             except BrokerError as error:
                 log.warning("lag is not known: %s", error)
@@ -221,6 +231,8 @@ class _Gauges(Collector):
             size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
         yield size
         yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
+        if self._is_edge:
+            yield from self._metrics.sources.gauges()
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """Of several readers of a log the slowest. A log's end may lie behind ends of transactions, which are no
@@ -241,15 +253,19 @@ class _Gauges(Collector):
 
     def _ledger(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
         users, spent, most = gauge("murmurate_users"), gauge("murmurate_epsilon_spent_max"), dict[str, int]()
+        initial, waiting = gauge("murmurate_users_initial"), Count[str]()
         for task in tasks:
             stage: object = task.stage
             if isinstance(stage, Guard):
                 users.add_metric((str(task.wiring.partition),), stage.users)
                 for stream, micro in stage.most_spent_micro.items():
                     most[stream] = max(micro, most.get(stream, 0))
+                waiting.update(stage.initial)
         for stream, micro in sorted(most.items()):
             spent.add_metric((stream,), micro * MICRO)
-        yield from (users, spent)
+        for stream, count in sorted(waiting.items()):
+            initial.add_metric((stream,), count)
+        yield from (users, initial, spent)
 
     def _published(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
         metrics, now = self._metrics, self._metrics.now_ms()

@@ -1,10 +1,10 @@
 """Sources that are arrays: a value for each user and period (synthetic, .npy), and recordings of events (.npz).
 
-Contract: users are numbers, and all of them are enrolled before the first period.  Periods of a source without times of
-its own begin at ORIGIN; within one, users speak in the order of their numbers, spread evenly over the period or over
-`future`, whichever is shorter.  `.npy`: [periods, users], or [users] for one period; of a frequency integers, a
-category's position in the plan (`other` included), -1 no event; of numbers floats, NaN no event.  `.npz`: see
-tools/make_recording.py, which writes them.
+Contract: users are numbers, and all of them are enrolled before the first period, but for streams whose values stand
+for ever: there users join with their first event.  Periods of a source without times of its own begin at ORIGIN; within
+one, users speak in the order of their numbers, spread evenly over the period or over `future`, whichever is shorter.
+`.npy`: [periods, users], or [users] for one period; of a frequency integers, a category's position in the plan (`other`
+included), -1 no event; of numbers floats, NaN no event.  `.npz`: see tools/make_recording.py, which writes them.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.agents.stages.closing import next_closing
+
 Ints = NDArray[np.int64]
 
 REACH: Final = 500
@@ -35,9 +37,7 @@ class Ticks:
 
     def after(self, clock: int) -> int:
         """The next time worth showing."""
-        late = self.lateness_ms
-        closings = (((clock - late) // every + 1) * every + late for every in self.every_ms)
-        return min(clock + self.step_ms + 1, *closings)
+        return min(clock + self.step_ms + 1, next_closing(self.every_ms, self.lateness_ms, clock))
 
 
 def cut_sorted(times: Ints, ticks: Ticks, rows: int) -> Iterator[tuple[slice, int]]:

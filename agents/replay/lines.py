@@ -1,7 +1,7 @@
 """Text files as lines, a few megabytes at a time, and what is wrong with a file as a whole.
 
-Contract: the file is never held whole, whatever its lines are like: of a line longer than an event may be, MAX_EVENT +
-1 bytes are kept, which the reader of events then refuses.  A line ends with LF or CR LF.  Not here: what lines say.
+Contract: the file is never held whole, whatever its lines are like: of a line that is longer than anybody reads, only
+its beginning and its end are kept (`abridged`).  A line ends with LF or CR LF.  Not here: what lines say.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from murmurate.agents.replay.source import SourceError
-from murmurate.topics.events import MAX_EVENT
+from murmurate.topics.frames import abridged
 
 BLOCK_BYTES: Final = 4 << 20
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -54,21 +54,13 @@ def check_text(path: Path) -> None:
 def blocks(path: Path) -> Iterator[Lines]:
     """The lines of a file, in blocks."""
     number, read, rest = 1, 0, b""
-    skipping = False  # inside a line of which enough has been kept
     with path.open("rb") as file:
         while block := file.read(BLOCK_BYTES):
             if not read:
                 block = block.removeprefix(_UTF8_MARK)
             read = file.tell()
-            if skipping:
-                _, newline, block = block.partition(b"\n")
-                if not newline:
-                    continue
-                block, skipping = b"\n" + block, False
             lines = (rest + block).split(b"\n")
-            rest = lines.pop()
-            if len(rest) > MAX_EVENT:
-                rest, skipping = rest[: MAX_EVENT + 1], True
+            rest = abridged(lines.pop())
             if lines:
                 yield Lines(number, [line.removesuffix(b"\r") for line in lines], read, cut=False)
                 number += len(lines)

@@ -23,7 +23,7 @@ from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
 from murmurate.agents.replay.watch import Watch
-from murmurate.agents.stages.closing import ahead, late
+from murmurate.agents.stages.closing import ahead, late, newest_closing
 from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
@@ -91,6 +91,7 @@ class Replay:
         self._true: dict[tuple[str, int], TruePeriod] = {}
         self._told_of: set[tuple[str, int]] = set()
         self._clock: int | None = None
+        self._shown: int | None = None  # of it, what the stages were shown
         self._pseudonyms: dict[bytes, bytes] = {}
         self._numbered = np.zeros((0, 16), np.uint8)
         self._told_at = 0.0
@@ -166,6 +167,8 @@ class Replay:
         self._watch.meet(self._numbered)
         if self._source.enrolled:
             for plan in plans:
+                if plan.carry_ms is None:
+                    continue  # where values stand for ever, users join with their first event
                 before = first[plan.name] * plan.every_ms - 1
                 self._close(min(clock, before))  # also where nobody speaks in the first periods
                 shown = np.full(users, before)
@@ -179,16 +182,21 @@ class Replay:
         self._reach(clock)
 
     def _reach(self, clock: int) -> None:
-        """Let every raw partition know that the source has reached this time."""
+        """Let every raw partition know that the source has reached this time: in instants at which periods close, since
+        the source's clock shows times of its events.
+        """
         if self._clock is not None and clock <= self._clock:
             return
         self._clock = clock
-        topics = {self._plan.stream(name).topic for name in self._source.streams}
-        self._runtime.write([
-            Out(Log("raw", p), encode(Progress(topic=topic, partition=0, time=clock)))
-            for topic in sorted(topics)
-            for p in range(self._plan.partitions)
-        ])  # fmt: skip
+        closing = newest_closing((stream.every_ms for stream in self._plan.streams), self._plan.lateness_ms, clock)
+        if self._shown is None or closing > self._shown:
+            self._shown = closing
+            topics = {self._plan.stream(name).topic for name in self._source.streams}
+            self._runtime.write([
+                Out(Log("raw", p), encode(Progress(topic=topic, partition=0, time=closing)))
+                for topic in sorted(topics)
+                for p in range(self._plan.partitions)
+            ])  # fmt: skip
         self._runtime.run()
         self._watch.settle()
 

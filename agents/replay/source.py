@@ -60,7 +60,9 @@ class Source(ABC):
     streams: tuple[str, ...]
     """Those it may have events for."""
     enrolled: bool = False
-    """Whether its users, 0 to `users() - 1`, are all enrolled before the first period."""
+    """Whether its users, 0 to `users() - 1`, are all enrolled before the first period, but for streams whose values
+    stand for ever.
+    """
     periods: int | None = None
     """How many periods it covers, where that is known beforehand."""
     total_rows: int | None = None

@@ -1,16 +1,18 @@
 """CSV and JSON lines as a source: every line through the door's own reader of events.
 
 Contract: a bad line is counted by reason and named by number, the others are read; a file without one good event is an
-error.  A CSV row is one line; the column of a field is its JSON pointer without the first slash, `session/user_id` or
-`session.user_id` for /session/user_id.  An empty cell is a missing field.  A file has no timestamps of its own: a
-stream without a `time` pointer is read from `/time`.  Not here: the clock's rule (clock.py), bytes to lines (lines.py).
+error.  A bad line whose user and time can be read all the same shows its user, as at the door.  A CSV row is one line;
+the column of a field is its JSON pointer without the first slash, `session/user_id` or `session.user_id` for
+/session/user_id.  An empty cell is a missing field.  A file has no timestamps of its own: a stream without a `time`
+pointer is read from `/time`.  Not here: the clock's rule (clock.py), bytes to lines (lines.py), rows that are broken
+(rows.py).
 """
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from murmurate.agents.replay.clock import REACH, Clock, Ticks, first_period, last_closing
 from murmurate.agents.replay.lines import Lines, blocks, check_text
+from murmurate.agents.replay.rows import beside
 from murmurate.agents.replay.source import BATCH_ROWS, NAMED_LINES, Batch, Ints, Source, SourceError
 from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED
@@ -149,26 +152,27 @@ class TextSource(Source):
 
     def _pieces(self, *, keep: bool) -> Iterator[_Piece]:
         for block in blocks(self._path):
-            records, numbers, bad = self._records(block)
+            records, numbers, broken = self._records(block)
             columns = self._reader.read(records)
             had_row = np.zeros(len(records), np.bool_)
             had_row[columns.index] = True
-            wrong = [(numbers[index], reason.value) for index, reason in columns.refusals]
-            dropped = Counter(reason.value for index, reason in columns.refusals if not had_row[index])
-            dropped.update(reason for _, reason in bad)
+            wrong = [(index, broken.get(index, reason.value)) for index, reason in columns.refusals]
+            dropped = Counter(reason for index, reason in wrong if not had_row[index])
             if keep:
                 self._read = block.read
                 self.cut_line = block.first if block.cut else None
-                for number, reason in sorted(wrong + bad):
+                for index, reason in wrong:
                     self.counts[reason] += 1
                     if len(named := self.complaints.setdefault(reason, [])) < NAMED_LINES:
-                        named.append(number)
-            yield _Piece([columns], dropped, len(records) + len(bad))
+                        named.append(numbers[index])
+            yield _Piece([columns], dropped, len(records))
 
-    def _records(self, block: Lines) -> tuple[Sequence[bytes], Sequence[int], list[tuple[int, str]]]:
-        """Records for the reader with their line numbers, and the lines that are none, with their reasons."""
+    def _records(self, block: Lines) -> tuple[Sequence[bytes], Sequence[int], Mapping[int, str]]:
+        """Records for the reader with their line numbers; and by position those that are broken, with their reasons:
+        they have no value.
+        """
         filled = [(number, line) for number, line in enumerate(block.lines, block.first) if line and not line.isspace()]
-        return [line for _, line in filled], [number for number, _ in filled], []
+        return [line for _, line in filled], [number for number, _ in filled], {}
 
     def _make_reader(self) -> EventReader:
         return EventReader({stream.name: stream.domain for stream in self._plans()}, self._fields)
@@ -228,37 +232,40 @@ class CsvSource(TextSource):
             f"{self._path.name}: line 1: found no column {wanted[0]!r} for the {what}; the columns are: {present}"
         )
 
-    def _records(self, block: Lines) -> tuple[Sequence[bytes], Sequence[int], list[tuple[int, str]]]:
+    def _records(self, block: Lines) -> tuple[Sequence[bytes], Sequence[int], Mapping[int, str]]:
         records: list[bytes] = []
         numbers: list[int] = []
-        bad: list[tuple[int, str]] = []
-        width, separator, columns = self._width, self._separator, tuple(self._columns.items())
+        broken: dict[int, str] = {}
+        columns = tuple(self._columns.items())
         for number, raw in enumerate(block.lines, block.first):
             if number == 1 or not raw or raw.isspace():
                 continue
-            try:
-                line = raw.decode()
-                if len(raw) > MAX_EVENT:
-                    bad.append((number, Reason.SIZE.value))
-                    continue
-                quoted = '"' in line
-                cells = next(csv.reader((line,), delimiter=separator, strict=True)) if quoted else line.split(separator)
-            except UnicodeDecodeError:
-                bad.append((number, UTF8_REASON))
-                continue
-            except csv.Error:
-                bad.append((number, CSV_REASON))
-                continue
-            if len(cells) != width:
-                bad.append((number, CSV_REASON))
-                continue
+            cells = self._cells(raw)
+            if isinstance(cells, str):
+                broken[len(records)] = cells
+                cells = beside(raw, self._separator, self._width, self._columns["value"], cut=block.cut)
             record: dict[str, str | int] = {what: cell for what, column in columns if (cell := cells[column].strip())}
             time = record.get("time")
             if type(time) is str and len(time) < 19 and time.isascii() and time.isdigit():
                 record["time"] = int(time)
             records.append(orjson.dumps(record))
             numbers.append(number)
-        return records, numbers, bad
+        return records, numbers, broken
+
+    def _cells(self, raw: bytes) -> list[str] | str:
+        """A row's cells, or the reason why it is none."""
+        try:
+            line = raw.decode()
+            if len(raw) > MAX_EVENT:
+                return Reason.SIZE.value
+            separator = self._separator
+            quoted = '"' in line
+            cells = next(csv.reader((line,), delimiter=separator, strict=True)) if quoted else line.split(separator)
+        except UnicodeDecodeError:
+            return UTF8_REASON
+        except csv.Error:
+            return CSV_REASON
+        return cells if len(cells) == self._width else CSV_REASON
 
 
 def _joined(parts: list[Columns]) -> Columns:

@@ -7,8 +7,8 @@ batches and clocks.
 2. Any other event shows its user to its stream, also one refused for its value. Who was shown before a period began
    is asked about it.
 3. A user's value in a period is the last (or first) event by (time, code); else the value before, while the period's
-   start is at most `carry` after its event; else none. When values stand for ever, users are asked from their first
-   value on.
+   start is at most `carry` after its event; else none. When values stand for ever, users are asked from the period of
+   their first event on, and have the stream's initial value until one of theirs counts.
 This is raw data: it stays with the replay that computes it (DESIGN rule 9).  Memory is a few numbers a user and open
 period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's.
 """
@@ -112,6 +112,10 @@ class _Stream:
     time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """When it was said."""
 
+    def __post_init__(self) -> None:
+        if not self.plan.says_none:  # users join with their first event, whoever was enrolled
+            self.seen = np.zeros(0, np.int64)
+
     @property
     def every(self) -> int:
         return self.plan.every_ms
@@ -149,13 +153,15 @@ class _Stream:
                 self.code[users] = keys & ((1 << _CODE_BITS) - 1)
                 self.time[users] = t * self.every + (keys >> _CODE_BITS)
             if t >= self.first_t:
-                counts = self._counts(t, self.seen < t * self.every)
+                counts = self._counts(t)
                 yield TruePeriod(self.plan.name, t, int(counts.sum()), figures(self.plan, counts))
 
-    def _counts(self, t: int, members: NDArray[np.bool_]) -> Ints:
+    def _counts(self, t: int) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d
-        if carry is None:  # whoever has a value
-            return np.bincount(self.code[self.code >= 0], minlength=d)
+        if carry is None:
+            code = self.code[self.seen < (t + 1) * self.every]
+            return np.bincount(np.where(code >= 0, code, self.plan.initial_code), minlength=d)
+        members = self.seen < t * self.every
         code, time = self.code[members], self.time[members]
         standing = (code >= 0) & (t * self.every - time <= carry)
         counts = np.bincount(code[standing], minlength=d)

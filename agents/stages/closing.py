@@ -4,11 +4,13 @@ Contract: an event is judged by the ticks of its own source partition, so that n
 interleave: it is late if its period was over, lateness included, at the tick before it, and from the future if it
 lies further ahead than `future` of the tick that covers it.  A raw partition closes a period when all source
 partitions have reached its end plus lateness; every event that was in time stands before that in the log.  Nothing a
-user sends closes anything (DESIGN rules 6 and 15).
+user sends closes anything (DESIGN rules 6 and 15).  Periods close at the instants of a grid, their ends plus lateness:
+of a recording's clock, which takes its times from events, nothing else leaves the edge.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +26,21 @@ MAX_UNSETTLED = 8
 def opened(every_ms: int, lateness_ms: int, clock: int) -> int:
     """The first period that is still open when the clock shows this time."""
     return max(0, clock - lateness_ms) // every_ms
+
+
+def newest_closing(every_ms: Iterable[int], lateness_ms: int, clock: int) -> int:
+    """The newest instant, up to this time, at which a period of one of these lengths closes. It closes what the time
+    itself would close; 0 before the first.
+
+    >>> newest_closing((1000, 60_000), 500, 61_400), newest_closing((60_000,), 500, 61_400)
+    (60500, 60500)
+    """
+    return max(0, *((clock - lateness_ms) // every * every + lateness_ms for every in every_ms))
+
+
+def next_closing(every_ms: Iterable[int], lateness_ms: int, clock: int) -> int:
+    """The first instant after this time at which a period of one of these lengths closes."""
+    return min(((clock - lateness_ms) // every + 1) * every + lateness_ms for every in every_ms)
 
 
 def late(plan: Plan, stream: StreamPlan, times: NDArray[np.int64], before: int | None) -> Mask:

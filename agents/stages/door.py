@@ -3,7 +3,8 @@
 Logs: a partition of a source topic, and that partition's ticks.  A tick says which events had come when the clock
 showed a time: exactly those go before its progress record, which every raw partition gets, and those after it wait
 for the next tick.  So what is written follows from the logs, not from how they interleave.  Events that cannot be
-read are counted by reason and named in dead.edge, without what they say.  Source: DESIGN rules 6, 15 and 19.
+read are counted by reason and named in dead.edge, without what they say; whom they show all the same is enrolled.
+Source: DESIGN rules 6, 15 and 19.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import Known, partitions
 from murmurate.topics.block import encode_raw
 from murmurate.topics.codec import encode
-from murmurate.topics.events import EventReader, Fields
+from murmurate.topics.events import EventReader, Fields, Reason
 from murmurate.topics.messages import Dead, Progress, Tick
 from murmurate.topics.names import stream_id
 
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
+UNREAD = frozenset({Reason.JSON, Reason.SIZE})
+"""Records that could not be read as a whole: their places are named also where they show their users."""
 NOTHING = Outbox((), urgent=False)
 
 
@@ -95,6 +98,11 @@ class Door:
         return True
 
     @property
+    def clock(self) -> int | None:
+        """The newest time that was passed on."""
+        return self._clock
+
+    @property
     def waits_for(self) -> Tick | None:
         """The tick that has not passed yet, if there is one."""
         return self._ticks[0][1] if self._ticks else None
@@ -132,7 +140,7 @@ class Door:
             alone = streams[0].name if streams[0].fields.stream is None else ""
             for index, reason in columns.refusals:
                 self.counts[streams[rows[index]].name if index in rows else alone, reason.value] += 1
-                if index not in rows:
+                if index not in rows or reason in UNREAD:
                     offset = events[index][0]
                     dead = Dead(reason=reason.value, topic=self._topic, partition=self._partition, offset=offset)
                     self._out.append(Out(Log("dead.edge", 0), encode(dead)))
@@ -167,6 +175,12 @@ class Door:
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know where the events go on."""
         self._next, self._clock = orjson.loads(small)
+
+
+def clock_of(small: bytes) -> int | None:
+    """The newest time that was passed on, by what `small` said."""
+    _, clock = orjson.loads(small)
+    return None if clock is None else int(clock)
 
 
 def _readers(streams: Sequence[StreamPlan]) -> list[tuple[list[StreamPlan], EventReader]]:

@@ -69,7 +69,7 @@ class Perturb:
     def fold(self, record: Record) -> None:
         """One record of the raw partition or of `rounds`."""
         found = read(record, "edge", self._out)
-        match found:
+        match found:  # anything else is what other stages tell each other
             case RawBlock():
                 self._events(found)
             case Progress():
@@ -80,8 +80,6 @@ class Perturb:
                 self._round(found)
             case Settled() if found.stream in self._streams:
                 self._settle(self._streams[found.stream], found.t)
-            case _:
-                pass  # what other stages tell each other
 
     def ready(self, log: Log) -> bool:
         """Whether this log may be folded now: raw waits while periods that are due wait for others to be settled."""
@@ -144,8 +142,7 @@ class Perturb:
         home, row = self._places(new, [len(guarded.devices) for guarded in self._in_order])
         for position, guarded in enumerate(self._in_order):
             guarded.devices.enrol(new[home == position])
-        self._home = np.concatenate((self._home[:-1], home, self._home[-1:]))
-        self._row = np.concatenate((self._row[:-1], row, self._row[-1:]))
+        self._home, self._row = (np.concatenate((a[:-1], b, a[-1:])) for a, b in ((self._home, home), (self._row, row)))
 
     def _places(self, users: np.ndarray, taken: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """The stream that each of them serves by the split key, and their row there. taken: rows of each stream."""
@@ -153,8 +150,7 @@ class Perturb:
         home = streams(self._secrets.devices.split, users, shares).astype(np.int16)
         row = np.zeros(len(users), np.int32)
         for position, first in enumerate(taken):
-            mine = home == position
-            row[mine] = first + np.arange(int(mine.sum()))
+            row[home == position] = first + np.arange(np.count_nonzero(home == position))
         return home, row
 
     def _progress(self, progress: Progress) -> None:
@@ -175,8 +171,7 @@ class Perturb:
                 guarded.values.settle(t)
 
     def _answer_closed(self, guarded: Guarded) -> None:
-        closed = [digest for digest, (asked, _) in guarded.pending.items() if guarded.closed(asked.t)]
-        for digest in closed:
+        for digest in [digest for digest, (asked, _) in guarded.pending.items() if guarded.closed(asked.t)]:
             self._answer(guarded, *guarded.pending.pop(digest))
 
     # ---- rounds ----
@@ -251,6 +246,11 @@ class Perturb:
     def most_spent_micro(self) -> dict[str, int]:
         """Of each stream the largest window of any user that this instance has booked."""
         return {name: guarded.devices.ledger.most_spent_micro for name, guarded in self._streams.items()}
+
+    @property
+    def initial(self) -> dict[str, int]:
+        """Of each stream whose values stand for ever, how many users count as its initial value."""
+        return {name: each.values.initial for name, each in self._streams.items() if not each.plan.says_none}
 
     # ---- state ----
 

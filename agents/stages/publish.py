@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import orjson
 
+from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.course import Asked, Course, release_of, tallies_of
@@ -32,7 +33,7 @@ from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import GiveUp, Progress, Round, Settled, Start, Tally
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
@@ -59,6 +60,7 @@ class Publish:
         self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
         self._partition = partition
         self._courses: dict[str, Course] = {}
+        self._agreed = AgreedConfig()  # of which the first instance takes care for all
         self._out: list[Out] = []
         self._urgent = False
 
@@ -72,6 +74,9 @@ class Publish:
                 course = Course(plan, method(plan.method, self._setting(plan, found.t)), found.t, found.t)
                 self._courses[found.stream] = course
                 self._open(course)
+            case Config() if self._partition == 0 and record.log == ROUNDS and not self._agreed.fold(found):
+                dead = Dead(reason="config", topic=ROUNDS.topic, partition=ROUNDS.partition, offset=record.offset)
+                self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
             case Tally() if found.stream in self._mine:
                 self._tally(found)
             case Progress() if record.log.topic == FEED:
@@ -174,7 +179,11 @@ class Publish:
         return Asked(asked)
 
     def _tick(self, time_ms: int) -> None:
-        """Give up rounds whose patience is over; it begins anew, for those that nobody could answer yet."""
+        """Give up rounds whose patience is over; it begins anew, for those that nobody could answer yet. And write the
+        config record again, before the log forgets it.
+        """
+        if (again := self._agreed.tick(time_ms)) is not None:
+            self._out.append(Out(ROUNDS, encode(again)))
         for course in self._courses.values():
             if course.open is None:
                 continue
@@ -229,7 +238,8 @@ class Publish:
             }
             for name, course in self._courses.items()
         }
-        return orjson.dumps({"courses": courses, "reached": self._reached}, option=orjson.OPT_SORT_KEYS)
+        state = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        return orjson.dumps(state, option=orjson.OPT_SORT_KEYS)
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: `small` says it all."""
@@ -239,6 +249,7 @@ class Publish:
         """Every course as it was."""
         state = orjson.loads(small)
         self._reached = state["reached"]
+        self._agreed.restore(state["agreed"])
         for name, kept in state["courses"].items():
             plan = self._mine.get(name)
             if plan is None or (plan.config, plan.revision) != (kept["config"], kept["revision"]):

@@ -38,7 +38,7 @@ class Values:
 
     def __init__(self, plan: StreamPlan, forget_after_ms: int) -> None:
         self._every, self._carry, self._forget = plan.every_ms, plan.carry_ms, forget_after_ms
-        self._none = plan.d - 1 if plan.says_none else 0
+        self._else = plan.d - 1 if plan.says_none else plan.initial_code  # what users say who have no value
         self._last = plan.several == "last"
         self._empty = _LAST if self._last else _FIRST
         self._kind = np.dtype(np.int16 if plan.d <= 1 << 15 else np.int32)  # of a code
@@ -97,14 +97,19 @@ class Values:
         shown = self._shown[:users]
         members = (shown < start) & (shown >= start - self._forget)
         values = self._pass(t)[:users]
-        if self._carry is None:  # users join with their first event, and their value stands for ever
+        if self._carry is None:  # users join with their first event, whatever it says, and a value stands for ever
             values = self._code[:users].copy()
-            members = values >= 0
+            members = shown < start + self._every
         elif self._carry:
             values = np.where(self._time[:users] >= start - self._carry, self._code[:users], self._kind.type(-1))
-        np.copyto(values, self._none, where=values < 0)
+        np.copyto(values, self._else, where=values < 0)
         self.frozen[t] = Frozen(values, members)
         return self.frozen[t]
+
+    @property
+    def initial(self) -> int:
+        """Where values stand for ever, how many users have shown themselves of whom no value counts yet."""
+        return int(np.count_nonzero(self._code[self._shown != _FIRST] < 0)) if self._carry is None else 0
 
     def settle(self, t: int) -> None:
         """Forget the frozen values up to period t."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from murmurate.agents.cli.fingerprints import listed
 from murmurate.agents.cli.keys import ROTATION
 from murmurate.config.loader import load
 from murmurate.config.secrets import NAMES, fingerprints
@@ -30,9 +31,9 @@ def test_new_secrets_are_files_of_their_own_and_the_printed_lines_are_all_it_tak
     assert (done.returncode, done.stderr) == (0, "")
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     folder = deployed / "secrets"
-    assert {path.name for path in folder.iterdir()} == set(NAMES)
+    assert {path.name for path in folder.iterdir()} == {*NAMES, "fingerprints"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    for path in folder.iterdir():
+    for path in (folder / name for name in NAMES):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert re.fullmatch(r"[0-9a-f]{64}\n", path.read_text())
         assert path.read_text().strip() not in done.stdout
@@ -48,11 +49,13 @@ def test_new_secrets_are_files_of_their_own_and_the_printed_lines_are_all_it_tak
     assert all(f"secrets/{name} " in done.stdout and shown["fingerprints"][name] in done.stdout for name in NAMES)
     assert not any(text.strip() in said.stdout for text in inside.values())
     assert murmurate("check", cwd=deployed).returncode == 0
+    assert listed((folder / "fingerprints").read_text()) == shown["fingerprints"]
+    assert listed(murmurate("keys", "fingerprint", cwd=deployed).stdout) == shown["fingerprints"]
 
 
 def test_a_zone_gets_its_own_secrets_and_no_other(deployed: Path) -> None:
     done = murmurate("keys", "new", "mixing", "--zone", "mixing", cwd=deployed)
-    assert [path.name for path in (deployed / "mixing").iterdir()] == ["shuffle"]
+    assert {path.name for path in (deployed / "mixing").iterdir()} == {"shuffle", "fingerprints-mixing"}
     paste(deployed, done.stdout)
     said = murmurate("keys", "fingerprint", cwd=deployed)
     assert said.returncode == 0  # what can be read from here

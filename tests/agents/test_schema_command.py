@@ -17,6 +17,11 @@ def test_messages_have_the_schema_that_is_committed(name: str) -> None:
     assert json.loads(done.stdout) == json.loads((COMMITTED / f"{name}.schema.json").read_text(encoding="utf-8"))
 
 
+def test_the_record_that_is_called_as_the_file_is_has_one_too() -> None:
+    found = json.loads(murmurate("schema", "config-record").stdout)
+    assert found == json.loads((COMMITTED / "config.schema.json").read_text(encoding="utf-8"))
+
+
 def test_the_deployment_file_has_one() -> None:
     found = json.loads(murmurate("schema", "config").stdout)
     assert found["$schema"].startswith("https://json-schema.org/")

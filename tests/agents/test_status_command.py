@@ -7,10 +7,13 @@ from pathlib import Path
 from murmurate.agents.cli.status import as_table, lines
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, _worker
+from murmurate.agents.kafka.transactions import OpenTransaction
 from murmurate.topics.codec import decode
 from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
 from tests.topics.second_wire import GOLDEN
+
+NOW = 1_790_000_000_000
 
 
 def many() -> Status:
@@ -24,11 +27,14 @@ def many() -> Status:
         "aggregate", "analysis", 8, refused=["group shop-aggregate: refused: GroupAuthorizationFailed"]
     )
     streams = [StreamStatus("screen", 1_790_000_000, 1_790_000_007), StreamStatus("s" * 32)]
-    return Status([door, perturb, hidden], streams, ["aggregate: found no worker; allowed: at least one " * 3])
+    waits = [OpenTransaction(Place("trips.finished.of.all.the.world", 5), 1_234_567, NOW - 90_000)]
+    perturb.config = 2
+    wrong = ["aggregate: found no worker; allowed: at least one " * 3]
+    return Status([door, perturb, hidden], streams, wrong, waits, 3)
 
 
 def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
-    found = list(lines(many(), "shop", 1000))
+    found = list(lines(many(), "shop", 1000, NOW))
     assert all(len(line) <= 80 for line in found)
     text = "\n".join(found)
     assert "app.clicks 0-5 trips" in " ".join(text.split())
@@ -39,6 +45,9 @@ def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
     assert any(line.startswith("wrong  aggregate: found no worker") for line in found)
     assert any(line.startswith("hidden  group shop-aggregate") for line in found)
     assert found[-1] != "ok"
+    waits = "waits trips.finished.of.all.the.world/5: a producer's transaction has been open at offset 1234567 for 90 s"
+    assert waits in " ".join(text.split())
+    assert "config 3 holds, and these have last written under an older one: perturb 2." in " ".join(text.split())
 
 
 def test_a_stream_whose_newest_round_was_too_small_is_named() -> None:
@@ -53,11 +62,15 @@ def test_a_stream_whose_newest_round_was_too_small_is_named() -> None:
 
 
 def test_json_holds_every_partition() -> None:
-    table = as_table(many(), "shop")
+    table = as_table(many(), "shop", NOW)
     json.dumps(table)
     assert table["ok"] is False
     assert len(table["stages"][1]["lag"]) == 129
     assert table["stages"][1]["unowned"] == ["shop.raw/7"]
+    assert (table["config"], table["stages"][1]["config"]) == (3, 2)
+    assert table["transactions"] == [
+        {"topic": "trips.finished.of.all.the.world", "partition": 5, "offset": 1_234_567, "seconds": 90}
+    ]
     assert table["streams"][1] == {
         "stream": "s" * 32, "first": None, "settled": None, "open": [], "release": None, "age_ms": None,
     }  # fmt: skip

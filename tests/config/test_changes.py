@@ -49,7 +49,9 @@ def changed(**changes: Any) -> dict[str, str]:
         ({"screen__every": "2m"}, "streams.screen.every", "refused"),
         ({"screen__share": 0.5}, "streams.screen.share", "refused"),
         ({"screen__slots": 122 * 40}, "streams.screen.slots", "refused"),
-        ({"screen__method": "lpu"}, "streams.screen.method", "revision"),
+        ({"screen__method": "lpa"}, "streams.screen.method", "revision"),
+        ({"screen__post": "base"}, "streams.screen.post", "free"),
+        ({"population__users": 9000}, "population.users", "free"),
         ({"screen__method": "lbu"}, "streams.screen.method", "refused"),
         ({"screen__missing": {"carry": "1m"}}, "streams.screen.missing", "refused"),
         ({"screen__values": ["home", "help", "basket"]}, "streams.screen.values", "revision"),
@@ -62,6 +64,14 @@ def changed(**changes: Any) -> dict[str, str]:
 )
 def test_each_key_has_its_effect(changes: dict[str, Any], key: str, effect: str) -> None:
     assert changed(**changes) == {key: effect}
+
+
+@pytest.mark.parametrize(("initial", "effect"), [("home", "free"), ("help", "revision")])
+def test_another_initial_value_is_a_revision_and_the_default_written_out_is_not(initial: str, effect: str) -> None:
+    always = small(screen__missing={"carry": "always"})
+    other = small(screen__missing={"carry": "always"}, screen__initial=initial)
+    (one,) = compare(build(always), build(other))
+    assert (one.key, one.old, one.new, one.effect) == ("streams.screen.initial", "left out", initial, effect)
 
 
 def test_a_file_against_itself_changes_nothing() -> None:
@@ -77,8 +87,9 @@ def test_what_is_said_is_what_facts_and_digests_say() -> None:
     old = build(small())
     for changes in (
         {"privacy__epsilon": 1.0}, {"privacy__window": "3570s"}, {"privacy__delta": 1e-9}, {"time__future": "1m"},
-        {"screen__method": "lpu"}, {"screen__method": "lbu"}, {"screen__other": True}, {"screen__share": 0.5},
+        {"screen__method": "lpa"}, {"screen__method": "lbu"}, {"screen__other": True}, {"screen__share": 0.5},
         {"population__forget_after": "8d"}, {"privacy__min_batch": 5}, {"kafka__targets": 2},
+        {"screen__post": "power-ns"}, {"population__users": 10_000},
     ):  # fmt: skip
         new = build(small(**changes))
         (one,) = compare(old, new)

@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from murmurate.config.enough import users_needed
-from murmurate.config.explain import explain, resolve
+from murmurate.config.explain import explain
+from murmurate.config.planning import resolve
 from tests.config.deployments import planned, shop
 
 TWO: dict[str, Any] = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
+
+
+FARE: dict[str, Any] = {"measure": "mean", "range": [0, 120], "every": "5m", "missing": {"carry": "always"}}
 
 
 def words(users: int | None = None, **changes: Any) -> str:
@@ -22,6 +26,7 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert "learns more than epsilon 2.0 about one user in any hour." in text
+    assert "Windows add up: k windows that do not meet cost k times epsilon" in text
     assert "50 % of the users serve no stream." in text
     assert "frequency of 7 values every 1m, w = 61, half of the users, lpa, grr at epsilon 2, 1 byte a report" in text
     assert "edge app.clicks shop.raw" in text
@@ -36,7 +41,13 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
         ({"privacy__window": "1d"}, "in any day."),
         ({"privacy__window": {"periods": 20}}, "in any 20 periods of a stream. The window is a number of periods"),
         ({"screen__missing": {"carry": "always"}}, "the promise is over the sequence of values, as in the papers"),
-        ({"screen__missing": {"carry": "always"}}, "a user joins with the first value that is declared"),
+        ({"screen__missing": {"carry": "always"}},
+         'a user joins with the first event, whatever it says. Until a valid value comes they count as "home"'),
+        ({"screen__missing": {"carry": "always"}, "screen__other": True}, 'they count as "other"'),
+        ({"screen__missing": {"carry": "always"}, "screen__initial": "help"}, 'they count as "help"'),
+        ({"streams__screen": FARE}, "they count as 0, which releases show too often by as many as there are"),
+        ({"streams__screen": FARE | {"initial": 60}}, "they count as 60,"),
+        ({"streams__screen": FARE | {"measure": "distribution", "cells": 4, "initial": 60}}, "count as [60, 90),"),
         ({"privacy__window": {"periods": 20}, "screen__missing": {"carry": "5m"}}, "a value is carried 5m, and each"),
         ({"privacy__split": "budget", "screen__share": 0.5, "streams__two": TWO},
          "Every user answers for every stream; together they spend at most epsilon 2.0: screen 1.0, two 0.5."),
@@ -58,8 +69,7 @@ def test_a_threshold_that_is_found_first_is_said_with_when_the_method_begins() -
     assert "clipping" not in words(screen__share=0.5, streams__fare={**fare, "share": 0.5, "clip": "declared"})
 
 
-def test_who_joins_is_no_matter_of_values_where_all_of_them_count() -> None:
-    assert "joins with" not in words(screen__missing={"carry": "always"}, screen__other=True)
+def test_where_users_may_say_none_nobody_counts_as_anything_else() -> None:
     assert "joins with" not in words()
 
 
@@ -91,14 +101,15 @@ def test_users_needed_is_the_least_number_with_five_sigma_to_spare(part: Fractio
 
 
 def test_too_few_users_are_warned_of_and_enough_are_not() -> None:
-    needed = users_needed(Fraction(1, 122), 1000)
+    needed = users_needed(Fraction(1, 61), 1000)
     assert explain(planned(), needed).warnings == ()
     (warning,) = explain(planned(), needed - 1).warnings
-    assert warning.startswith("screen: 142 782 users give a round about 1 170 reports")
+    assert warning.startswith(f"screen: {needed - 1:,} users give a round about 1 169 reports".replace(",", " "))
     assert explain(planned()).warnings == ()
+    assert explain(planned(population__users=needed - 1)).warnings == (warning,)
 
 
 def test_a_user_who_serves_one_stream_counts_for_that_stream_only() -> None:
     half = explain(planned(screen__share=0.5)).streams[0]
     whole = explain(planned(screen__share=0.5, privacy__split="budget")).streams[0]
-    assert (half.unit, whole.unit) == ("1/244", "1/122")
+    assert (half.unit, whole.unit) == ("1/122", "1/61")

@@ -98,7 +98,7 @@ def test_the_order_of_the_streams_in_the_file_does_not_matter() -> None:
         {"screen__other": True},
         {"screen__every": "2m"},
         {"screen__share": 0.999999},
-        {"screen__method": "lpu"},
+        {"screen__method": "lpa"},
         {"screen__method": {"name": "lpa", "variance": "paper"}},
         {"screen__mechanism": "grr"},
         {"screen__prefer": "bytes"},
@@ -130,12 +130,42 @@ def test_the_digest_changes_with_the_meaning(changes: dict[str, Any]) -> None:
         {"secrets__pepper": {"env": "PEPPER"}},
         {"screen__every": "60s"},
         {"screen__slots": 4148},
-        {"screen__method": {"name": "lpa"}},
+        {"screen__method": {"name": "lpu"}},
+        {"screen__post": {"name": "base-cut", "k": 2}},
+        {"population__users": 9000},
         {"screen__missing": "none"},
     ],
 )
 def test_the_digest_stays_where_the_meaning_does(changes: dict[str, Any]) -> None:
     assert planned().stream("screen").config == planned(**changes).stream("screen").config
+
+
+ALWAYS: dict[str, Any] = {"carry": "always"}
+FARE: dict[str, Any] = {"measure": "mean", "range": [-5, 120], "every": "1m", "missing": ALWAYS}
+
+
+def test_the_initial_value_is_in_the_digest_where_it_is_not_the_default() -> None:
+    left_out = planned(screen__missing=ALWAYS).stream("screen")
+    assert planned(screen__missing=ALWAYS, screen__initial="home").stream("screen") == left_out
+    other = planned(screen__missing=ALWAYS, screen__initial="help").stream("screen")
+    assert other.config != left_out.config
+    fare = planned(streams__screen=FARE).stream("screen")
+    assert planned(streams__screen=FARE | {"initial": -5}).stream("screen") == fare
+    assert planned(streams__screen=FARE | {"initial": 0}).stream("screen").config != fare.config
+
+
+def test_the_initial_value_is_other_or_what_the_file_says_or_the_first_or_the_low_end() -> None:
+    def value(**changes: Any) -> str | float:
+        stream = planned(**changes).stream("screen")
+        return stream.domain.value(stream.initial_code)
+
+    assert value(screen__missing=ALWAYS) == "home"
+    assert value(screen__missing=ALWAYS, screen__initial="help") == "help"
+    assert value(screen__missing=ALWAYS, screen__other=True) == "other"
+    assert value(streams__screen=FARE) == -5
+    assert value(streams__screen=FARE | {"initial": 120}) == 120
+    cells = FARE | {"measure": "distribution", "range": [0, 8], "cells": 4}
+    assert value(streams__screen=cells | {"initial": 5}) == 5  # the middle of its stretch
 
 
 def test_another_stream_does_not_change_a_streams_digest() -> None:

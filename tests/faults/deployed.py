@@ -25,7 +25,7 @@ from murmurate.agents.replay.sources import open_source
 from murmurate.config.access import access
 from murmurate.config.loader import load
 from murmurate.config.planning import plan as planned
-from murmurate.config.secrets import NAMES
+from murmurate.config.secrets import NAMES, fingerprints
 
 RUN = [sys.executable, "-m", "murmurate"]
 
@@ -61,7 +61,8 @@ class Deployed:
             copies = self.deployment.kafka.replication
             topics = {stream.topic for stream in self.plan.streams}
             await admin.create({topic: Described(partitions, copies, {}) for topic in topics})
-        await create(self.client, self.deployment, self.plan, now_ms=time.time_ns() // 10**6)
+        shown = fingerprints(known_secrets(self.plan.name), self.plan.name)
+        await create(self.client, self.deployment, self.plan, shown, now_ms=time.time_ns() // 10**6)
 
     def worker(self, *options: str, instance: str = "", env: Mapping[str, str] | None = None) -> Process:
         """Start a worker; `--instance` makes a restart the same member."""

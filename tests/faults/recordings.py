@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Container
 from pathlib import Path
 
 import orjson
@@ -43,11 +44,17 @@ patience = "60s"
 """
 
 
-def recording(path: Path, *, users: int, periods: int, each: float = 1.0, seed: int = 1) -> Path:
-    """JSON lines: in each second about `each` events a user, up to 300 ms out of order, a few of them twice."""
+def recording(
+    path: Path, *, users: int, periods: int, each: float = 1.0, seed: int = 1, silent: Container[int] = ()
+) -> Path:
+    """JSON lines: in each second about `each` events a user, up to 300 ms out of order, a few of them twice; in silent
+    ones none.
+    """
     draw = random.Random(seed)
     with path.open("wb") as file:
         for t in range(periods):
+            if t in silent:
+                continue
             start = START_MS + 1000 * t
             count = round(users * each)
             favourite = VALUES[t // 7 % len(VALUES)]

@@ -25,7 +25,20 @@ from murmurate.agents.stages.stage import Log
 from murmurate.topics.block import MAX_BLOCK, encode_batch, encode_raw, encode_reports
 from murmurate.topics.codec import encode
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Close, Done, GiveUp, Progress, Rejected, Round, Seal, Settled, Start, Tally, Tick
+from murmurate.topics.messages import (
+    Close,
+    Config,
+    Done,
+    GiveUp,
+    Progress,
+    Rejected,
+    Round,
+    Seal,
+    Settled,
+    Start,
+    Tally,
+    Tick,
+)
 from murmurate.topics.names import TOPICS
 from murmurate.topics.slots import Slots
 from tests.agents import world
@@ -129,7 +142,10 @@ def forged(deployed: Deployed, topic: str) -> list[Bad]:
     second = Start(stream=stream.name, t=10**6, config=stream.config, revision=stream.revision + 1)
     if topic == "rounds" and any(b"murmurate/start/" in (got.value or b"") for got in deployed.everything(topic)):
         values.append(encode(second))  # after the true one; the first of a stream holds
-    return [Bad(value) for value in values] + [Bad(values[0], None, b"a key", [("a header", b"its value")])]
+    nobodys = []
+    if topic == "rounds":  # the first record that is there holds, and the number of this one does not follow
+        nobodys = [Bad(encode(Config(number=77, values={"privacy.min_batch": 1}, secrets={})), "config")]
+    return nobodys + [Bad(value) for value in values] + [Bad(values[0], None, b"a key", [("a header", b"its value")])]
 
 
 class Injector:

@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
+from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.client import Client, Described, Place, Write
-from murmurate.agents.kafka.errors import AwayError, RefusedError, TopicsError
+from murmurate.agents.kafka.errors import AgreementError, AwayError, RefusedError, TopicsError
 from murmurate.agents.kafka.provision import create, faults, sources
 from murmurate.agents.kafka.rights import ROLES, acl
 from murmurate.config.access import Access
@@ -186,6 +187,21 @@ def test_a_worker_of_each_zone_finds_its_topics_in_order_by_its_own_rights(guard
     assert run(sources(guarded.clients["edge"], PLAN)) == {THEIRS: 2}
     with pytest.raises(TopicsError, match="none that we may see"):
         run(sources(guarded.clients["analysis"], PLAN))
+
+
+def test_each_zone_may_compare_the_config_record_and_provision_may_write_the_next(guarded: Guarded) -> None:
+    source = {"topic": THEIRS, "user": "/u", "value": "/v"}
+    changed = build(small(time__clock="feed", population__partitions=2, screen__source=source, privacy__min_batch=7))
+
+    async def told() -> None:
+        for role in (*ZONES, "feed"):
+            assert await compare(guarded.clients[role], PLAN, {}, fed=True) == 1
+        report = await create(guarded.clients["provision"], changed, plan(changed), now_ms=NOW)
+        assert (report.refused, report.config) == ((), 2)  # it may see that no worker goes by the old one
+        with pytest.raises(AgreementError):
+            await compare(guarded.clients["mixing"], PLAN, {}, fed=True)
+
+    run(told())
 
 
 def test_the_feed_is_nobody_under_the_wall_clock() -> None:

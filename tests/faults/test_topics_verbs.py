@@ -15,6 +15,7 @@ from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.config.access import Access
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
+from murmurate.config.secrets import NAMES
 from tests.agents.commands import murmurate
 from tests.faults.broker import Broker
 
@@ -44,7 +45,9 @@ def typed(broker: Broker, deployment_name: str, tmp_path: Path) -> Typed:
     return lambda *words, **environ: murmurate(*words, cwd=tmp_path, **environ)
 
 
-def test_create_says_what_it_does_and_describe_what_there_is(typed: Typed, deployment_name: str) -> None:
+def test_create_says_what_it_does_and_describe_what_there_is(
+    typed: Typed, deployment_name: str, tmp_path: Path
+) -> None:
     described = typed("topics", "describe")
     assert (described.returncode, described.stderr) == (1, "")
     assert f"wrong  {deployment_name}.raw: found no such topic" in described.stdout
@@ -53,11 +56,16 @@ def test_create_says_what_it_does_and_describe_what_there_is(typed: Typed, deplo
     made = typed("topics", "create")
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.startswith(f"created  {deployment_name}.events(2)")
+    assert "\nagreed   config 1\n" in made.stdout
     assert "begins  screen with period " in made.stdout
-    again = typed("topics", "create")
-    assert (again.returncode, again.stdout) == (0, "right    15 topics\n")
+    assert "\nwithout  pepper, randomness, slots, split, state, shuffle: no fingerprint is" in made.stdout
+    listed = "".join(f"{name:<10}  {number:016x}  whatever\n" for number, name in enumerate(NAMES))
+    (tmp_path / "fingerprints").write_text(listed)
+    again = typed("topics", "create", "--fingerprints", "fingerprints")
+    assert (again.returncode, again.stdout) == (0, "right    15 topics\nagreed   config 2\n")
     told = json.loads(typed("topics", "create", "--json").stdout)
     assert (told["ok"], told["created"], told["started"], len(told["right"])) == (True, {}, {}, 15)
+    assert (told["config"], told["uncompared"]) == (None, [])  # what was told once stays
     described = typed("topics", "describe")
     assert described.returncode == 0
     assert len(described.stdout.splitlines()) == 16
@@ -89,7 +97,7 @@ def test_check_against_the_brokers_says_what_would_change(
         return done.returncode, json.loads(done.stdout)
 
     code, told = against("config")
-    assert (code, told["changes"], len(told["known"])) == (0, [], 4)
+    assert (code, told["changes"], len(told["known"])) == (0, [], 5)
     typed("topics", "create")
     code, told = against(broker.bootstrap)
     assert (code, told["changes"], len(told["known"])) == (0, [], 3)  # begun, and no state yet
@@ -104,12 +112,14 @@ def test_check_against_the_brokers_says_what_would_change(
         file.write(lines[lines.index("[secrets]") :])
     code, told = against("config")
     assert code == 1
-    assert {one["key"] for one in told["changes"]} == {f"the secret {name}, by its fingerprint" for name in SECRETS}
+    facts = {f"the secret {name}, by its fingerprint" for name in SECRETS}
+    effects = {one["key"]: one["effect"] for one in told["changes"]}
+    assert effects == dict.fromkeys(facts, "refused") | {"secrets.state": "free", "secrets.shuffle": "free"}
     code, told = against("config", MURMURATE__PRIVACY__EPSILON="1", MURMURATE__POPULATION__PARTITIONS="4")
     assert code == 1
-    effects = {one["key"]: (one["old"], one["new"]) for one in told["changes"] if one["effect"] == "refused"}
-    assert effects["privacy.epsilon, in micro-nats"] == ("2000000", "1000000")
-    assert effects["population.partitions"] == ("2", "4")
+    refused = {one["key"]: (one["old"], one["new"]) for one in told["changes"] if one["effect"] == "refused"}
+    assert refused["privacy.epsilon, in micro-nats"] == ("2000000", "1000000")
+    assert refused["population.partitions"] == ("2", "4")
     said = typed("check", "--against", "config", MURMURATE__PRIVACY__EPSILON="1")
     assert "refused       privacy.epsilon, in micro-nats: 2000000 -> 1000000\n" in said.stdout
     assert all(len(line) <= 80 for line in said.stdout.splitlines())

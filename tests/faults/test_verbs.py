@@ -18,7 +18,9 @@ from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
 from tests.faults.recordings import START_MS, deployment, recording
 
-PERIODS = 8
+PERIODS = 20
+SILENT = range(4, 16)
+"""More periods in which nobody speaks than the feed may run ahead of the releases."""
 TORN = b'{"stream": "screen", "user": "canary-user", "value": "canary'
 
 
@@ -35,7 +37,7 @@ def running_deployment(broker: Broker, tmp_path_factory: pytest.TempPathFactory)
         found.create(2)
         write(found, Write(source(found), TORN, b"canary-user"))
         found.worker()
-        feed = found.feed(str(recording(folder / "clicks.jsonl", users=120, periods=PERIODS)))
+        feed = found.feed(str(recording(folder / "clicks.jsonl", users=120, periods=PERIODS, silent=SILENT)))
         assert len(found.releases(PERIODS)) == PERIODS
         assert feed.wait() == 0
         yield found
@@ -77,6 +79,15 @@ def test_status_says_who_works_and_how_far_each_stage_is(running: Deployed) -> N
     assert screen["settled"] - screen["first"] == PERIODS - 1
     assert screen["release"]["t"] == screen["settled"]
     assert all(asked["t"] > screen["settled"] for asked in screen["open"])
+
+
+def test_beyond_the_edge_the_recordings_clock_shows_only_when_periods_close(running: Deployed) -> None:
+    every, lateness = running.plan.streams[0].every_ms, running.plan.lateness_ms
+    shown = [json.loads(got.value or b"")["time"] for got in running.everything("feed")]
+    ends = range(START_MS // every, START_MS // every + PERIODS + 1)
+    assert shown == [end * every + lateness for end in ends]
+    ticks = {json.loads(got.value or b"")["time"] for got in running.everything("ticks")}
+    assert ticks - set(shown)  # times of events, which the doors see and nobody else
 
 
 def test_watch_shows_what_there_is_and_what_comes_until_ctrl_c(running: Deployed) -> None:

@@ -69,6 +69,15 @@ def test_partitions_and_slots_are_even_and_blind_to_each_other(of: int) -> None:
         assert (slots(OTHER, USERS, of) != by_slot).any()
 
 
+def _served(word: int, shares: list[int]) -> int:
+    """The stream that this part of a million belongs to: each has as many of the words as its share says, in order."""
+    for index, share in enumerate(shares):
+        if word < share:
+            return index
+        word -= share
+    return NO_STREAM
+
+
 def test_a_users_word_decides_to_the_last_millionth_which_stream_they_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     words = [0, 499_999, 500_000, 749_999, 750_000, 999_999]
     asked: list[str] = []
@@ -91,7 +100,10 @@ def test_a_user_serves_one_stream_in_the_proportion_of_the_shares() -> None:
     for index, share in enumerate(shares):
         expected = n * share / 1e6
         assert abs((served == index).sum() - expected) < 6 * expected**0.5
-    assert (served == NO_STREAM).sum() > 0
+    idle = n - n * sum(shares) / 1e6
+    assert abs((served == NO_STREAM).sum() - idle) < 6 * idle**0.5
+    words = KEY.words("split", USERS, round=bytes(32))[:, 0] % np.uint64(1_000_000)
+    assert served.tolist() == [_served(int(word), shares) for word in words]
     assert (streams(KEY, USERS, [1_000_000]) == 0).all()
     assert (streams(OTHER, USERS, shares) != served).any()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from murmurate.topics import Rejected, Round, Slots
 from murmurate.topics.codec import decode
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Close, Dead, Done, GiveUp, Progress, Seal, Settled, Start, Tally, Tick
+from murmurate.topics.messages import Close, Config, Dead, Done, GiveUp, Progress, Seal, Settled, Start, Tally, Tick
 
 ROUND = Round(
     stream="screen",
@@ -50,6 +50,7 @@ RELEASES = (
 
 MESSAGES: tuple[Message, ...] = (
     Start(stream="screen", t=5, config="0123456789abcdef", revision=1),
+    Config(number=2, values={"privacy.min_batch": 1000, "time.clock": "wall"}, secrets={"shuffle": "0123456789abcdef"}),
     ROUND,
     GiveUp(round=DIGEST),
     Close(round=DIGEST, contributors=(0, 2, 7)),

@@ -99,6 +99,10 @@ def golden() -> dict[str, str]:
         "received": 5, "counted": 3, "rejected": {"malformed": 2}, "missing": [6],
         "counts": [1, 0, 2, 0, 0, 1, 3],
     }  # fmt: skip
+    config = {
+        "schema": "murmurate/config/1", "number": 2, "secrets": {"shuffle": "6bc040b5907b58f1"},
+        "values": {"privacy.min_batch": 1000, "time.clock": "wall", "streams.screen.every_ms": 60_000},
+    }  # fmt: skip
     return {
         "raw block": raw("screen", RAW_ROWS).hex(),
         "reports block": reports(2, digest, 5, REPORT_ROWS).hex(),
@@ -107,6 +111,7 @@ def golden() -> dict[str, str]:
         "round": canonical(ROUND).decode(),
         "round digest": digest.hex(),
         "tally": canonical(tally).decode(),
+        "config": canonical(config).decode(),
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
         "stream id": hashlib.sha256(b"screen").hexdigest(),

@@ -1,3 +1,4 @@
+import itertools
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from murmurate.topics.errors import MappingError
 from murmurate.topics.times import Clock
 from tests.cases import every
 from tests.topics.samples import ANY_JSON
+from tests.topics.test_frames import MALFORMED, frame
 
 SCREEN = Categories(("home", "search", "help"))
 OTHER = Categories(("home", "search", "help"), other=True)
@@ -227,11 +229,50 @@ def test_a_record_without_content_is_no_json() -> None:
     assert READER.read([None]).refusals == ((0, Reason.JSON),)
 
 
-def test_a_record_over_64_kib_is_not_parsed() -> None:
+def test_a_record_over_64_kib_has_no_value_and_shows_its_user() -> None:
     padded = json.dumps(GOOD).encode()
     padded += b" " * (65_536 - len(padded))
-    assert read(padded).users == [b"u-1"]
-    assert reason(padded + b" ") is Reason.SIZE
+    assert read(padded).code.tolist() == [2]
+    columns = read(padded + b" ")
+    assert rows(columns) == [(0, GOOD["time"], b"u-1", REFUSED)]
+    assert columns.counts == {Reason.SIZE: 1}
+
+
+@every("value", list(MALFORMED.values()))
+@every("order", list(itertools.permutations(FIELDS)))
+def test_a_record_that_is_no_json_shows_its_user_all_the_same(order: tuple[str, ...], value: bytes) -> None:
+    written = {key: json.dumps(found).encode() for key, found in GOOD.items()} | {"value": value}
+    columns = read(frame(*((key, written[key]) for key in order)))
+    assert rows(columns) == [(0, GOOD["time"], b"u-1", REFUSED)]
+    assert columns.counts == {Reason.SIZE if len(value) > 65_000 else Reason.JSON: 1}
+
+
+@every(
+    "changes",
+    [
+        {"user": b'""'},
+        {"user": b'"\xff"'},
+        {"user": b'"' + b"u" * 257 + b'"'},
+        {"user": b"18446744073709551616"},
+        {"user": b"null"},
+        {"time": b'"yesterday"'},
+        {"time": b"-1"},
+        {"time": b"5.0"},
+        {"stream": b'"nobody"'},
+        {"stream": b"7"},
+    ],
+)
+def test_of_a_record_that_is_no_json_whoever_would_be_refused_is_refused_too(changes: dict[str, bytes]) -> None:
+    written = {key: json.dumps(found).encode() for key, found in GOOD.items()} | {"value": b"NaN"} | changes
+    columns = read(frame(*written.items()))
+    assert columns.users == []
+    assert columns.counts == {Reason.JSON: 1}
+
+
+def test_a_record_that_is_no_json_has_the_time_from_elsewhere_where_no_field_holds_it() -> None:
+    reader = EventReader({"screen": SCREEN}, Fields(time=None))
+    columns = reader.read([b'{"user": "u", "value": NaN}'], [77])
+    assert rows(columns) == [(0, 77, b"u", REFUSED)]
 
 
 @every(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmurate.topics import Release, Round, Slots, Tally, decode, encode, schema
+from murmurate.topics import Config, Release, Round, Slots, Tally, decode, encode, schema
 from murmurate.topics.block import BatchBlock, RawBlock, ReportBlock, encode_batch, encode_raw, encode_reports
 from murmurate.topics.block import decode as decode_block
 from murmurate.topics.codec import MESSAGES
@@ -55,7 +55,7 @@ def test_the_page_shows_the_golden_bytes() -> None:
         for name, text in re.findall(r"```(?:hex|json) ([a-z ]+)\n(.*?)```", PAGE, re.DOTALL)
     }
     assert shown == {name: GOLDEN[name] for name in shown}
-    named = {name for name in GOLDEN if "block" in name or "release" in name} | {"round", "tally"}
+    named = {name for name in GOLDEN if "block" in name or "release" in name} | {"round", "tally", "config"}
     assert named == set(shown)
     for name in ("round digest", "stream id", "stream hash"):
         assert f"{name}  {GOLDEN[name]}" in PAGE.replace("stream id    ", "stream id  ")
@@ -97,6 +97,9 @@ def test_the_library_writes_and_names_the_golden_round() -> None:
     tally = decode(GOLDEN["tally"].encode())
     assert isinstance(tally, Tally)
     assert encode(tally).decode() == GOLDEN["tally"]
+    config = decode(GOLDEN["config"].encode())
+    assert isinstance(config, Config)
+    assert encode(config).decode() == GOLDEN["config"]
 
 
 @pytest.mark.parametrize("name", ["unmeasured release", "release of nobody"])
@@ -146,5 +149,5 @@ def test_the_committed_schema_is_the_one_of_the_class(name: str) -> None:
 
 def test_no_other_schema_is_committed() -> None:
     assert {path.name for path in (ROOT / "topics" / "schema").iterdir()} == {f"{name}.schema.json" for name in NAMES}
-    with pytest.raises(UnknownError, match="allowed: event, start, round"):
-        schema("config")
+    with pytest.raises(UnknownError, match="allowed: event, start, config, round"):
+        schema("nothing")

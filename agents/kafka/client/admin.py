@@ -15,9 +15,10 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
 from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.said import said
-from murmurate.agents.kafka.errors import TopicsError
+from murmurate.agents.kafka.errors import AwayError, TopicsError
 
 WAIT_S: Final = 20.0
+TRIES: Final = 3
 OF_THE_TOPIC = 1  # Kafka's DYNAMIC_TOPIC_CONFIG: a setting of this topic, and no broker's default
 
 
@@ -80,6 +81,18 @@ class Admin:
                     found[name] = {entry[0]: entry[1] for entry in entries if source in (None, entry[3])}
         return found
 
+    async def broker_setting(self, name: str) -> str | None:
+        """A setting of the brokers, as one of them has it; None if it has none of that name."""
+        with said("settings of brokers"):
+            nodes = await self._admin.describe_cluster()
+            number = str(nodes["brokers"][0]["node_id"])
+            answers = await self._admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, number)])
+            for code, _, _, _, entries in (resource[:5] for answer in answers for resource in answer.resources):
+                if code:
+                    raise kafka.for_code(code)(number)
+                return next((entry[1] for entry in entries if entry[0] == name), None)
+        return None
+
     async def create(self, wanted: Mapping[str, Described]) -> list[str]:
         """Make those that do not exist yet, and wait until the brokers have told each other: which were made."""
         new = [
@@ -126,7 +139,19 @@ class Admin:
         return {Place(at.topic, at.partition): kept.offset for at, kept in found.items()}
 
     async def owners(self, group: str) -> tuple[str, dict[str, frozenset[Place]]]:
-        """A group's state, and what each member owns; members that have nothing yet too."""
+        """A group's state, and what each member owns; members that have nothing yet too. A cluster that has never had a
+        group makes room for them when it is first asked.
+        """
+        for left in reversed(range(TRIES)):
+            try:
+                return await self._owners(group)
+            except AwayError:
+                if not left:
+                    raise
+            await asyncio.sleep(0.5)
+        raise AssertionError("unreachable")
+
+    async def _owners(self, group: str) -> tuple[str, dict[str, frozenset[Place]]]:
         with said(f"group {group}"):
             groups = [
                 found for answer in await self._admin.describe_consumer_groups([group]) for found in answer.groups

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from murmurate.agents.kafka.client.records import Place
-from murmurate.agents.kafka.client.said import leaves, let_go, said
+from murmurate.agents.kafka.client.said import check_membership, leaves, let_go, said
 
 METADATA_MS = 5_000
 """How soon a group that was shared out while a broker did not yet know its topics is shared out again: such a broker
 says that there are none, and then nobody owns anything. Five minutes by default.
 """
+
+WATCH_S = 0.5
 
 
 class Shared(Protocol):
@@ -46,6 +49,15 @@ class Member(ConsumerRebalanceListener):
         with said("group"):
             await self._consumer.start()
         self._consumer.subscribe(self._topics, listener=self)
+
+    async def watch(self) -> None:
+        """Never returns; raises what went wrong with the membership. aiokafka keeps that for whoever reads records, and
+        nobody reads any here.
+        """
+        while True:
+            with said("group"):
+                check_membership(self._consumer)
+            await asyncio.sleep(WATCH_S)
 
     async def close(self) -> None:
         """Leave."""

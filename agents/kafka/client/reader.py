@@ -76,7 +76,9 @@ class Reader:
             return int(await self._consumer.position(TopicPartition(*place)))
 
     async def bounds(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
-        """The first offset of each partition and the one after its last committed record."""
+        """The first offset of each partition and where it ends: before the first record of a transaction that is open,
+        or behind everything, for a reader of what was `aborted` too.
+        """
         wanted = [TopicPartition(*place) for place in places]
         with said(f"offsets of {', '.join(sorted({place.topic for place in places}))}"):
             first = await self._consumer.beginning_offsets(wanted)

@@ -64,6 +64,13 @@ def leaves(consumer: Any) -> None:
         coordinator._group_instance_id = None
 
 
+def check_membership(consumer: Any) -> None:
+    """Raise what ended a consumer's membership of its group, if anything did. aiokafka tells only whoever fetches."""
+    coordinator = getattr(consumer, "_coordinator", None)
+    if coordinator is not None and hasattr(coordinator, "check_errors"):  # where there is no group there is none
+        coordinator.check_errors()
+
+
 async def let_go(closing: Coroutine[Any, Any, None], seconds: float = 5.0) -> None:
     """Close a connection, or leave it after so long. What aiokafka cancels inside is no cancellation of ours, and one
     of ours is never swallowed, which `wait_for` may do.

@@ -218,11 +218,14 @@ def test_what_a_ledger_holds_is_the_edges_and_of_several_partitions_the_largest_
     for task in all_of_it:
         if task.wiring.stage == "perturb":
             users, most = held[task.wiring.partition]
-            stage: Any = SimpleNamespace(users=users, most_spent_micro={"screen": most})
+            waiting = {"mood": users - 7}
+            stage: Any = SimpleNamespace(users=users, most_spent_micro={"screen": most}, initial=waiting)
             task.stage = stage
     assert samples(metrics.edge, "murmurate_users") == {("0",): 7.0, ("1",): 9.0, ("2",): 8.0}
     assert samples(metrics.edge, "murmurate_epsilon_spent_max") == {("screen",): 2.0}
+    assert samples(metrics.edge, "murmurate_users_initial") == {("mood",): 3.0}  # of all partitions together
     assert not samples(metrics.public, "murmurate_users")
+    assert not samples(metrics.public, "murmurate_users_initial")
 
 
 def test_every_sample_has_a_name_and_labels_of_the_interface(run: Any) -> None:

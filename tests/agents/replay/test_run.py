@@ -10,7 +10,7 @@ import dataclasses
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.truth import by_period
+from murmurate.agents.stages.stage import Out
 from murmurate.agents.web.feed import Feed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.block import REFUSED
@@ -182,6 +183,23 @@ def test_late_future_doubled_and_unreadable_lines_change_no_byte_of_a_release(me
     assert [counts(period) for period in disturbed.truth] == [counts(period) for period in calm.truth]
     assert disturbed.refused["late"] > 100
     assert not calm.refused["late"]
+
+
+def test_a_replay_shows_its_stages_when_periods_close_and_no_time_of_an_event(tmp_path: Path) -> None:
+    path, _ = noisy(5, tmp_path, clean=True)
+    own = {orjson.loads(line)["time"] for line in Path(path).read_bytes().splitlines()}
+    of = plan(stream("a"), stream("b", every_ms=90_000), min_batch=1)
+    replay = Replay(of, open_source(path, of, "a"), keys(known_secrets(of.name), of.name))
+    shown = list[int]()
+
+    def listen(records: Sequence[Out]) -> None:
+        shown.extend(orjson.loads(value)["time"] for _, value in records if b"murmurate/progress/1" in value)
+
+    replay._runtime.logs.listeners.append(listen)
+    replay.run()
+    assert len(shown) > 4 * 15
+    assert {time for time in shown if (time - 10_000) % MINUTE and (time - 10_000) % 90_000} == set()
+    assert not own & set(shown)
 
 
 def test_periods_in_which_nobody_speaks_count_from_the_first_one_on(tmp_path: Path) -> None:

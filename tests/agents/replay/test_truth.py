@@ -70,7 +70,8 @@ def plainly(
 ) -> list[list[int]]:
     """The rules once more, a user and a period at a time, without arrays."""
     lateness, future, d = 10_000, 300_000, 3 if carry_ms is None else 4
-    shown: dict[int, int] = dict.fromkeys(range(enrolled or 0), -START)
+    # where values stand for ever, nobody is there before their first event
+    shown: dict[int, int] = {} if carry_ms is None else dict.fromkeys(range(enrolled or 0), -START)
     kept, out = list[Event](), list[list[int]]()
     opened: int | None = None
     for clock, batch in [*events, (end, [])]:
@@ -83,8 +84,8 @@ def plainly(
                 same = [(time, code) for time, code in mine if (START + time) // MINUTE == newest]
                 value = (max(same) if several == "last" else min(same)) if same else None
                 if carry_ms is None:
-                    if value is not None:
-                        counts[value[1]] += 1
+                    if START + shown[user] < (t + 1) * MINUTE:
+                        counts[0 if value is None else value[1]] += 1
                 elif START + shown[user] < t * MINUTE:
                     stands = value is not None and t * MINUTE - START - value[0] <= carry_ms
                     counts[value[1] if stands and value is not None else d - 1] += 1

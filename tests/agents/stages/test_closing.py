@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmurate.agents.stages.closing import Closing, ahead, late, opened
+from murmurate.agents.stages.closing import Closing, ahead, late, newest_closing, next_closing, opened
 from tests.agents.world import deployment, stream
 
 PLAN = deployment()  # lateness 500, future 5000
@@ -35,6 +35,19 @@ def test_a_period_closes_in_the_very_millisecond_of_its_end_plus_lateness(clock:
     closing = Closing(1000, 500, 1)
     closing.progress(0, 0)
     assert closes(closing, 0, clock) == list(range(first))
+
+
+@given(st.lists(st.integers(1, 5000), min_size=1, max_size=4), st.integers(0, 9000), st.integers(0, 10**6))
+def test_the_newest_instant_of_the_grid_closes_what_the_clock_itself_would_close(
+    every: list[int], lateness: int, clock: int
+) -> None:
+    instant = newest_closing(every, lateness, clock)
+    assert 0 <= instant <= clock
+    assert [opened(each, lateness, instant) for each in every] == [opened(each, lateness, clock) for each in every]
+    assert instant == 0 or any((instant - lateness) % each == 0 for each in every)
+    following = next_closing(every, lateness, clock)
+    assert following > clock >= newest_closing(every, lateness, following - 1)
+    assert newest_closing(every, lateness, following) == max(following, 0)
 
 
 def test_no_period_closes_before_every_source_partition_has_reached_its_end() -> None:

@@ -246,3 +246,23 @@ def test_plans_may_name_fields_for_a_reader_of_their_own() -> None:
     found = read(hand.give(SOURCE, record) + hand.give(CLOCK, tick(1200, 1)))
     assert (found[0].times.tolist(), found[0].values.tolist()) == ([1000], [2])
     assert found[0].users.tobytes() == KEYS.edge.pepper.pseudonym(b"12")
+
+
+def test_a_record_that_is_no_json_is_counted_and_named_dead_as_ever_and_shows_its_user() -> None:
+    hand = door(deployment(stream("screen"), partitions=1))
+    broken = event(5, user="shown").replace(b'"home"', b"NaN")
+    found = read(hand.give(SOURCE, broken, event(5, user="good"), b'{"user": "lost') + hand.give(CLOCK, tick(100, 3)))
+    assert [(one.reason, one.offset) for one in found if isinstance(one, Dead)] == [("json", 0), ("json", 2)]
+    (block,) = [one for one in found if isinstance(one, RawBlock)]
+    assert block.values.tolist() == [REFUSED, 0]
+    assert block.users.tobytes() == KEYS.edge.pepper.pseudonyms([b"shown", b"good"]).tobytes()
+    assert {k: v for k, v in counts(hand).items() if v} == {"read": 3, "json": 2}
+
+
+def test_a_record_that_is_no_json_shows_nobody_where_its_time_is_out_of_order() -> None:
+    hand = door(deployment(stream("screen"), partitions=1, future_ms=1000))
+    hand.give(CLOCK, tick(9000, 0))
+    late, future = (event(time).replace(b'"home"', b"NaN") for time in (100, 99_000))
+    found = read(hand.give(SOURCE, late, future) + hand.give(CLOCK, tick(9100, 2)))
+    assert not [one for one in found if isinstance(one, RawBlock)]
+    assert {k: v for k, v in counts(hand).items() if v} == {"read": 2, "json": 2, "late": 1, "future": 1}

@@ -7,10 +7,11 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from murmurate.agents.stages.agreed import AGAIN_MS
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.publish import AHEAD, Publish, worth_asking
 from murmurate.agents.stages.stage import Log
-from murmurate.topics.messages import GiveUp, Progress, Rejected, Round, Settled, Tally
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Rejected, Round, Settled, Tally
 from murmurate.topics.release import Release
 from tests.agents.stages.hands import ROUNDS, Hand, read, start
 from tests.agents.world import FIRST, SECOND, deployment, stream
@@ -197,6 +198,20 @@ def test_where_a_recording_is_fed_patience_begins_when_the_recording_has_come_so
     assert read(other.give(CLOCK, tick(today + 3 * 10**6 + 3000))) == [GiveUp(round=asked.digest.hex())]
 
 
+def test_however_far_a_recording_runs_ahead_nobodys_patience_ends_but_by_publishs_own_timer() -> None:
+    hand = Hand(Publish(PLAN, fed=True))
+    asked = read(hand.give(ROUNDS, start(SCREEN)))
+    feed, today = Log("feed", 0), 10**12
+    closings = [END + n * SECOND for n in range(9)]  # eight periods ahead, which is longer than patience
+    assert closings[-1] - END > PLAN.patience_ms
+    assert hand.give(feed, *map(tick, closings)) == []
+    assert hand.give(CLOCK, tick(today), tick(today + 2999)) == []
+    assert read(hand.give(CLOCK, tick(today + 3000))) == [GiveUp(round=asked[0].digest.hex())]
+    hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))  # the next one's begins when its turn has come
+    assert hand.give(CLOCK, tick(today + 3001), tick(today + 6000)) == []
+    assert read(hand.give(CLOCK, tick(today + 6001))) == [GiveUp(round=asked[1].digest.hex())]
+
+
 @pytest.mark.parametrize("method", ["lpu", "lpa", "lbu"])
 def test_a_publish_that_comes_back_between_any_two_records_writes_the_same_bytes(method: str) -> None:
     plan = deployment(stream("screen", method), min_batch=8)
@@ -265,3 +280,29 @@ def test_periods_of_which_nothing_is_known_are_not_kept_for_a_revision() -> None
         waiting += [one for one in said if isinstance(one, Round)]
         kept = orjson.loads(hand.stage.small())["courses"]["screen"]["past"]
         assert [orjson.loads(one)["t"] for one in kept] == list(range(max(FIRST, FIRST + i - 1), FIRST + i + 1))
+
+
+def config(number: int, min_batch: int = 8) -> Config:
+    return Config(number=number, values={"privacy.min_batch": min_batch}, secrets={})
+
+
+def test_a_config_record_is_written_again_before_the_log_forgets_it_and_across_a_crash() -> None:
+    hand, _ = publish()
+    assert hand.give(ROUNDS, config(4), config(5)) == []
+    assert config(5) not in read(hand.give(CLOCK, tick(END), tick(END + AGAIN_MS - 1)))
+    after = Hand(Publish(PLAN))
+    after.stage.restore(hand.stage.small(), ())
+    (again,) = [one for one in read(after.give(CLOCK, tick(END + AGAIN_MS))) if isinstance(one, Config)]
+    assert again == config(5)
+    assert after.give(ROUNDS, again) == []  # its own, and the same
+    assert config(5) not in read(after.give(CLOCK, tick(END + AGAIN_MS + 1), tick(END + 2 * AGAIN_MS)))
+    assert config(5) in read(after.give(CLOCK, tick(END + 2 * AGAIN_MS + 1)))
+
+
+def test_a_config_record_whose_number_does_not_follow_is_nobodys_and_named() -> None:
+    hand, _ = publish()
+    hand.give(ROUNDS, config(2))
+    for forged in (config(2, 1), config(1), config(4), config(77)):
+        (dead,) = read(hand.give(ROUNDS, forged))
+        assert dead == Dead(reason="config", topic="rounds", partition=0, offset=hand.ends[ROUNDS] - 1)
+    assert hand.give(ROUNDS, config(3)) == []

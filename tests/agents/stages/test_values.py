@@ -15,7 +15,7 @@ from murmurate.topics.domains import Categories
 from tests.agents.world import stream
 
 EVERY = 1000
-NONE = 4
+OTHER, NONE = 3, 4
 """home, basket, help, other, none"""
 
 
@@ -40,7 +40,8 @@ class Plain:
         spoken = {p: (max(e) if self.several == "last" else min(e)) for p, e in by_period.items()}
         newest = spoken[max(spoken)] if spoken else None
         if self.carry is None:
-            return None if newest is None else newest[1]
+            joined = user in self.seen and self.seen[user] < end
+            return (OTHER if newest is None else newest[1]) if joined else None
         if user not in self.seen or self.seen[user] >= begin:
             return None
         before = [p * EVERY for p in self.shown[user] if p < t]
@@ -186,7 +187,7 @@ def test_codes_are_as_wide_as_the_domain_asks_for_and_the_largest_comes_back(d: 
         assert frozen.values.dtype.itemsize == width
 
 
-@pytest.mark.parametrize("carry", [0, 1000])
+@pytest.mark.parametrize("carry", [0, 1000, None])
 def test_who_is_asked_is_the_same_whether_values_are_refused_or_not(carry: int) -> None:
     populations = []
     for good in ([True] * 12, [False] * 12, [t % 5 == 0 for t in range(12)]):
@@ -198,4 +199,5 @@ def test_who_is_asked_is_the_same_whether_values_are_refused_or_not(carry: int) 
                 values.take(row, time, np.array([1], np.uint32))
         populations.append([values.close(t, 1).members.tolist() for t in range(14)])
     assert populations[0] == populations[1] == populations[2]
-    assert [t for t in range(14) if populations[0][t] == [True]] == [1, 2, 3, 4, 5, 9, 10, 11, 12, 13]
+    asked = range(14) if carry is None else [1, 2, 3, 4, 5, 9, 10, 11, 12, 13]
+    assert [t for t in range(14) if populations[0][t] == [True]] == list(asked)

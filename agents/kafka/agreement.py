@@ -1,0 +1,65 @@
+"""The `config` record of `rounds`, read and compared before a worker joins anybody.
+
+Contract: who differs is told what it has, what the record says and that is all: no group was joined, nothing written.
+What cannot be read, and a record whose number does not follow, is nobody's.  Not here: what is compared
+(config/agreement.py), writing the record (provision.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.errors import AgreementError, TopicsError
+from murmurate.config.agreement import differences, holding, line, values
+from murmurate.config.plan import Plan
+from murmurate.topics.codec import decode
+from murmurate.topics.errors import WireError
+from murmurate.topics.messages import Config
+from murmurate.topics.names import topic
+
+_TAG = Config.tag.encode()
+
+
+async def agreed(reader: Reader, deployment: str) -> Config | None:
+    """The config record that holds; None if there is none."""
+    place = Place(topic(deployment, "rounds"), 0)
+    first, end = (await reader.bounds([place]))[place]
+    return holding([found async for got in reader.between(place, first, end) if (found := config_in(got.value))])
+
+
+def config_in(value: bytes | None) -> Config | None:
+    """The config record in these bytes, if they are one."""
+    if value is None or _TAG not in value:
+        return None
+    try:
+        found = decode(value)
+    except WireError:
+        return None
+    return found if isinstance(found, Config) else None
+
+
+def none_found(rounds: str) -> str:
+    """A line for a topic that holds none."""
+    return (
+        f"{rounds}: found no config record; allowed: the one with which every worker compares its file and secrets "
+        "(see `murmurate topics create`)"
+    )
+
+
+async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool) -> int:
+    """The number of the record that holds. AgreementError if anything is another here; TopicsError if there is none.
+    `secrets`: fingerprints of those that are held here.
+    """
+    rounds = topic(plan.name, "rounds")
+    async with client.reader() as reader:
+        record = await agreed(reader, plan.name)
+    if record is None:
+        raise TopicsError(none_found(rounds))
+    found = differences(record, values(plan, fed=fed), secrets)
+    if found:
+        raise AgreementError(
+            f"{line(record.number, rounds, found)} (see `murmurate check --against config`; after a change that is "
+            "free, `murmurate topics create`)"
+        )
+    return record.number

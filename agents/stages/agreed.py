@@ -1,0 +1,55 @@
+"""The config record that holds, as the log shows it, and when it has to stand there again.
+
+Contract: a log forgets; so that a worker that starts next month finds what to compare with, publish writes the same
+record again a few times within the log's retention, by its own clock.  A record whose number does not follow changes
+nothing: it is named in a dead letter.  Nobody takes a value from it.  Not here: comparing (kafka/agreement.py).
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from murmurate.config.agreement import follows
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.messages import Config
+
+AGAIN_MS = 6 * 3_600_000
+"""`rounds` keeps a day at least."""
+
+
+class AgreedConfig:
+    """What a log has said so far."""
+
+    def __init__(self) -> None:
+        self._record: Config | None = None
+        self._since: int | None = None  # the clock at its first tick after the record stood in the log
+
+    def fold(self, found: Config) -> bool:
+        """A config record; False if it is nobody's."""
+        if not follows(self._record, found):
+            return False
+        self._record, self._since = found, None
+        return True
+
+    def tick(self, time_ms: int) -> Config | None:
+        """What the clock says; the record, if it is to be written again."""
+        if self._record is None:
+            return None
+        if self._since is None:
+            self._since = time_ms
+        if time_ms < self._since + AGAIN_MS:
+            return None
+        self._since = time_ms
+        return self._record
+
+    def kept(self) -> str | None:
+        """For a state."""
+        return None if self._record is None else orjson.dumps([encode(self._record).decode(), self._since]).decode()
+
+    def restore(self, kept: str | None) -> None:
+        """As it was."""
+        if kept is None:
+            return
+        text, self._since = orjson.loads(kept)
+        record = decode(text.encode())
+        self._record = record if isinstance(record, Config) else None

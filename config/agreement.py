@@ -1,0 +1,186 @@
+"""What every worker compares before it joins: the values that shape rounds, batches or time, and secrets' fingerprints.
+
+Contract: `topics create` writes them as a `config` record of `rounds`; everybody compares the newest one with the own
+file and the secrets that one holds, and nobody takes a value from it.  A value of FREE may change while a deployment
+lives, by a further record; any other is refused, since the state was written under it.  Not here: reading and writing
+the record (agents/kafka/agreement.py), what another file would change (changes.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Final, NamedTuple
+
+import orjson
+
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.secrets import ZONE_SECRETS
+from murmurate.topics.messages import Config
+from murmurate.topics.names import Zone
+
+FREE: Final = frozenset({"privacy.min_batch", "time.future_ms", "time.patience_ms", "secrets.shuffle"})
+"""What another record may say otherwise while the deployment lives."""
+ABSENT: Final = "nothing"
+MOST_NAMED: Final = 4
+"""Differences that one line names; of more it says how many."""
+_HOME: Final[Mapping[str, Zone]] = {name: zone for zone, names in ZONE_SECRETS.items() for name in names}
+_DIGITS: Final = 16
+_LONG: Final = 120  # characters
+
+
+class Difference(NamedTuple):
+    """One thing that is not as the record says."""
+
+    key: str
+    found: str
+    """Here,"""
+    allowed: str
+    """and in the record; ABSENT where one of them does not say it."""
+
+    @property
+    def free(self) -> bool:
+        """Whether a further record may say it: a secret that none has named yet is nobody's so far."""
+        return self.key in FREE or (self.key.startswith("secrets.") and self.allowed == ABSENT)
+
+    @property
+    def line(self) -> str:
+        """In words. Of a secret the fingerprint, and whose it is."""
+        zone = _HOME.get(self.key.removeprefix("secrets.")) if self.key.startswith("secrets.") else None
+        what = f"{self.key} of the {zone} zone" if zone else self.key
+        mark = "fingerprint " if zone and self.found != ABSENT else ""
+        return f"{what}: found {mark}{self.found}; allowed: {self.allowed}"
+
+
+def values(plan: Plan, *, fed: bool) -> dict[str, str | int]:
+    """Everything that shapes rounds, batches or time. `fed`: the clock is the feed's."""
+    found: dict[str, str | int] = {
+        "privacy.epsilon_micro": plan.epsilon_micro,
+        "privacy.split": plan.split,
+        "privacy.window_ms": 0 if plan.window_ms is None else plan.window_ms,
+        "privacy.min_batch": plan.min_batch,
+        "population.partitions": plan.partitions,
+        "population.enrol": plan.enrol,
+        "population.forget_after_ms": plan.forget_after_ms,
+        "kafka.targets": plan.targets,
+        "kafka.tallies": plan.tallies,
+        "time.clock": "feed" if fed else "wall",
+        "time.lateness_ms": plan.lateness_ms,
+        "time.future_ms": plan.future_ms,
+        "time.patience_ms": plan.patience_ms,
+    }
+    for stream in plan.streams:
+        found |= {f"streams.{stream.name}.{key}": value for key, value in _stream(stream).items()}
+    return found
+
+
+def _stream(stream: StreamPlan) -> dict[str, str | int]:
+    """`config` covers most of the others, and says less."""
+    return {
+        "measure": stream.measure,
+        "domain": _text(asdict(stream.domain)),
+        "every_ms": stream.every_ms,
+        "w": stream.w,
+        "share_micro": stream.share_micro,
+        "slots": stream.slots,
+        "method": _text(dict(stream.method)),
+        "mechanism": stream.mechanism,
+        "prefer": stream.prefer,
+        "several": stream.several,
+        "carry_ms": "always" if stream.carry_ms is None else stream.carry_ms,
+        "source": _text({"topic": stream.topic, **asdict(stream.fields)}),
+        "revision": stream.revision,
+        "config": stream.config,
+    }
+
+
+def differences(agreed: Config, found: Mapping[str, str | int], secrets: Mapping[str, str]) -> list[Difference]:
+    """What is not as the record says: of the values every one, of secrets' fingerprints those that are held here. Where
+    a stream's `config` is another one because of values that are named, it is not named too.
+    """
+    absent = _streams(found) ^ _streams(agreed.values)
+    here, there = _named(found, absent), _named(agreed.values, absent)
+    mine = [
+        Difference(key, str(here.get(key, ABSENT)), str(there.get(key, ABSENT)))
+        for key in sorted(here.keys() | there.keys())
+        if here.get(key) != there.get(key)
+    ]
+    named = {one.key.rpartition(".")[0] for one in mine if not one.key.endswith(".config")}
+    shaped = any(one.key.startswith(("privacy.", "population.")) and not one.free for one in mine)
+    plain = [one for one in mine if not (one.key.endswith(".config") and (shaped or one.key[:-7] in named))]
+    return plain + [
+        Difference(f"secrets.{name}", secrets[name], agreed.secrets.get(name, ABSENT))
+        for name in sorted(secrets)
+        if secrets[name] != agreed.secrets.get(name)
+    ]
+
+
+def _named(said: Mapping[str, str | int], absent: Iterable[str]) -> dict[str, str | int]:
+    """With one key for a stream that only one side has."""
+    whole = {f"streams.{name}": "a stream" for name in absent if name in _streams(said)}
+    return {key: value for key, value in said.items() if ".".join(key.split(".")[:2]) not in whole} | whole
+
+
+def _streams(said: Mapping[str, str | int]) -> set[str]:
+    return {key.split(".")[1] for key in said if key.startswith("streams.")}
+
+
+def line(number: int, where: str, found: Iterable[Difference]) -> str:
+    """All of them in one line."""
+    lines = [one.line for one in found]
+    more = f"; and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else ""
+    return f"config {number} in {where}: {'; '.join(lines[:MOST_NAMED])}{more}"
+
+
+def fingerprint(zone: Zone, found: Mapping[str, str | int], secrets: Mapping[str, str]) -> str:
+    """Of all that may never change, as far as a stage of this zone knows it: what its state is written under."""
+    lasting = {key: value for key, value in found.items() if key not in FREE}
+    lasting |= {
+        f"secrets.{name}": secrets[name]
+        for name in ZONE_SECRETS[zone]
+        if name in secrets and f"secrets.{name}" not in FREE
+    }
+    return _short(lasting)
+
+
+def holding(records: Iterable[Config]) -> Config | None:
+    """The one that holds, of the records of a log in their order."""
+    agreed = None
+    for found in records:
+        if follows(agreed, found):
+            agreed = found
+    return agreed
+
+
+def follows(before: Config | None, found: Config) -> bool:
+    """Whether a record may follow another: it is the next one, or the same again. The first one that is there may be
+    any, since a log forgets.
+    """
+    return before is None or found == before or found.number == before.number + 1
+
+
+def successor(agreed: Config | None, found: Mapping[str, str | int], secrets: Mapping[str, str]) -> Config:
+    """The record that says what is found here. Of a secret that nobody told it says what was said before."""
+    if agreed is None:
+        return Config(number=1, values=found, secrets=secrets)
+    said = Config(number=agreed.number, values=found, secrets={**agreed.secrets, **secrets})
+    return agreed if said == agreed else said.model_copy(update={"number": agreed.number + 1})
+
+
+def refused(agreed: Config | None, wanted: Config) -> list[Difference]:
+    """What a further record may not say: all that is not FREE, was said, and is another now."""
+    if agreed is None:
+        return []
+    found = differences(agreed, wanted.values, wanted.secrets)
+    return [one for one in found if not one.free]
+
+
+def _text(said: object) -> str:
+    """As JSON; what is long as its digest."""
+    text = orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode()
+    return text if len(text) <= _LONG else _short(said)
+
+
+def _short(said: object) -> str:
+    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()[:_DIGITS]

@@ -1,0 +1,70 @@
+"""What goes wrong while a group gives partitions ends the worker with its reason: it does not live on and hold them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiokafka.admin import NewPartitions
+
+from murmurate.agents.kafka.client import Place, Write, member
+from murmurate.agents.kafka.state import StateRecord, state_key
+from murmurate.agents.stages.stage import Log
+from tests.faults.deployed import Deployed
+from tests.faults.inside import inside
+from tests.faults.recordings import deployment
+
+DEPLOYMENT = deployment(partitions=1)
+
+
+def put(deployed: Deployed, stage: str, value: bytes) -> None:
+    """As the newest state record of a stage's first instance."""
+
+    async def written() -> None:
+        async with deployed.client.sender() as sender:
+            await sender.send([Write(Place(f"{deployed.plan.name}.state.{stage}", 0), value, state_key(0))])
+
+    asyncio.run(written())
+
+
+def foreign(deployed: Deployed) -> StateRecord:
+    """A state of perturb that was written under other secrets."""
+    revisions = {stream.name: (stream.config, stream.revision) for stream in deployed.plan.streams}
+    marks = {Log("raw", 0): 0, Log("rounds", 0): 0}
+    return StateRecord(marks, marks, b"{}", None, revisions, ("0123456789abcdef", 1))
+
+
+def test_a_state_that_is_none_of_ours_ends_the_worker_with_one_line_and_exit_1(
+    deployed: Deployed, tmp_path: Path
+) -> None:
+    put(deployed, "door", b"garbage")
+    worker = deployed.worker()
+    put(deployed, "shuffle", foreign(deployed).dump())
+
+    async def mixing() -> str:
+        async with inside(deployed, tmp_path / "inside", ("mixing",)) as this:
+            return await this.failure()
+
+    said = "shuffle 0: the state was written under config fingerprint 0123456789abcdef; found "
+    assert asyncio.run(mixing()).startswith(f"StateError: {said}")
+    assert worker.wait() == 1
+    (line,) = [line for line in worker.lines() if line["level"] == "ERROR"]
+    assert line["message"].startswith("StateError: ")
+    assert "Traceback" not in worker.said()
+
+
+def test_source_partitions_that_are_added_end_the_worker_with_the_reason(
+    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member, "METADATA_MS", 200)
+
+    async def added() -> str:
+        async with inside(deployed, tmp_path, ("edge",)) as this:
+            await this.ready()
+            async with deployed.client.admin() as admin:
+                await admin._admin.create_partitions({f"{deployed.plan.name}.events": NewPartitions(total_count=6)})
+            return await this.failure()
+
+    name = f"{deployed.plan.name}.events"
+    assert asyncio.run(added()).startswith(f"TopicsError: door: found source partitions {name} 4, {name} 5; allowed: ")
