@@ -217,7 +217,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         yield from _wrapped(learned, indent, indent)
     if stream.method.get("clip") == FOUND:
         begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
-        yield from _wrapped(f"finds its clipping threshold first: everybody answers once, and {begins}", indent, indent)
+        found = f"finds its clipping threshold first: everybody answers once, and {begins}"
+        yield from _wrapped(f"{found}; it clips only where that surely pays", indent, indent)
 
 
 def _measured(stream: StreamFacts) -> str:
