@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from murmurate.aggregators.filters.seasons import PHASES
 from murmurate.aggregators.chooser import choose_for
+from murmurate.aggregators.filters.seasons import PHASES
 from murmurate.aggregators.methods.registry import FOUND
 from murmurate.config.enough import round_up, shortage, smallest_round, spaced, users_needed
 from murmurate.config.measures import AUTO
