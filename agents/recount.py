@@ -31,7 +31,7 @@ def recount(
         here = sum(actual.get(place, Counter()).values())
         said = [(done.sent, done.total) for done in dones.get(place, [])]
         found.note("miscounted", int(said != [(here, total)]), place)
-    oracles = {r.digest.hex(): mechanism(r.mechanism) for r in asked}
+    oracles = {r.digest.hex(): mechanism(r.mechanism).of_round(r.digest) for r in asked}
     closes: dict[str, tuple[int, ...]] = {}
     for _, record in found.decoded(read, "rounds", 0):
         if isinstance(record, Close):

@@ -7,10 +7,11 @@ Contract: M[j, i] = P[output cell j | input cell i], columns sum to 1; `forward`
 streams.md section 5 (derived there; public code is wrong where a cell is not small against b).  Not here: EM.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.aggregators.distribution import Channel
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.numeric import Wave as Shape
 from murmurate.randomizers.numeric import WaveHistogram
@@ -19,7 +20,7 @@ from murmurate.randomizers.thresholds import Epsilon
 Floats = NDArray[np.float64]
 
 
-def channel_of(mechanism: WaveHistogram) -> Channel:
+def channel_of(mechanism: WaveHistogram) -> Buckets | BucketsAndNone:
     """The channel of a mechanism's reports: from all its values to all that its support counts."""
     return BucketsAndNone(mechanism) if mechanism.says_none else Buckets(mechanism)
 
@@ -31,6 +32,7 @@ class Buckets:
 
     def __init__(self, mechanism: WaveHistogram) -> None:
         self.inputs, self.outputs = mechanism.points, mechanism.cells
+        self.cells = self.inputs
         self._width = mechanism.window.width
         self._q = float(mechanism.q)
         self._step = float(mechanism.p - mechanism.q)
@@ -38,7 +40,9 @@ class Buckets:
         self._back = np.zeros(self.outputs + 1)
 
     def forward(self, x: Floats) -> Floats:
-        """(M x)[j] = q sum x + (p - q) (the sum of x over j - 2 reach .. j)."""
+        """(M x)[j] = q sum x + (p - q) (the sum of x over j - 2 reach .. j), of x or of each column of it."""
+        if x.ndim > 1:
+            return self._columns(x)
         sums, width = self._sums, self._width
         np.cumsum(x, out=sums[width : width + self.inputs])
         total = sums[width + self.inputs - 1]
@@ -47,6 +51,12 @@ class Buckets:
         out *= self._step
         out += self._q * total
         return out
+
+    def _columns(self, x: Floats) -> Floats:
+        sums = np.zeros((self.outputs + self._width, x.shape[1]))
+        np.cumsum(x, axis=0, out=sums[self._width : self._width + self.inputs])
+        sums[self._width + self.inputs :] = sums[self._width + self.inputs - 1]
+        return np.asarray((sums[self._width :] - sums[: self.outputs]) * self._step + self._q * sums[-1])
 
     def backward(self, w: Floats) -> Floats:
         """(M' w)[i] = q sum w + (p - q) (the sum of w over i .. i + 2 reach)."""
@@ -64,15 +74,16 @@ class BucketsAndNone:
     def __init__(self, mechanism: WaveHistogram) -> None:
         self._cells = Buckets(mechanism)
         self.inputs, self.outputs = mechanism.d, mechanism.outcomes
+        self.cells = self._cells.inputs
         self._q = float(mechanism.q)
         self._silent, self._taken = float(mechanism.window.inside), float(mechanism.window.outside)
 
     def forward(self, x: Floats) -> Floats:
-        """The cells of holders with q for each of none; none from both."""
-        out = np.empty(self.outputs)
+        """The cells of holders with q for each of none; none from both. Of x, or of each column of it."""
+        out = np.empty((self.outputs, *x.shape[1:]))
         out[:-1] = self._cells.forward(x[:-1])
         out[:-1] += self._q * x[-1]
-        out[-1] = self._taken * x[:-1].sum() + self._silent * x[-1]
+        out[-1] = self._taken * x[:-1].sum(axis=0) + self._silent * x[-1]
         return out
 
     def backward(self, w: Floats) -> Floats:
@@ -109,7 +120,7 @@ class Wave:
         """The transpose, by the same integrals with the roles swapped."""
         return self._overlaps(self._from_inputs, w)
 
-    def _overlaps(self, places: "_Places", x: Floats) -> Floats:
+    def _overlaps(self, places: _Places, x: Floats) -> Floats:
         points = places.second_integral(x)
         half = len(points) // 2
         lines = points[:half] - points[half:]

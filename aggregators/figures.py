@@ -14,11 +14,12 @@ from math import sqrt
 
 import numpy as np
 
-from murmurate.aggregators.distribution import em
+from murmurate.aggregators.distribution_posterior import posterior
 from murmurate.aggregators.distribution_waves import channel_of
-from murmurate.aggregators.methods.method import Decision, Estimate, Floats
+from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
 from murmurate.aggregators.methods.standing import measured
-from murmurate.aggregators.postprocess.norm import norm_sub
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
@@ -39,16 +40,16 @@ class Figures:
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
 
 
-def figures(decision: Decision, range_: Range | None) -> Figures:
-    """What a decision says. range_: of numbers, what -1 and 1 stand for."""
-    told = _told(decision, range_)
+def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Figures:
+    """What a decision says. range_: of numbers, what -1 and 1 stand for; shaping: of the estimates of a frequency."""
+    told = _told(decision, range_, shaping)
     if decision.measured_t is not None:
         return told
     unknown = np.full(len(told.unbiased), np.nan)  # the method has zeros there, to compare its first answer with
     return Figures(unknown, unknown, unknown) if decision.best is None else replace(told, unbiased=unknown)
 
 
-def _told(decision: Decision, range_: Range | None) -> Figures:
+def _told(decision: Decision, range_: Range | None, shaping: Shaping) -> Figures:
     """The same, as if something had been measured."""
     if isinstance(decision.mechanism, Recoded):
         return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
@@ -56,9 +57,11 @@ def _told(decision: Decision, range_: Range | None) -> Figures:
     said = decision.best or Estimate(decision.t, decision.unbiased, decision.variance)
     if isinstance(mechanism, ValueAndPresence):
         return _holders(decision, mechanism, said, range_ or (-1.0, 1.0))
-    if isinstance(mechanism, SW | WaveAndPresence) and said.of_reports:
-        shares, error = _behind(said, mechanism)
-        return Figures(shares, error, decision.unbiased)
+    if isinstance(mechanism, SW | WaveAndPresence):
+        if said.of_reports:
+            return Figures(*_behind(said, mechanism), decision.unbiased)
+        if decision.best is None and decision.measured_t is not None and decision.answer is not None:
+            return Figures(*_of_reports(decision, mechanism, decision.answer), decision.unbiased)
     stderr = np.sqrt(said.variance)
     if mechanism.measure == "mean":
         low, half = _scale(range_ or (-1.0, 1.0))
@@ -67,7 +70,7 @@ def _told(decision: Decision, range_: Range | None) -> Figures:
         if said.course is not None:
             course = np.stack((low + half * (said.course[0] + 1), half**2 * said.course[1]))
         return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1), course)
-    return Figures(_shares(decision), stderr, decision.unbiased, said.course)
+    return Figures(_shares(decision, shaping), stderr, decision.unbiased, said.course)
 
 
 def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
@@ -79,13 +82,20 @@ def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
 
 
 def _behind(said: Estimate, mechanism: SW | WaveAndPresence) -> tuple[Floats, Floats]:
-    """The likeliest distribution behind shares of reports, and the error that the unbiased one would have: EM's own is
-    smaller where the distribution is smooth, and not known.
-    """
+    """The distribution behind shares of reports, and its error: of as many reports as know these shares as well."""
     shares = np.clip(said.statistics, 0, 1)
-    reports = float((shares * (1 - shares)).mean() / said.variance.mean())  # that know as much
-    likeliest = em(channel_of(mechanism), shares * reports).frequencies
-    return likeliest, np.sqrt((mechanism.noise(likeliest) + mechanism.sampling(likeliest)) / reports)
+    reports = float((shares * (1 - shares)).mean() / said.variance.mean())
+    found = posterior(channel_of(mechanism), shares * reports)
+    return found.frequencies, np.sqrt(found.variance)
+
+
+def _of_reports(decision: Decision, mechanism: SW | WaveAndPresence, answer: Answer) -> tuple[Floats, Floats]:
+    """The distribution behind the newest reports, and its error: what they have drifted since comes on top."""
+    n, users = answer.counted, decision.users
+    sampled = 0.0 if users is None else not_asked(n, users)
+    found = posterior(channel_of(mechanism), answer.support, sampled=sampled)
+    fresh = measured(decision.t, mechanism, answer, users).variance
+    return found.frequencies, np.sqrt(found.variance + np.maximum(decision.variance - fresh, 0))
 
 
 def _scale(range_: Range) -> tuple[float, float]:
@@ -93,13 +103,10 @@ def _scale(range_: Range) -> tuple[float, float]:
     return range_[0], (range_[1] - range_[0]) / 2
 
 
-def _shares(decision: Decision) -> Floats:
+def _shares(decision: Decision, shaping: Shaping) -> Floats:
     """Shares that a population can have."""
-    if decision.best is not None:
-        return norm_sub(decision.best.statistics)
-    if isinstance(decision.mechanism, SW | WaveAndPresence) and decision.answer is not None:
-        return em(channel_of(decision.mechanism), decision.answer.support).frequencies
-    return norm_sub(decision.unbiased)
+    said = decision.best or Estimate(decision.t, decision.unbiased, decision.variance)
+    return shaped(shaping, said.statistics, said.variance, decision.mechanism)
 
 
 def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, range_: Range) -> Figures:

@@ -26,7 +26,8 @@ def rows() -> Iterator[Row]:
 
 def oracle(d: int) -> Iterator[Row]:
     """The client, and the server both ways, of one domain."""
-    ours, fresh, values = OLH(d=d, epsilon=EPSILON), OLH(d=d, epsilon=EPSILON, pool=0), some_values(d)
+    ours, fresh = OLH(d=d, epsilon=EPSILON).of_round(ROUND), OLH(d=d, epsilon=EPSILON, pool=0)
+    values = some_values(d)
     counts = {"murmurate": N, "fresh": N} | dict.fromkeys(("pure-ldp", "multi-freq"), PEER_N[d])
     few = values[: PEER_N[d]].tolist()
     peers = {"pure-ldp": pure_ldp(d), "multi-freq": multi_freq(d)}
@@ -49,7 +50,7 @@ def oracle(d: int) -> Iterator[Row]:
 
 def pooled() -> Row:
     """The server with a pool of seeds, against a peer's with one of the same size."""
-    ours, values = OLH(d=POOLED_D, epsilon=EPSILON), some_values(POOLED_D)
+    ours, values = OLH(d=POOLED_D, epsilon=EPSILON).of_round(ROUND), some_values(POOLED_D)
     reports = ours.perturb(values, KEY.draw(USERS, round=ROUND))
     client, server = fast_pure_ldp(POOLED_D)
     servers: dict[str, Call] = {

@@ -19,7 +19,7 @@ from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.quantities import Duration, Missing, Window, shortest
 from murmurate.config.settings import Deployment, Secret
-from murmurate.config.streams import Method, Source
+from murmurate.config.streams import Method, Post, Source
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.messages import Config
 
@@ -45,6 +45,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
         "stop all mixing and analysis workers, so that they decide alike; `murmurate topics create`; start them",
     ),
     "population.enrol": ("revision", REVISION),
+    "population.users": ("free", "what `check` and `plan` take for the number of users"),
     "population.forget_after": ("revision", "who is asked changes: a new revision of every stream"),
     "time.lateness": ("refused", RECOVERY),
     "time.clock": ("refused", "periods would be those of another time"),
@@ -57,6 +58,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
+    "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
 }
 """By key, the first that fits; keys of MOVED that move a frozen fact are refused before that."""
@@ -215,7 +217,7 @@ def _leaves(model: BaseModel, path: str = "") -> Iterator[tuple[str, str]]:
     """Every key with its value as one would write it; a secret's place in full, to be hidden where it is shown."""
     for name, field in type(model).model_fields.items():
         key, value = f"{path}{field.alias or name}", getattr(model, name)
-        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Source)):
+        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Post, Source)):
             yield from _leaves(value, f"{key}.")
         elif isinstance(value, dict):
             for stream, inner in value.items():
@@ -242,6 +244,10 @@ def _written(value: Any) -> str:
         case Method():
             name, *options = value.described().items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
+        case Post():
+            return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[
+                len("name ") :
+            ]
         case Source():
             return " ".join(part for part in (value.topic, value.user, value.time, value.value) if part)
         case Secret():

@@ -9,18 +9,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any, Final
 
-from murmurate.aggregators.chooser import choose_for
 from murmurate.aggregators.filters.seasons import PHASES
 from murmurate.aggregators.methods.registry import FOUND
+from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import round_up, shortage, smallest_round, spaced, users_needed
-from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.config.planning import answer_micro
+from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
-from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.domains import Categories
 from murmurate.topics.names import TOPICS, ZONES, topic
@@ -57,6 +54,8 @@ class StreamFacts:
     """The part of all users that the smallest round asks, as a fraction."""
     users_needed: int
     """From so many users on, in the whole deployment, the smallest round is hardly ever below min_batch."""
+    post: str | None
+    """How the estimates of a frequency are shaped."""
     carry_ms: int | None
     config: str
     range: tuple[float, float] | None
@@ -104,19 +103,13 @@ class Facts:
 
 
 def explain(made: Plan, users: int | None = None) -> Facts:
-    """What this plan promises; with a number of users, also which streams would have too few reports to release."""
+    """What this plan promises; with a number of users (else the file's), also which streams would have too few reports
+    to release.
+    """
+    users = users or made.users
     streams = tuple(_facts(made, stream) for stream in made.streams)
     short = () if users is None else tuple(_too_few(made, users))
     return Facts(made.name, tuple(_promise(made)), streams, _zones(made), short)
-
-
-def resolve(made: Plan, name: str) -> Mechanism:
-    """The mechanism that an answer of this stream uses, at the epsilon that it really spends."""
-    stream = made.stream(name)
-    epsilon = Fraction(answer_micro(made, name), MICRO)
-    if stream.mechanism == AUTO:
-        return choose_for(stream.measure, says_none=stream.says_none, d=stream.d, epsilon=epsilon, prefer=stream.prefer)
-    return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
 
 
 def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
@@ -137,6 +130,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         slots=stream.slots,
         unit=str(part),
         users_needed=users_needed(part, made.min_batch),
+        post=stream.post.name if stream.measure == "frequency" else None,
         carry_ms=stream.carry_ms,
         config=stream.config,
         range=stream.range,
@@ -161,6 +155,7 @@ def _promise(made: Plan) -> Iterator[str]:
                     f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for "
                     "counts by itself: one event can be answered about in more than one window."
                 )
+    yield "Windows add up: k windows that do not meet cost k times epsilon, and nothing bounds a lifetime."
     for stream in made.streams:
         if stream.carry_ms is None:
             yield (
@@ -201,11 +196,12 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     paid = ", groups by rounds of their own" if stream.method.get("grouping") == "paid" else ""
     filtered = ", unfiltered" if stream.method.get("filter") == "off" else ""
     revised = f", revised {stream.method['revise']} periods later" if "revise" in stream.method else ""
+    shaped = f", estimates by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
         f"{_measured(stream)} every {shortest(stream.every_ms)}",
         f"w = {stream.w}",
         whole,
-        f"{stream.method['name']}{variance}{first}{paid}{filtered}{revised}",
+        f"{stream.method['name']}{variance}{first}{paid}{filtered}{revised}{shaped}",
         f"{stream.mechanism} at epsilon {stream.answer_epsilon:g}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]
@@ -221,7 +217,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         yield from _wrapped(learned, indent, indent)
     if stream.method.get("clip") == FOUND:
         begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
-        yield from _wrapped(f"finds its clipping threshold first: everybody answers once, and {begins}", indent, indent)
+        found = f"finds its clipping threshold first: everybody answers once, and {begins}"
+        yield from _wrapped(f"{found}; it clips only where that surely pays", indent, indent)
 
 
 def _measured(stream: StreamFacts) -> str:

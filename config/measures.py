@@ -18,7 +18,7 @@ from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import AnyNumber, Flag, Levels, Text, Texts, Whole, seen, written
 from murmurate.config.plan import stretches
 from murmurate.config.quantities import Duration, Missing, MissingKind, Range, Share, millionths, shortest
-from murmurate.config.streams import Method, OneOf, Source, Table, by_name
+from murmurate.config.streams import Method, OneOf, Post, Source, Table, by_name
 from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.numeric.mean import GRID
 from murmurate.randomizers.registry import serving
@@ -40,7 +40,7 @@ class Stream(Table):
     """Length of a period; one release each."""
     share: Annotated[float, Share()] = 1.0
     """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
-    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpa")
+    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpu")
     """A method's name, or a table with a name and options."""
     several: Literal["last", "first"] = "last"
     """Which of several events of one user in a period counts, by (time, value), never by arrival."""
@@ -128,6 +128,8 @@ class Frequency(Stream):
     """"auto": the one with the smallest exact variance."""
     prefer: Literal["accuracy", "bytes"] = "accuracy"
     """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""
+    post: Annotated[Post, BeforeValidator(by_name, json_schema_input_type=str | Post)] = Post(name="norm-sub")
+    """How estimates are shaped, by name or as a table: norm-sub gives the nearest shares of a population."""
 
     @property
     def domain(self) -> Domain:
@@ -166,6 +168,8 @@ class Frequency(Stream):
         if not 2 <= d <= most:
             added = f" and {' and '.join(self.added)}" if self.added else ""
             yield Mistake("values", f"{len(self.values)}{added}, {d} in all", f"2 to {most} in all")
+        if self.post.k is not None and self.post.k > d:
+            yield Mistake("post.k", seen(self.post.k), f"at most the {d} values of the stream")
         yield from super()._mistakes()
 
 

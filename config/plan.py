@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 from murmurate.topics.domains import Categories, Domain, Grid
@@ -54,6 +55,8 @@ class StreamPlan:
     """What releases say of statistics besides: on which side of a threshold they are."""
     initial: int | None = None
     """Where values stand for ever, the code of users of whom no value was valid yet, if the file says one."""
+    post: Shaping = NORM_SUB
+    """How the estimates of a frequency are shaped."""
 
     @property
     def says_none(self) -> bool:
@@ -135,6 +138,8 @@ class Plan:
     streams: tuple[StreamPlan, ...]
     tallies: int = 1
     """Partitions of tallies, and of releases: each has a publish instance, which asks and releases for its streams."""
+    users: int | None = None
+    """About how many users there will be, where the file says so."""
 
     def stream(self, name: str) -> StreamPlan:
         """The stream of this name."""

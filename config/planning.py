@@ -2,22 +2,29 @@
 
 Contract: two deployments that promise the same give equal plans; a stream's `config` changes with anything that
 changes what its releases mean.  Not in it, since it changes how releases come and not what they say: Kafka, secrets,
-the page, partitions, lateness, future, patience, min_batch, delta, assumed_corrupt.  Not here: words (explain.py).
+the page, partitions, lateness, future, patience, min_batch, delta, assumed_corrupt; nor what a reader may change for
+himself, thresholds and post.  Not here: words (explain.py).
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
 import orjson
 
-from murmurate.aggregators.methods.registry import FOUND
-from murmurate.config.measures import AnyStream, Frequency, Mean, Numbers
+from murmurate.aggregators.chooser import choose_for
+from murmurate.aggregators.methods.registry import FOUND, OFF
+from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
+from murmurate.config.measures import AUTO, AnyStream, Frequency, Mean, Numbers
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
 from murmurate.config.streams import METHODS
+from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.events import Fields
@@ -27,6 +34,8 @@ MOST_TARGETS: Final = 8
 TALLIES: Final = 1
 """Partitions of tallies and releases: a tally is small, and one publish instance keeps up with all streams."""
 FEWEST_SLOTS: Final = 4096
+FILTERED: Final = 4
+"""Rounds' worth of reports that estimates of the filter are taken to rest on, where post = "auto" is decided."""
 DIGEST_DIGITS: Final = 16
 
 
@@ -50,9 +59,10 @@ def plan(deployment: Deployment) -> Plan:
         patience_ms=time.patience,
         streams=tuple(_stream(deployment, name) for name in sorted(deployment.streams)),
         tallies=TALLIES,
+        users=population.users,
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
-    return made
+    return replace(made, streams=tuple(replace(one, post=_post(deployment, made, one)) for one in made.streams))
 
 
 def default_slots(w: int) -> int:
@@ -76,6 +86,32 @@ def answer_micro(made: Plan, name: str) -> int:
     if stream.division == "population":
         return limit
     return int(limit * METHODS[str(stream.method["name"])].part(stream.w, stream.method))
+
+
+def resolve(made: Plan, name: str) -> Mechanism:
+    """The mechanism that an answer of this stream uses, at the epsilon that it really spends."""
+    stream = made.stream(name)
+    epsilon = Fraction(answer_micro(made, name), MICRO)
+    if stream.mechanism == AUTO:
+        return choose_for(stream.measure, says_none=stream.says_none, d=stream.d, epsilon=epsilon, prefer=stream.prefer)
+    return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
+
+
+def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = None) -> Selection:
+    """What post = "auto" means for so many users: a function of the file alone, never of what is released.
+
+    A round has the users that the method usually asks; the filter is taken to know as much as FILTERED of them.
+    shares: a truth to choose for, float64[d], where there is a recording; post = "auto" knows none.
+    """
+    stream = made.stream(name)
+    used = resolve(made, name)
+    share = Fraction(1) if made.split == "budget" else Fraction(stream.share_micro, MICRO)
+    part = Fraction(1, stream.w) if stream.division == "population" and stream.method["name"] != "lsp" else Fraction(1)
+    rounds = 1 if stream.method.get("filter") == OFF else FILTERED
+    n = max(1, int(users * share * part) * rounds)
+    plain = np.full(stream.d, float(used.noise(np.zeros(stream.d))[0]) / n)
+    context = context_of(used, plain)
+    return by_shape(context) if shares is None else among([shares], context, POSSIBLE)
 
 
 def _stream(deployment: Deployment, name: str) -> StreamPlan:
@@ -109,6 +145,16 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         thresholds=stream.thresholds,
         initial=stream.initial_code,
     )
+
+
+def _post(deployment: Deployment, made: Plan, stream: StreamPlan) -> Shaping:
+    found = deployment.streams[stream.name]
+    if not isinstance(found, Frequency):
+        return NORM_SUB
+    said = found.post
+    if said.name == AUTO:
+        return Shaping(chosen_post(made, stream.name, made.users or 1).name)
+    return Shaping(said.name, said.k, said.alpha)
 
 
 def _meaning(

@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Number, Text, Texts, Whole, written
-from murmurate.config.measures import AnyStream, Stream
+from murmurate.config.measures import AnyStream, Frequency, Stream
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
 from murmurate.config.streams import EVEN, METHODS, Table
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -66,6 +66,8 @@ class Population(Table):
     """Whoever ever sent an event, from the next period on; or only enrolled users."""
     forget_after: Annotated[int, Duration("1s", "4000d")] = written("7d")
     """A silent user leaves after this: at least one window, so that nothing spent is forgotten."""
+    users: Annotated[int, Whole(1, 999_999_999)] | None = None
+    """About how many users there will be: what `check` and `plan` take where --users is not given."""
 
 
 class Time(Table):
@@ -214,6 +216,8 @@ class Deployment(BaseSettings):
     def _stream_mistakes(self, name: str) -> Iterator[Mistake]:
         stream, key = self.streams[name], f"streams.{name}"
         w = self.w(stream)
+        if isinstance(stream, Frequency) and stream.post.name == "auto" and self.population.users is None:
+            yield Mistake("population.users", "nothing", f'a number of users, since streams.{name}.post is "auto"')
         schedule, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or EVEN))
         answers = math.ceil(1 / (schedule.part(w, stream.method.described()) * min(first, 1 - first) / first))
         if w > MAX_W:

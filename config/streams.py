@@ -19,6 +19,7 @@ from murmurate.aggregators.methods.adaptive import HALF
 from murmurate.aggregators.methods.dsat import often
 from murmurate.aggregators.methods.pegasus import PARTS
 from murmurate.aggregators.methods.registry import ADAPTIVE, OFF
+from murmurate.aggregators.postprocess.registry import METHODS as SHAPES
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Number, Text, Whole, seen
 from murmurate.randomizers.terms import Division
@@ -127,6 +128,31 @@ class Source(Table):
     """When: RFC 3339 or epoch milliseconds. Left out: the door's clock, at its first tick after the event."""
     value: Annotated[str, POINTER] = "/value"
     """What."""
+
+
+class Post(Table):
+    """How the best estimates of a release become shares that a reader takes them for."""
+
+    name: Annotated[str, OneOf(*SHAPES, "auto")]
+    """A post-processing of `murmurate.aggregators.postprocess`; "auto": the one that `plan` names for so many users."""
+    k: Annotated[int, Whole(1, 4096)] | None = None
+    """For base-cut: how many values have users, where that is known; the others are 0."""
+    alpha: Annotated[float, Number(0, 4096, with_low=False)] | None = None
+    """For base-cut and significant: how many values that nobody has may stay by chance, 2 and 0.05 if left out."""
+
+    @model_validator(mode="after")
+    def _only_its_own(self) -> Self:
+        takers = {"k": ("base-cut",), "alpha": ("base-cut", "significant")}
+        mistakes = [
+            Mistake(option, seen(getattr(self, option)), f"only with {', '.join(names)}")
+            for option, names in takers.items()
+            if getattr(self, option) is not None and self.name not in names
+        ]
+        if self.k is not None and self.alpha is not None:
+            mistakes.append(Mistake("alpha", seen(self.alpha), "not with k, which says what stays"))
+        if mistakes:
+            raise NotAllowedError(*mistakes)
+        return self
 
 
 class Method(Table):

@@ -63,8 +63,11 @@ class Measured:
         return self.at_least <= self.claimed
 
 
-def audit_exact(mechanism: Mechanism) -> ExactAudit:
-    """Compare the laws of all values. For domains whose reports can be listed."""
+def audit_exact(mechanism: Mechanism, *, round: bytes = bytes(32)) -> ExactAudit:
+    """Compare the laws of all values. For domains whose reports can be listed. round: where the law is that of a
+    round, of which one.
+    """
+    mechanism = mechanism.of_round(round)
     laws = [mechanism.law(value) for value in range(mechanism.d)]
     bound = exp_floor(mechanism.epsilon_micro)
     violations = []
@@ -99,6 +102,7 @@ def measure(mechanism: Mechanism, key: Key, *, trials: int, alpha: float = 1e-6,
     """
     if trials < 2 or not 0 < alpha < 1:
         raise ParameterError(f"audit: found {trials} trials at alpha {alpha}; allowed: 2 or more, between 0 and 1")
+    mechanism = mechanism.of_round(round)
     bets: list[Bet] = [Bet(0, mechanism.d - 1, None)]
     if mechanism.d <= _LEARN and mechanism.wire_size == 1:
         bets.append(_most_telling(mechanism, key, min(trials, _LESSON), round))

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import orjson
@@ -76,6 +76,10 @@ class Mechanism(ABC):
         """The canonical description, whole numbers and words only: its digest names this mechanism on the wire."""
         return {"name": self.name, "d": self.d, "epsilon_micro": self.epsilon_micro}
 
+    def of_round(self, round: bytes) -> Self:
+        """What reads a round's reports: the same mechanism, but where each round's public choices differ (`olh`'s)."""
+        return self
+
     @property
     @abstractmethod
     def wire_size(self) -> int:
@@ -107,11 +111,11 @@ class Mechanism(ABC):
         """Unbiased frequencies, raw: float64[d]. They may be negative and need not sum to 1."""
 
     @abstractmethod
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The exact variance of an estimate from n reports of which this share holds the value."""
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """What a public choice, the same in every round, adds to the variance of each statistic: nothing, as a rule."""
+        """What a public choice, new in every round, adds to the variance of each statistic: nothing, as a rule."""
         return np.zeros(self.statistics)
 
     # ---- for streams: what a method follows ----
@@ -270,7 +274,7 @@ class PureOracle(Mechanism):
         p, q = float(self.p), float(self.q)
         return np.asarray((support / n - q) / (p - q), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)), which is exact in f and n."""
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):

@@ -92,14 +92,14 @@ class Key(Kept):
         """The randomness of a round for these users (uint8[n, 16] pseudonyms). Only a mechanism opens it, with its
         values.
         """
-        return Draw(self, _rows(users, "users"), _digest(round, "round"))
+        return Draw(self, _rows(users, "users"), checked_digest(round, "round"))
 
     def draw_one(self, user: bytes, *, round: bytes) -> DrawOne:
         """The same for a single user, in plain Python: what an embedded Device uses."""
         if not isinstance(user, bytes) or len(user) != BLOCK:
             found = f"a pseudonym of {len(user)} bytes" if isinstance(user, bytes) else type(user).__name__
             raise ValueRefusedError(f"user: found {found}; allowed: {BLOCK}")
-        return DrawOne(self, user, _digest(round, "round"))
+        return DrawOne(self, user, checked_digest(round, "round"))
 
     def words(
         self,
@@ -115,7 +115,7 @@ class Key(Kept):
         """
         if purpose not in PURPOSES:
             raise ParameterError(f"purpose: found {purpose!r}; allowed: {', '.join(PURPOSES)}")
-        lanes = Lanes(self._derive(_digest(round, "round"), b"", purpose), _rows(contexts, "contexts"), None)
+        lanes = Lanes(self._derive(checked_digest(round, "round"), b"", purpose), _rows(contexts, "contexts"), None)
         _check_width(k, dtype)
         out = np.empty((len(contexts), k), dtype)
         for rows, words in lanes.words(k, dtype):
@@ -148,11 +148,18 @@ class Draw(Kept):
     def __len__(self) -> int:
         return len(self._users)
 
+    @property
+    def round(self) -> bytes:
+        """The digest of its round."""
+        return self._round
+
     def open(self, mechanism: bytes, values: Bytes) -> Lanes:
         """For mechanisms: the words of this draw for these canonical values (uint8[n, 16])."""
         if _rows(values, "values").shape != self._users.shape:
             raise ValueRefusedError(f"values: found {len(values)} for {len(self)} users; allowed: one for each")
-        return Lanes(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"), self._users, values)
+        return Lanes(
+            self._key._derive(self._round, checked_digest(mechanism, "mechanism"), "report"), self._users, values
+        )
 
     def lasting(self) -> Draw:
         """The randomness of the same users that belongs to no round: for memoised mechanisms alone (DESIGN rule 11)."""
@@ -167,11 +174,16 @@ class DrawOne(Kept):
     def __init__(self, key: Key, user: bytes, round: bytes) -> None:
         self._key, self._user, self._round = key, user, round
 
+    @property
+    def round(self) -> bytes:
+        """The digest of its round."""
+        return self._round
+
     def open(self, mechanism: bytes, value: bytes) -> Callable[[int, int], list[int]]:
         """For mechanisms: a function (k, bits) that gives this user's first k words of that width."""
         if len(value) != BLOCK:
             raise ValueRefusedError(f"value: found {len(value)} canonical bytes; allowed: {BLOCK}")
-        encrypt = aes(self._key._derive(self._round, _digest(mechanism, "mechanism"), "report"))
+        encrypt = aes(self._key._derive(self._round, checked_digest(mechanism, "mechanism"), "report"))
         first = int.from_bytes(encrypt(self._user), "little")
         mac = int.from_bytes(encrypt((first ^ int.from_bytes(value, "little")).to_bytes(BLOCK, "little")), "little")
 
@@ -270,7 +282,8 @@ def _rows(array: Bytes, what: str) -> Bytes:
     return np.ascontiguousarray(array)
 
 
-def _digest(digest: bytes, what: str) -> bytes:
+def checked_digest(digest: bytes, what: str) -> bytes:
+    """The digest, if it has the length of one."""
     if not isinstance(digest, bytes) or len(digest) != DIGEST:
         found = f"{len(digest)} bytes" if isinstance(digest, bytes) else type(digest).__name__
         raise ParameterError(f"{what}: found {found}; allowed: a digest of {DIGEST} bytes")

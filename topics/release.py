@@ -144,7 +144,7 @@ class Release(Message, tag="murmurate/release/2"):
     estimate: Statistics
     """The best current estimate."""
     stderr: Statistics
-    """Mechanism, sampling, and drift where the value is older than its period; null where the estimate is."""
+    """Of `estimate`: mechanism, sampling, and drift where the value is older than its period; null where that is."""
     unbiased: Statistics
     """Before any post-processing: may be negative, need not add to 1."""
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_NAMES), *Freeze] | None = None

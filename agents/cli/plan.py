@@ -11,6 +11,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.drawn import MOST_USERS
 from murmurate.agents.replay.prediction import (
     DRIFT,
-    TIE,
     Assumed,
     Expected,
     Outlook,
@@ -34,10 +34,13 @@ from murmurate.agents.replay.prediction import (
 )
 from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.sources import open_source
+from murmurate.aggregators.postprocess.selection import Selection
+from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import COLUMNS
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.planning import chosen_post
 from murmurate.config.planning import plan as planned
 from murmurate.errors import UsageError
 
@@ -47,7 +50,10 @@ WITHIN = 0.03
 
 @click.command("plan")
 @click.argument("stream", required=False)
-@click.option("--users", type=click.IntRange(1, MOST_USERS), required=True, help="Of the whole deployment.")
+@click.option(
+    "--users", type=click.IntRange(1, MOST_USERS),
+    help="Of the whole deployment; needed where the file does not say population.users.",
+)  # fmt: skip
 @click.option(
     "--drift", type=click.FloatRange(0, 0.5),
     help=f"What a share moves in a period, or a mean as a part of its range: root mean square.  [default: {DRIFT}]",
@@ -68,7 +74,7 @@ WITHIN = 0.03
 )
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 def command(
-    stream: str | None, users: int, drift: float | None, presence: float | None, like: str | None, config: Path,
+    stream: str | None, users: int | None, drift: float | None, presence: float | None, like: str | None, config: Path,
     within: float, processes: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Predict the errors of STREAM (without it, of all streams) by every method and mechanism, and recommend one."""
@@ -77,6 +83,9 @@ def command(
     except ConfigError as error:  # a line for each mistake, as `check` prints them
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
+    users = users or plan.users
+    if users is None:
+        raise UsageError("--users: found nothing; allowed: a number, here or as population.users in the file")
     if like is not None and (drift is not None or presence is not None):
         raise UsageError("--like: found with --drift or --presence; allowed: alone, since a recording has both")
     for option, given, allowed in (
@@ -95,10 +104,15 @@ def command(
                 done()
         said = outlook(plan, one, users, found)
         truth = like or {"drift": assumed.drift, "presence": assumed.presence}
-        documents.append({**said.document(), "truth": truth, "within": within})
+        post = _post(plan, one, users, assumed)
+        shaped = asdict(post) if post else None
+        documents.append({**said.document(), "truth": truth, "within": within, "post": shaped})
         if not as_json:
             taken = _taken(one, assumed, like)
-            click.echo("\n" * (len(documents) > 1) + "\n".join(lines(plan, one, said, users, taken, within)))
+            click.echo(
+                "\n" * (len(documents) > 1)
+                + "\n".join([*lines(plan, one, said, users, taken, within), *_shaping(one, post)])
+            )
     if as_json:
         click.echo(orjson.dumps({"users": users, "streams": documents}))
 
@@ -127,32 +141,27 @@ def lines(plan: Plan, stream: StreamPlan, said: Outlook, users: int, taken: str,
 
 def why(said: Outlook, method: Prospect, expected: Expected) -> str:
     """Why this method and mechanism, in words."""
-    least = said.prospects[0]  # those that starve are the last
-    best = f"the smallest error with the filter, {_figure(method.best.filtered)}"
-    if method is not least:
-        cheaper = round(method.best.bits, 4) < round(least.best.bits, 4)
+    able = [(one, it) for one in said.prospects if not one.starves for it in one.mechanisms]
+    least, best = min(able, key=lambda pair: pair[1].error)
+    what = "with the filter" if expected.helped else "of its own series"
+    if expected is best:
+        words = f"the smallest error {what}, {_figure(expected.error)}"
+    else:
+        cheaper = round(expected.bits, 4) < round(best.bits, 4)
         reason = "for fewer bits" if cheaper else "for as few bits, and simpler"
-        best = (
-            f"its error with the filter, {_figure(method.best.filtered)}, is "
-            f"{_above(method.best.filtered, least.best.filtered)} the smallest one ({least.method}, "
-            f"{_figure(least.best.filtered)}), as good as far as simulation can tell, {reason}"
+        other = best.mechanism if least is method else f"{least.method} with {best.mechanism}"
+        words = (
+            f"its error {what}, {_figure(expected.error)}, is {_above(expected.error, best.error)} the smallest one "
+            f"({other}, {_figure(best.error)}), {reason}"
         )
-    if expected.mechanism != method.best.mechanism:
-        best += f"; {expected.mechanism} because {_mechanism_why(method, expected)}"
+    if not expected.helped:
+        words += '. The filter would not help it: say filter = "off"'
     own = said.named
     if own is not None and (method.method != said.method or said.mechanism not in ("auto", expected.mechanism)):
-        words = said.method if said.mechanism == "auto" else f"{said.method} with {said.mechanism}"
-        fate = ", which starves" if own[0].starves else f": {_figure(own[1].filtered)}"
-        best += f". The file names {words}{fate}"
-    return best
-
-
-def _mechanism_why(method: Prospect, expected: Expected) -> str:
-    """Why not the one that was simulated."""
-    least = min(method.mechanisms, key=lambda one: one.filtered)
-    if expected is least:
-        return f"its error, {_figure(expected.filtered)}, is the smallest of all mechanisms'"
-    return f"it is within {100 * (TIE - 1):.0f} % of {least.mechanism} and asks less of a device"
+        named = said.method if said.mechanism == "auto" else f"{said.method} with {said.mechanism}"
+        fate = ", which starves" if own[0].starves else f": {_figure(own[1].error)}"
+        words += f". The file names {named}{fate}"
+    return words
 
 
 def _above(error: float, least: float) -> str:
@@ -200,6 +209,23 @@ def _taken(stream: StreamPlan, assumed: Assumed, like: str | None) -> str:
     return f"if it wanders by {assumed.drift:g} {what}a period{held}{unit}"
 
 
+def _post(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed) -> Selection | None:
+    """How to shape the estimates of a frequency: for shares of several shapes, or those of the recording."""
+    if stream.measure != "frequency":
+        return None
+    shares = None if assumed.like is None else assumed.like.sum(axis=0) / assumed.like.sum()
+    return chosen_post(plan, stream.name, users, shares)
+
+
+def _shaping(stream: StreamPlan, chosen: Selection | None) -> Iterator[str]:
+    if chosen is None:
+        return
+    gain = chosen.errors[chosen.name] / chosen.errors[NORM_SUB.name]
+    beside = "" if chosen.name == NORM_SUB.name else f", which leaves {_figure(gain)} of norm-sub's squared error"
+    named = "" if stream.post.name == chosen.name else f" The file names {stream.post.name}."
+    yield from _wrapped(f'Shape estimates by post = "{chosen.name}"{beside}.{named}', "  ")
+
+
 def _mechanisms(method: Prospect, taken: Expected) -> Iterator[str]:
     """All mechanisms under the recommended method."""
     yield f"  {method.method:<12} {'mechanism':<14} {'filter':>9} {'series':>9} {'bytes':>10} {'bits':>11}"
@@ -213,6 +239,9 @@ def _warnings(plan: Plan, said: Outlook, users: int, within: float) -> Iterator[
     if loose := [one for one in said.prospects if not one.starves and one.within > within]:
         each = ", ".join(f"{one.method} {100 * one.within:.3g} %" for one in loose)
         yield from _wrapped(f"warning: not known within {100 * within:.2g} %, but within: {each}.", "  ")
+    if hurt := [one.method for one in said.prospects if not one.starves and not one.best.helped]:
+        verb = "has" if len(hurt) == 1 else "have"
+        yield from _wrapped(f"The filter would not help {', '.join(hurt)}, whose own series {verb} less error.", "  ")
     hungry = sorted((one.users_needed, one.method) for one in said.prospects if one.starves)
     if hungry:
         each = ", ".join(f"{name} {needed:,}".replace(",", " ") for needed, name in hungry)

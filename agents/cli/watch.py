@@ -26,12 +26,14 @@ from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last
 from murmurate.agents.shortage import Shortages, lacking
 from murmurate.agents.stages.release import instant
+from murmurate.aggregators.postprocess.query import Query
+from murmurate.aggregators.postprocess.reading import read_for
 from murmurate.config.plan import StreamPlan
 from murmurate.errors import UsageError
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
-from murmurate.topics.release import PLACES, Reading, Release
+from murmurate.topics.release import MAX_NAMES, PLACES, Reading, Release
 from murmurate.topics.times import Clock
 
 COLUMNS = 80
@@ -40,6 +42,11 @@ GAP = "  "
 LEAST = 8
 """Columns of the shortest statistic, its gap aside."""
 BLOCKS = "▁▂▃▄▅▆▇█"
+QUESTIONS: Final = ("point", "top-k", "subset", "range")
+SAID: Final[Mapping[str, str]] = {
+    "point": "the estimate for single values", "top-k": "the most frequent ones",
+    "subset": "the estimate for totals", "range": "the estimate for totals of neighbours",
+}  # fmt: skip
 WIDTHS = 16, 8, 4
 """So many blocks at most show a distribution; fewer, or none, where a figure has no room beside them."""
 
@@ -70,19 +77,34 @@ FORMS: Final = (
     "--last", "history", type=click.IntRange(0, 10_000), default=1, show_default=True,
     help="First show so many that are there already.",
 )  # fmt: skip
+@click.option(
+    "--for", "question", type=click.Choice(QUESTIONS),
+    help="Shape a frequency's estimates for single values, the most frequent ones, or totals.",
+)  # fmt: skip
+@click.option(
+    "--k", type=click.IntRange(1, MAX_NAMES), help="So many of the most frequent ones; or so many have users."
+)
 @click.option("--json", "as_json", is_flag=True, help="The releases themselves, one line of JSON each.")
-def command(stream: str, config: Path, history: int, as_json: bool) -> None:
+def command(stream: str, config: Path, history: int, question: Query | None, k: int | None, as_json: bool) -> None:
     """Show the releases of STREAM as they come. Ctrl-C ends it."""
     this = opened(config)
     names = [each.name for each in this.plan.streams]
     if stream not in names:
         raise UsageError(f"watch: found stream {stream[:40]!r}; allowed: {', '.join(names)}")
-    run(_watch(this, this.plan.stream(stream), history, as_json=as_json))
+    plan = this.plan.stream(stream)
+    if question is not None and (as_json or plan.measure != "frequency"):
+        found = "--json" if as_json else f"a {plan.measure}"
+        raise UsageError(f"watch: --for: found {found}; allowed: lines of a frequency")
+    if k is not None and question not in ("top-k", "point"):
+        raise UsageError("watch: --k: found alone; allowed: with --for top-k or --for point")
+    run(_watch(this, plan, history, question, k, as_json=as_json))
 
 
-async def _watch(this: Opened, stream: StreamPlan, history: int, *, as_json: bool) -> None:
+async def _watch(
+    this: Opened, stream: StreamPlan, history: int, question: Query | None, k: int | None, *, as_json: bool
+) -> None:
     if not as_json:
-        click.echo(heading(stream))
+        click.echo(heading(stream, question))
     day, shortages = "", Shortages(this.plan)
     async for value, release in releases(this, stream, history):
         if as_json:
@@ -91,7 +113,8 @@ async def _watch(this: Opened, stream: StreamPlan, history: int, *, as_json: boo
         if release.start[:10] != day and stream.every_ms < DAY_MS:
             day = release.start[:10]
             click.echo(f"{day} UTC")
-        click.echo(line(release, stream, this.plan.min_batch))
+        shown = release if question is None else shaped(release, question, k)
+        click.echo(line(shown, stream, this.plan.min_batch))
         if (said := shortages.take(orjson.loads(value))) is not None:
             click.echo("\n".join(textwrap.wrap(said, COLUMNS, initial_indent=GAP, subsequent_indent=GAP)))
 
@@ -126,7 +149,15 @@ def _release(value: bytes | None, stream: str) -> Release | None:
 # ---- lines ----
 
 
-def heading(stream: StreamPlan) -> str:
+def shaped(release: Release, question: Query, k: int | None) -> Release:
+    """The same release with estimates for this question; names that are none of the k have no figures."""
+    read = read_for(question, release, k=None if k is None else min(k, len(release.estimate)))
+    estimate = {name: read.values.get(name) for name in release.estimate}
+    stderr = {name: release.stderr[name] if value is not None else None for name, value in estimate.items()}
+    return release.model_copy(update={"estimate": estimate, "stderr": stderr})
+
+
+def heading(stream: StreamPlan, question: Query | None = None) -> str:
     """What follows, in a line or two."""
     what, said = f"{stream.d} values", "the estimate and its standard error"
     if stream.range is not None:
@@ -135,6 +166,8 @@ def heading(stream: StreamPlan) -> str:
     if stream.measure == "distribution":
         what += f" in {stream.domain.none} stretches"
         said = "their shape, the highest and its standard error"
+    if question is not None:
+        said = f"{SAID[question]}, and the standard error before it was shaped"
     text = f"{stream.name}: {stream.measure} of {what}; {said}"
     return "\n".join(textwrap.wrap(text, COLUMNS, subsequent_indent=GAP, break_on_hyphens=False))
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from murmurate.agents.replay import kinds, sequences
 from murmurate.agents.replay.kinds import DAY
@@ -63,14 +63,12 @@ class Configuration:
     def setting(self, seed: int) -> Setting:
         """What methods know of it."""
         public = hashlib.sha256(b"murmurate filtered %d" % seed).digest()
-        declared: dict[str, Any] = {"season": self.season} if _SEASONS and self.season else {}
         return Setting(
             d=self.d, epsilon_micro=round(self.epsilon * MICRO), w=self.w, slots=SLOTS, first_t=1, seed=public,
-            says_none=False, mechanism=choose(d=self.d, epsilon=self.epsilon, rule="paper").name, **declared,
+            says_none=False, mechanism=choose(d=self.d, epsilon=self.epsilon, rule="paper").name, season=self.season,
         )  # fmt: skip
 
 
-_SEASONS: Final = "season" in {field.name for field in fields(Setting)}
 _C = Configuration
 MADE_UP: Final[tuple[Configuration, ...]] = (
     *(_C("papers", name, 2) for name in BINARY[:3]),

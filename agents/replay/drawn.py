@@ -2,9 +2,10 @@
 
 Contract: the methods' own code with the mechanisms' own probabilities; only who is who is left out.  In each period the
 asked slots hold a sample of the users without replacement, both rounds of a period disjoint ones.  A pure oracle's
-support has, cell by cell, the distribution of real reports; GRR's cells have it together, subset selection's too up to
-32 values, and so has the support of any other mechanism: drawn by its law where that is short, else real reports of
-every user.  The same seed, the same run.
+support has, cell by cell, the distribution of real reports; what a pool of hash functions adds is drawn as a normal
+error of its variance, anew in every round.  GRR's cells have it together, subset selection's too up to 32 values, and
+so has the support of any other mechanism: drawn by its law where that is short, else real reports of every user.  The
+same seed, the same run.
 Source: spec streams.md section 7.  Not here: streams (made_up.py), what is made of a run (series.py), the path of every
 user through all stages (run.py).
 """
@@ -106,7 +107,12 @@ def support(mechanism: Mechanism, sample: Holders, generator: np.random.Generato
         return _chosen(mechanism, sample, generator)
     if isinstance(mechanism, PureOracle):
         p, q, n = float(mechanism.p), float(mechanism.q), int(sample.sum())
-        return np.asarray(generator.binomial(sample, p) + generator.binomial(n - sample, q))
+        support = generator.binomial(sample, p) + generator.binomial(n - sample, q)
+        added = mechanism.added_variance(n, sample / n) if n else np.zeros(mechanism.d)
+        if added.any():
+            error = generator.normal(0, n * (p - q) * np.sqrt(added))
+            support = np.clip(support + np.rint(error).astype(np.int64), 0, n)
+        return np.asarray(support)
     if mechanism.reports_possible <= MOST_REPORTS and not isinstance(mechanism, Recoded):  # whose values are many
         chances, supports = _listed(mechanism)
         return np.asarray(generator.multinomial(sample, chances).sum(axis=0) @ supports)

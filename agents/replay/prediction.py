@@ -3,10 +3,10 @@
 Contract: a function of the deployment, the users and what is assumed of the truth.  Of lbu, lpu and lsp the error of
 the series is a closed form; all else is simulated with the mechanism that "auto" takes (by what the file prefers,
 unless it names a mechanism), and said of the other mechanisms by how their exact variance compares (`How`).  The
-recommended one has the smallest error with the filter; of those within 5 % of it, as far as simulation can tell, the
-one that costs fewer bits, then the simpler one; and it does not starve.  Numbers are planned for in their declared
-range, also where a threshold is to be found in it.  Not here: words and tables (cli/plan.py), what is simulated
-(trial.py), closed forms (aggregators/expected.py).
+recommended method and mechanism have the smallest error that was found, with the filter or, where it would not help,
+without it; of all pairs within 5 % of that the one that costs fewer bits, then the simpler one; and it does not starve.
+Numbers are planned for in their declared range, also where a threshold is to be found in it.  Not here: words and
+tables (cli/plan.py), what is simulated (trial.py), closed forms (aggregators/expected.py).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ERRORS: Final = (round_error, heard_error)
 DRIFT: Final = 0.002
 """Where nobody says."""
 TIE: Final = 1.05
-"""Errors within this ratio, and what simulation can tell, are as good."""
+"""Errors within this ratio are as good."""
 SIMPLE: Final = (
     "lpu", "lsp", "lp-pegasus", "lpa", "lpd", "lp-fast", "lp-rescuedp", "lp-dsat",
     "lbu", "lb-pegasus", "lba", "lbd", "lb-fast", "lb-rescuedp", "lb-dsat",
@@ -80,6 +80,16 @@ class Expected:
     """Per user and period."""
     wire_bytes: int
     """Of a report."""
+
+    @property
+    def helped(self) -> bool:
+        """Whether the filter's estimates are as good as the method's own series, as far as TIE goes."""
+        return self.filtered <= TIE * self.series
+
+    @property
+    def error(self) -> float:
+        """With the filter, or without it where it would not help."""
+        return self.filtered if self.helped else self.series
 
 
 @dataclass(frozen=True)
@@ -139,11 +149,12 @@ class Outlook:
         able = [prospect for prospect in self.prospects if not prospect.starves]
         if not able:
             return None
-        least = min(prospect.best.filtered for prospect in able)
-        near = [prospect for prospect in able if prospect.best.filtered <= (TIE + prospect.within) * least]
-        method = min(near, key=lambda prospect: (round(prospect.best.bits, 4), SIMPLE.index(prospect.method)))
-        least = min(one.filtered for one in method.mechanisms)
-        close = [one for one in method.mechanisms if one.filtered <= TIE * least]
+        most = TIE * min(one.error for prospect in able for one in prospect.mechanisms)
+        near = [(prospect, [one for one in prospect.mechanisms if one.error <= most]) for prospect in able]
+        method, close = min(
+            ((prospect, ones) for prospect, ones in near if ones),
+            key=lambda pair: (round(min(one.bits for one in pair[1]), 4), SIMPLE.index(pair[0].method)),
+        )
         return method, min(close, key=lambda one: (one.wire_bytes, _quickness(one.mechanism)))
 
     def document(self) -> dict[str, Any]:
@@ -151,7 +162,8 @@ class Outlook:
         named = None
         if self.recommended is not None:
             method, expected = self.recommended
-            named = {"method": method.method, "mechanism": expected.mechanism}
+            filtering = "adaptive" if expected.helped else "off"
+            named = {"method": method.method, "mechanism": expected.mechanism, "filter": filtering}
         return {**asdict(self), "recommended": named}
 
 
@@ -189,7 +201,7 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
         method=str(stream.method["name"]),
         mechanism=stream.mechanism,
         unit=stream.unit,
-        prospects=tuple(sorted(prospects, key=lambda prospect: (prospect.starves, prospect.best.filtered))),
+        prospects=tuple(sorted(prospects, key=lambda prospect: (prospect.starves, prospect.best.error))),
         impossible=tuple(one for one in found if isinstance(one, str)),
     )
 

@@ -10,5 +10,5 @@ from murmurate.topics.messages import Round
 
 @lru_cache(maxsize=64)
 def mechanism_of(asked: Round) -> Mechanism:
-    """The mechanism that a round asks by. ParameterError if there is none like it."""
-    return streamed(asked.mechanism)
+    """The mechanism that a round asks by, with what is public of this round alone. ParameterError if there is none."""
+    return streamed(asked.mechanism).of_round(asked.digest)

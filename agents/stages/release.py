@@ -28,7 +28,7 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms"
 
 def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tally]) -> Release:
     """The release of a period. slots: asked in all its rounds; tallies: all that came back."""
-    told = figures(decision, stream.range)
+    told = figures(decision, stream.range, stream.post)
     return Release(
         deployment=plan.name,
         stream=stream.name,
@@ -55,7 +55,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
             carry="always" if stream.carry_ms is None else None,
         ),
         mechanism=_mechanism(decision.mechanism),
-        method=dict(stream.method),
+        method={**stream.method, **stream.post.described()},
     )
 
 
@@ -63,7 +63,7 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     """An older period once more, in the light of what is known at this decision: of two records of a period the one
     with the higher revision holds. What was asked and answered then, and `unbiased`, stay as they were.
     """
-    told = figures(replace(decision, best=decision.revised), stream.range)
+    told = figures(replace(decision, best=decision.revised), stream.range, stream.post)
     return before.model_copy(update={
         "decision": before.decision if before.decision == "published" else _known(told),
         "estimate": _named(stream, told.estimate),

@@ -2,11 +2,11 @@
 
 Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
 page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
-resume after Last-Event-ID. `/metrics` is for Prometheus, `/healthz` says that the process lives, `/readyz` that it
-works. A server has the routes of what it is given. A refusal is JSON with one line that says what is allowed. On a
-loopback address only requests to a local name are answered, so that no page from elsewhere reads a replay's truth by
-rebinding its name. Not here: which worker serves what (serving.py), and who may read (the address one listens on, or a
-proxy, decides).
+resume after Last-Event-ID, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py). `/metrics`
+is for Prometheus, `/healthz` says that the process lives, `/readyz` that it works. A server has the routes of what it
+is given. A refusal is JSON with one line that says what is allowed. On a loopback address only requests to a local name
+are answered, so that no page from elsewhere reads a replay's truth by rebinding its name. Not here: which worker serves
+what (serving.py), and who may read (the address one listens on, or a proxy, decides).
 """
 
 import ipaddress
@@ -24,6 +24,7 @@ from murmurate.agents.observe.health import Asked, alive
 from murmurate.agents.web.errors import ListenError, QueryError
 from murmurate.agents.web.feed import KEEP, Feed, Follower
 from murmurate.agents.web.report import SCRIPTS
+from murmurate.agents.web.shaped import OF_SHAPES, Shape, asked_shape
 
 HEARTBEAT_S = 15.0
 """Below the 30 to 60 s after which proxies drop a silent connection."""
@@ -161,8 +162,9 @@ class Pages:
         return web.Response(status=204)
 
     async def _frames(self, request: web.Request) -> web.StreamResponse:
+        shape = asked_shape(request.query)
         _query(request)
-        return await self._send(request, self._resumed(request) or 0, "")
+        return await self._send(request, self._resumed(request) or 0, "", shape)
 
     async def _releases(self, request: web.Request) -> web.StreamResponse:
         stream = request.match_info["stream"]
@@ -171,13 +173,14 @@ class Pages:
         if stream not in self._feed.streams:
             known = list(self._feed.streams)
             return _refusal(404, f"found no stream of that name; allowed: {', '.join(known)}", streams=known)
+        shape = asked_shape(request.query)
         last = _query(request, "last").get("last")
         after = self._resumed(request)
         if after is None:
             after = 0 if last is None else self._feed.before_last(stream, last)
-        return await self._send(request, after, stream)
+        return await self._send(request, after, stream, shape)
 
-    async def _send(self, request: web.Request, after: int, stream: str) -> web.StreamResponse:
+    async def _send(self, request: web.Request, after: int, stream: str, shape: Shape) -> web.StreamResponse:
         """Server-sent events until the run or the server ends."""
         if self._feed.ended and after >= self._feed.last:
             return web.Response(status=204)  # tells an EventSource that resumes that there is no more to come
@@ -187,7 +190,8 @@ class Pages:
             async with sse_response(request, sep="\n", ping_interval=self._heartbeat_s) as events:
                 await events.write(f"retry: {RETRY_MS}\n\n".encode())
                 async for frame in follower:
-                    data = (frame.body if stream else frame.json).decode()
+                    shown = shape(frame)
+                    data = (shown.body if stream else shown.json).decode()
                     await events.send(data, id=f"{self._feed.run}-{frame.number}")
             return events
         except ConnectionResetError:  # the reader left: whatever we return goes nowhere
@@ -220,8 +224,10 @@ def _query(request: web.Request, *allowed: str) -> dict[str, int]:
     """The numbers asked for, each at most once; QueryError for anything else."""
     found: dict[str, int] = {}
     for name, value in request.query.items():
+        if name in OF_SHAPES and len(request.query.getall(name)) == 1:
+            continue
         if name not in allowed or name in found:
-            names = " or ".join(f"{name} once" for name in allowed) or "no query"
+            names = " or ".join(f"{name} once" for name in (*allowed, *OF_SHAPES))
             raise QueryError(f"query: found {name[:64]!r}; allowed: {names}")
         if not (value.isascii() and value.isdigit() and len(value) <= len(str(KEEP)) and int(value) <= KEEP):
             raise QueryError(f"query: {name}: found {value[:64]!r}; allowed: a whole number from 0 to {KEEP}")

@@ -51,7 +51,7 @@ class Source(Protocol):
         ...
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """What is the same in every round."""
+        """What a public choice of the round adds to the variance of each."""
         ...
 
 

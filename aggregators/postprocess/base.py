@@ -45,9 +45,13 @@ def base_pos(estimate: Floats, context: Context) -> Floats:
 
 
 def base_cut(estimate: Floats, context: Context) -> Floats:
-    """0 for what lies below T: few values that nobody holds stay, and few that somebody holds do not."""
+    """0 for what lies below T: few values that nobody holds stay, and few that somebody holds do not.
+
+    Where it is known how many values somebody holds, T is the k-th highest estimate instead (section 8.2.6).
+    """
     f = np.maximum(context.checked(estimate), 0.0)
-    return np.where(f < threshold(context, context.alpha or CUT_ALPHA), 0.0, f)
+    cut = threshold(context, context.alpha or CUT_ALPHA) if context.k is None else float(np.sort(f)[-context.k])
+    return np.where(f < cut, 0.0, f)
 
 
 def significant(estimate: Floats, context: Context) -> Floats:

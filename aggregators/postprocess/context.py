@@ -40,6 +40,12 @@ class Context:
     """Values that nobody holds and that may pass a threshold by chance, over the whole domain. None: what the method
     at hand takes by itself (2 for Base-Cut, .05 for the significance threshold).
     """
+    spread: float | None = None
+    """The variance of the estimate of a value that nobody holds, where something else than n reports of this oracle
+    alone gave it, such as a filter. None: the oracle's own with n reports.
+    """
+    k: int | None = None
+    """How many values Base-Cut keeps, where that is known. None: those that stand out of the noise."""
 
     def __post_init__(self) -> None:
         for name, least in (("n", 1), ("d", 2)):
@@ -50,6 +56,11 @@ class Context:
             raise ParameterError(f"context: found p = {shown(self.p)}, q = {shown(self.q)}; allowed: 0 < q < p < 1")
         if self.alpha is not None and not (_real(self.alpha) and self.alpha > 0):
             raise ParameterError(f"context: alpha: found {shown(self.alpha)}; allowed: above 0, or None")
+        if self.spread is not None and not (_real(self.spread) and self.spread > 0):
+            raise ParameterError(f"context: spread: found {shown(self.spread)}; allowed: a variance above 0, or None")
+        known = self.k is None or (isinstance(self.k, int) and not isinstance(self.k, bool) and 1 <= self.k <= self.d)
+        if not known:
+            raise ParameterError(f"context: k: found {shown(self.k)}; allowed: 1 to d = {self.d}, or None")
 
     @classmethod
     def of(cls, oracle: PureOracle, n: int, alpha: float | None = None) -> Context:
@@ -59,12 +70,17 @@ class Context:
     @property
     def variance(self) -> float:
         """Var* = q(1-q) / (n (p-q)^2): of the estimate of a value that nobody holds, on the frequency scale."""
-        return self.q * (1 - self.q) / (self.n * (self.p - self.q) ** 2)
+        return self.spread or self.q * (1 - self.q) / (self.n * (self.p - self.q) ** 2)
 
     @property
     def deviation(self) -> float:
         """The square root of Var*: what T and Power measure in. Equation 8.1 calls the variance by this name."""
         return math.sqrt(self.variance)
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The lowest and the highest estimate that support counts from 0 to n can give."""
+        return -self.q / (self.p - self.q), (1 - self.q) / (self.p - self.q)
 
     def checked(self, estimate: Floats) -> Floats:
         """The estimate, if it has one finite number for each of the d values."""

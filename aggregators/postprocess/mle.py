@@ -17,7 +17,7 @@ from murmurate.randomizers import ParameterError
 def mle_apx(estimate: Floats, context: Context) -> Floats:
     """The most likely frequencies: at least 0, sum 1; larger ones move by more, because their variance is larger."""
     f, p, q = context.checked(estimate), context.p, context.q
-    low, high = -q / (p - q), (1 - q) / (p - q)
+    low, high = context.possible
     if f.min() < low - slack(len(f)) or f.max() > high + slack(len(f)):
         # Outside, B + C e is below 0 for some estimates, and the one solution is no longer the formula's.
         raise ParameterError(

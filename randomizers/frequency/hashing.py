@@ -11,8 +11,12 @@ mechanisms' names, because a server reads a report only with the family of its d
 Over all seeds z is uniform for every value (each step is a bijection), so a cell has 1/g up to 2^-64; that two values
 share a cell for 1/g of the seeds, and that seeds 0, 1, 2 ... are as good as any, is what the tests measure.  Source:
 Steele, Lea, Flood 2014 (SplitMix64), its constants by Stafford.  Not a secret: seeds are public, nothing here protects.
+
+A round's pool of S functions is that of S seeds in a row, first to first + S - 1 modulo 2^64, and `first_seed` says
+where it begins: two rounds share a seed with a chance below 2 S / 2^64.
 """
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +58,16 @@ def hash_one(seed: int, value: int, g: int) -> int:
     z = (z ^ z >> 30) * _A & _MASK
     z = (z ^ z >> 27) * _B & _MASK
     return z * _checked(g) >> 64
+
+
+def first_seed(round: bytes) -> int:
+    """Seed number 0 of a round's pool: the first 8 bytes, little-endian, of the SHA-256 of b"murmurate/pool/1", a line
+    feed, and the round's digest.
+
+    >>> first_seed(bytes(32))
+    177684396111183828
+    """
+    return int.from_bytes(hashlib.sha256(b"murmurate/pool/1\n" + round).digest()[:8], "little")
 
 
 def count_matches(seeds: Words, cells: Words, values: Integers, g: int) -> NDArray[np.int64]:

@@ -10,23 +10,35 @@ Seeds.  `pool` = 0 draws 64 fresh bits a report, and a server hashes all n d pai
 with its share of 2^32, so equally likely up to 2^-32) lets a server count (seed, cell) pairs and hash S d pairs.  The
 price: holders of u with the same seed fall into the cell of v together, which adds the sum over u of about f_u^2 /
 (S (g-1)) to the variance of frequencies.  Below 5 % of it while S > 20 n sum f_u^2 / (V (g-1)), V = n `variance`: the
-default pool of 2^14 keeps that at epsilon 1 up to n sum f_u^2 = 9000, say 100 000 reports with sum f_u^2 = 0.09.  The
-pool is the same in every round: the addition is an error that averaging over rounds does not remove.
+default pool of 2^14 keeps that at epsilon 1 up to n sum f_u^2 = 9000, say 100 000 reports with sum f_u^2 = 0.09.
+
+A report tells the number of its seed in the pool.  Which hash functions these numbers stand for is public and follows
+from the round's digest (`hashing.first_seed`): every round has functions of its own, so that what the pool adds is an
+error of the round, and averaging over rounds removes it.  A device knows the round from its draw; a server reads
+reports by `of_round(digest)`.  Version 1 had the same functions in every round; without a pool it still stands.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from copy import copy
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
-from murmurate.randomizers.frequency.hashing import Words, count_matches, hash_one, hash_pairs, sum_table
+from murmurate.randomizers.frequency.hashing import (
+    Words,
+    count_matches,
+    first_seed,
+    hash_one,
+    hash_pairs,
+    sum_table,
+)
 from murmurate.randomizers.mechanism import MAX_LAW, Counts, Floats, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes
-from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
+from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one, checked_digest
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
 DEFAULT_POOL = 1 << 14
@@ -40,9 +52,10 @@ class LocalHash(PureOracle):
     """A seed and one of g cells: that of the value with probability p = e^eps / (e^eps + g - 1).
 
     A report is the seed (8 bytes, with a pool as many as it needs), then the cell, both little-endian. It supports
-    every value that its seed puts into its cell.
+    every value that its seed puts into its cell. With a pool whoever reads reports needs the round: `of_round`.
     """
 
+    version = 2
     max_domain = 1 << 24
     g: int
     """Cells of the hash functions."""
@@ -56,6 +69,9 @@ class LocalHash(PureOracle):
                 f"allowed: a whole number from 1 to {MAX_POOL}, or 0 for fresh seeds"
             )
         self.pool = pool
+        self._round: bytes | None = None
+        if not pool:
+            vars(self)["version"] = 1
         super().__init__(d=d, epsilon=epsilon)
         ratio = exp_floor(self.epsilon_micro)
         self.g = self._cells(ratio)
@@ -73,6 +89,20 @@ class LocalHash(PureOracle):
         """With the pool: another pool is another mechanism."""
         return {**super().spec(), "pool": self.pool}
 
+    def of_round(self, round: bytes) -> Self:
+        """With the hash functions that the pool has in this round: what reads the round's reports."""
+        if not self.pool:
+            return self
+        bound = copy(self)
+        vars(bound)["_round"] = checked_digest(round, "round")
+        return bound
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, LocalHash) and self._round == other._round
+
+    def __hash__(self) -> int:
+        return hash((self.digest, self._round))
+
     @property
     def wire_size(self) -> int:
         """Bytes of the seed and of the cell."""
@@ -86,37 +116,39 @@ class LocalHash(PureOracle):
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
         """Two words a user: one gives the seed, u of the other cell number u div low among the others, else the own."""
         values = self._values(values, draw)
+        first = self._first_seed_of(draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         low, others = np.uint64(self._low), np.uint64(self.g - 1)
         for rows, words in draw.open(self.digest, canonical(values)).words(2, np.uint64):
-            seeds = words[:, 0].copy()
+            numbers = words[:, 0].copy()
             if self.pool:
-                seeds >>= 32
-                seeds *= self.pool
-                seeds >>= 32
-            own = hash_pairs(seeds, values[rows], self.g)
+                numbers >>= 32
+                numbers *= self.pool
+                numbers >>= 32
+            own = hash_pairs(numbers + first, values[rows], self.g)
             index = words[:, 1].copy()
             index //= low
             other = index + (index >= own)
-            self._write(reports[rows], seeds, np.where(index < others, other, own))
+            self._write(reports[rows], numbers, np.where(index < others, other, own))
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
         value = self.checked_one(value, draw)
-        seed, index = draw.open(self.digest, canonical_one(value))(2, _BITS)
+        first = int(self._first_seed_of(draw))
+        number, index = draw.open(self.digest, canonical_one(value))(2, _BITS)
         if self.pool:
-            seed = (seed >> 32) * self.pool >> 32
-        cell, index = hash_one(seed, value, self.g), index // self._low
+            number = (number >> 32) * self.pool >> 32
+        cell, index = hash_one(number + first, value, self.g), index // self._low
         if index < self.g - 1:
             cell = index + (index >= cell)
-        return self._report(seed, cell)
+        return self._report(number, cell)
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
         """Reports of a seed outside the pool or of a cell past the last."""
-        seeds, cells = self._read(self._reports(reports))
+        numbers, cells = self._read(self._reports(reports))
         bad = cells >= self.g
-        return np.asarray(bad | (seeds >= self.pool) if self.pool else bad)
+        return np.asarray(bad | (numbers >= self.pool) if self.pool else bad)
 
     def support(self, reports: Reports) -> Counts:
         """How many reports have each value in their cell. With a pool this takes at most pool * d hashes."""
@@ -124,23 +156,24 @@ class LocalHash(PureOracle):
 
     def support_of(self, reports: Reports, values: NDArray[np.integer[Any]]) -> Counts:
         """The same for these values only: int64[values]. A question about few values of a large domain is cheap."""
-        seeds, cells = self._read(self._well_formed(reports))
+        numbers, cells = self._read(self._well_formed(reports))
+        first = self._first_seed
         if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
             raise ValueRefusedError(f"{self.name}: values: found {shown(values)}; allowed: an array of whole numbers")
         if len(values) and not (values.min() >= 0 and values.max() < self.d):
             raise ValueRefusedError(f"{self.name}: values: found one outside the domain; allowed: 0 to {self.d - 1}")
         # As a table all pairs of pool and values are hashed and pool * g counts looked through, else n * values pairs.
-        if self.g > _TABLE or len(seeds) * len(values) <= self.pool * (len(values) + self.g) or not self.pool:
-            return count_matches(seeds, cells, values, self.g)
+        if self.g > _TABLE or len(numbers) * len(values) <= self.pool * (len(values) + self.g) or not self.pool:
+            return count_matches(numbers + first, cells, values, self.g)
         sums = np.zeros(len(values), np.int64)
-        for part, table in self._tables(seeds, cells):
-            sums += sum_table(table, part, values, self.g)
+        for part, table in self._tables(numbers, cells):
+            sums += sum_table(table, part + first, values, self.g)
         return sums
 
     def pool_variance(self, n: int, frequencies: Floats) -> Floats:
         """What the pool adds to `variance` for each value, from all frequencies (float64[d]), over the choice of its
         hash functions: sum over the other values u of f_u (f_u - 1/n) / (pool (g-1)), which is exact for random
-        functions. In one round after the other it is one error, not many.
+        functions. Every round chooses anew: errors of two rounds have nothing in common.
         """
         f = np.asarray(frequencies)
         if not isinstance(n, int) or n < 1 or f.shape != (self.d,) or not np.all((f >= 0) & (f <= 1)):
@@ -157,11 +190,11 @@ class LocalHash(PureOracle):
         """That of the pool."""
         return self.pool_variance(n, profile)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The formula of a pure protocol, q = 1/g: exact over the users' coins and independent random hash functions.
 
-        That is pool = 0. A pool adds `pool_variance` over the choice of its functions. Given the functions it has, the
-        estimate varies no more than this says, and is off by an error whose mean square is about that addition.
+        That is pool = 0. A pool adds `pool_variance` over the choice of a round's functions. Given these, the estimate
+        varies no more than this says, and is off by an error whose mean square is about that addition.
         """
         return super().variance(n, frequency)
 
@@ -180,23 +213,24 @@ class LocalHash(PureOracle):
                 "`law_given` has the law under one seed"
             )
         law = {}
-        for seed in range(self.pool):
-            first, last = (-(-(k << 32) // self.pool) for k in (seed, seed + 1))
-            for cell, chance in enumerate(self.law_given(seed, value)):
-                law[self._report(seed, cell)] = chance * Fraction(last - first, 1 << 32)
+        for number in range(self.pool):
+            first, last = (-(-(k << 32) // self.pool) for k in (number, number + 1))
+            for cell, chance in enumerate(self.law_given(number, value)):
+                law[self._report(number, cell)] = chance * Fraction(last - first, 1 << 32)
         return law
 
     def law_given(self, seed: int, value: int) -> list[Fraction]:
-        """The chance of each cell under one seed. The seed itself says nothing about the value."""
+        """The chance of each cell under one seed, in a pool its number. The seed itself tells nothing of the value."""
         if self.g > MAX_LAW:
             raise ParameterError(f"{self.name}: law_given: found g = {self.g} cells; allowed: at most {MAX_LAW}")
         chances = [Fraction(self._low, 1 << _BITS)] * self.g
-        chances[hash_one(seed, self.checked(value), self.g)] = self.p
+        chances[hash_one(seed + int(self._first_seed), self.checked(value), self.g)] = self.p
         return chances
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Reports whose cell holds `one` and not `other`."""
-        seeds, cells = self._read(self._reports(reports))
+        numbers, cells = self._read(self._reports(reports))
+        seeds = numbers + self._first_seed
         for_one, for_other = (hash_pairs(seeds, np.array([self.checked(v)]), self.g) == cells for v in (one, other))
         return np.asarray(for_one & ~for_other)
 
@@ -205,9 +239,31 @@ class LocalHash(PureOracle):
         """The own cell and a certain other one, each for the seeds that separate two values: 1 - 1/g of all."""
         return self.p * (1 - self.q), Fraction(self._low, 1 << _BITS) * (1 - self.q)
 
-    def _tables(self, seeds: Words, cells: Words) -> Iterator[tuple[Words, NDArray[np.int64]]]:
-        """Yield (seeds, counts of their cells: int64[seeds * g]), at most _TABLE counts at a time."""
-        index = (seeds * np.uint64(self.g) + cells).view(np.int64)
+    @property
+    def _first_seed(self) -> np.uint64:
+        """What is added to a report's number, modulo 2^64, to have its seed."""
+        if not self.pool:
+            return np.uint64(0)
+        if self._round is None:
+            raise ParameterError(
+                f"{self.name}: round: found none, and every round's pool has hash functions of its own; "
+                "allowed: of_round(the digest of the round)"
+            )
+        return np.uint64(first_seed(self._round))
+
+    def _first_seed_of(self, draw: Draw | DrawOne) -> np.uint64:
+        """The same for a device, whose draw says the round."""
+        if not self.pool:
+            return np.uint64(0)
+        if self._round not in (None, draw.round):
+            raise ValueRefusedError(
+                f"{self.name}: draw: found one of another round; allowed: of this mechanism's round"
+            )
+        return np.uint64(first_seed(draw.round))
+
+    def _tables(self, numbers: Words, cells: Words) -> Iterator[tuple[Words, NDArray[np.int64]]]:
+        """Yield (seeds' numbers, counts of their cells: int64[numbers * g]), at most _TABLE counts at a time."""
+        index = (numbers * np.uint64(self.g) + cells).view(np.int64)
         lane = min(self.pool, _TABLE // self.g)
         if lane < self.pool:
             index.sort()
@@ -217,24 +273,24 @@ class LocalHash(PureOracle):
             mine = index[slice(*np.searchsorted(index, (start, stop)))] if lane < self.pool else index
             yield part, np.bincount(mine - start, minlength=stop - start)
 
-    def _write(self, rows: Reports, seeds: Words, cells: Words) -> None:
+    def _write(self, rows: Reports, numbers: Words, cells: Words) -> None:
         """Byte by byte into uint8[n, wire_size]: columns are faster than rows of three bytes."""
-        for start, numbers, width in ((0, seeds, self._seed_bytes), (self._seed_bytes, cells, int_bytes(self.g))):
-            digits = np.ascontiguousarray(numbers, "<u8").view(np.uint8).reshape(-1, 8)
+        for start, words, width in ((0, numbers, self._seed_bytes), (self._seed_bytes, cells, int_bytes(self.g))):
+            digits = np.ascontiguousarray(words, "<u8").view(np.uint8).reshape(-1, 8)
             for k in range(width):
                 rows[:, start + k] = digits[:, k]
 
     def _read(self, rows: Reports) -> tuple[Words, Words]:
-        """The seeds and the cells: two of uint64[n]."""
+        """The seeds (in a pool their numbers) and the cells: two of uint64[n]."""
         digits = np.zeros((2, len(rows), 8), np.uint8)
         for k in range(self.wire_size):
             of_cell = k >= self._seed_bytes
             digits[int(of_cell), :, k - self._seed_bytes * of_cell] = rows[:, k]
-        seeds, cells = digits.view("<u8").reshape(2, -1)
-        return seeds, cells
+        numbers, cells = digits.view("<u8").reshape(2, -1)
+        return numbers, cells
 
-    def _report(self, seed: int, cell: int) -> bytes:
-        return seed.to_bytes(self._seed_bytes, "little") + cell.to_bytes(int_bytes(self.g), "little")
+    def _report(self, number: int, cell: int) -> bytes:
+        return number.to_bytes(self._seed_bytes, "little") + cell.to_bytes(int_bytes(self.g), "little")
 
 
 class BLH(LocalHash):

@@ -221,7 +221,7 @@ class RAPPOR(Mechanism):
         """Least squares for all values together: unbiased, while the bits tell the values apart."""
         return np.asarray(self._inverse @ self.debiased(support, n).reshape(-1), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """Of least squares: exact from the frequencies of all d values. A single one is taken to be each value's in
         turn, with the rest spread evenly over the others: the mean over the values.
         """

@@ -147,7 +147,7 @@ class SHE(Mechanism):
         sums = (support.reshape(self.d, self.bits) << np.arange(self.bits)).sum(axis=1)
         return np.asarray((sums / n - float(self.mean)) / float(self.gap), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The variance of a cell over n (distance of the means)^2, the same for all frequencies."""
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):

@@ -89,11 +89,11 @@ class MeanMechanism(Mechanism):
         """The variance of the values: float64[1]."""
         return np.asarray(profile[1:2] - profile[:1] ** 2, np.float64)
 
-    def variance(self, n: int, value: float | Floats, /) -> Floats:
-        """The exact variance of the mean of n users who all hold this value; for different values give the root of
-        their mean square.
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
+        """The exact variance of the mean of n users who all hold one value, which stands where others take a
+        frequency; for different values give the root of their mean square.
         """
-        v = np.asarray(value)
+        v = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or v.dtype.kind not in "iuf" or not np.all(np.abs(v) <= 1):
             raise ParameterError(f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1, values from -1 to 1")
         return np.asarray((float(self.floor) + v * v * float(self.slope)) / n, np.float64)

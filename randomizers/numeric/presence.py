@@ -138,7 +138,7 @@ class ValueAndPresence(Sliding):
             variance += (square - share * mean**2) / share**2 / n * (users - n) / (users - 1)
         return sqrt(max(0.0, variance))
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The exact variance of the share, where this share of n users holds a value."""
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):

@@ -154,7 +154,7 @@ class Recoded(Mechanism):
         """The statistics on the inner scale, unbiased and raw."""
         return self.inner.estimate(support, n)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The inner one's, on its scale."""
         return self.inner.variance(n, frequency)
 

@@ -107,7 +107,7 @@ class WaveHistogram(Sliding):
             total = np.append(total, none * (1 - none) / gain**2)
         return np.asarray(total - self.sampling(profile), np.float64)
 
-    def variance(self, n: int, frequency: float | Floats, /) -> Floats:
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
         """Exact from the frequencies of all d values. A single one is taken to be each value's in turn, with the rest
         spread evenly over the others: the mean over the values.
         """

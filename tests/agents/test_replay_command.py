@@ -225,7 +225,7 @@ def test_no_name_and_no_value_of_a_bad_line_is_ever_printed(shop: Path) -> None:
 
 def test_each_mistake_of_the_deployment_file_is_a_line_and_exit_2(shop: Path) -> None:
     text = (shop / "murmurate.toml").read_text(encoding="utf-8")
-    text = text.replace("epsilon = 2.0", "epsilon = -2").replace('method = "lpa"', 'method = "lpx"')
+    text = text.replace("epsilon = 2.0", "epsilon = -2").replace('method = "lpu"', 'method = "lpx"')
     (shop / "murmurate.toml").write_text(text, encoding="utf-8")
     done = murmurate("replay", EVENTS, "--out", "run", cwd=shop)
     assert (done.returncode, done.stdout) == (2, "")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from murmurate.agents.cli import watch
-from murmurate.agents.cli.watch import heading
+from murmurate.agents.cli.watch import heading, shaped
 from murmurate.config.plan import StreamPlan, stretches
 from murmurate.topics.codec import decode
 from murmurate.topics.domains import Grid
@@ -263,3 +263,29 @@ def test_a_stream_that_there_is_not_is_exit_2_and_no_broker_is_exit_3(tmp_path: 
         done = murmurate("watch", "screen", cwd=tmp_path, MURMURATE__KAFKA__BROKERS=brokers)
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_line_for_a_question_has_the_figures_that_answer_it() -> None:
+    shares = {"home": 0.62, "help": 0.34, "basket": 0.03, "other": 0.004, "none": 0.006}
+    found = line(shaped(release(shares, decision="published"), "top-k", 2), SCREEN)
+    assert "home 62.0% ±1.4  help 34.0% ±1.4  " in found
+    assert "basket" not in found
+    assert "+" not in found
+    said = shaped(release(shares, decision="published"), "point", 2).estimate
+    assert said == {"home": 0.62, "help": 0.34, "basket": 0.0, "other": 0.0, "none": 0.0}
+    assert heading(SCREEN, "top-k") == (
+        "screen: frequency of 5 values; the most frequent ones, and the standard error\n  before it was shaped"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--for", "top-k", "--json"), "watch: --for: found --json; allowed: lines of a frequency"),
+        (("--k", "3"), "watch: --k: found alone; allowed: with --for top-k or --for point"),
+        (("--for", "range", "--k", "3"), "watch: --k: found alone; allowed: with --for top-k or --for point"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_one_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = murmurate("watch", "screen", *words, cwd=deploy(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"murmurate: {said}\n")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods import standing
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate
@@ -70,7 +71,10 @@ def test_a_distribution_is_possible_and_nearer_than_the_raw_one(mechanism: SW | 
     assert told.estimate.min() >= 0
     assert told.estimate.sum() == pytest.approx(1)
     assert ((told.estimate - truth) ** 2).sum() < ((told.unbiased - truth) ** 2).sum()
-    assert (np.abs(told.unbiased - truth) < 6 * told.stderr).all()
+    assert (np.abs(told.estimate - truth) < 6 * told.stderr).all()
+    raw = np.sqrt(decided(mechanism, values).variance)
+    assert (np.abs(told.unbiased - truth) < 6 * raw).all()
+    assert told.stderr.mean() < raw.mean()
 
 
 NOTHING = [GRR(d=3, epsilon=1), HM(d=65_537, epsilon=1), ValueAndPresence(d=9, epsilon=1), SW(d=16, epsilon=1)]
@@ -137,3 +141,39 @@ def test_what_stands_survives_a_crash_with_its_reports() -> None:
     again = standing.restored(stands.facts(), stands.arrays()).decision(3)
     for name in ("estimate", "stderr", "unbiased"):
         assert (getattr(figures(again, (0, 1)), name) == getattr(figures(decision, (0, 1)), name)).all()
+
+
+def test_a_filtered_distribution_is_told_with_the_error_that_the_filter_leaves() -> None:
+    mechanism, n = SW(d=32, epsilon=2), 40_000
+    values = np.clip(np.random.default_rng(6).normal(12, 4, n), 0, 31).astype(np.int64)
+    truth = np.bincount(values, minlength=32) / n
+    held, widths = [], []
+    for run in range(12):
+        decision = decided(mechanism, values, run=run)
+        assert decision.answer is not None
+        shares = decision.answer.support / n
+        told = []
+        for known in (1, 9):  # the filter knows as much as nine such rounds would say
+            best = Estimate(3, shares + (1 - known**-0.5) * (expected(mechanism, truth) - shares),
+                            shares * (1 - shares) / n / known, of_reports=True)  # fmt: skip
+            told.append(figures(replace(decision, best=best), (0, 1)))
+        held += [(np.abs(said.estimate - truth) <= 2 * said.stderr)[truth >= 1 / 128].mean() for said in told]
+        widths.append(told[1].stderr.mean() / told[0].stderr.mean())
+    assert 0.9 < np.mean(held) < 1.0
+    assert 0.3 < np.mean(widths) < 0.7
+
+
+def expected(mechanism: SW, truth: np.ndarray) -> np.ndarray:
+    """The chance of each report, of users of these frequencies."""
+    return channel_of(mechanism).forward(truth)
+
+
+def test_drift_widens_the_error_of_a_distribution() -> None:
+    mechanism, values = SW(d=16, epsilon=2), np.random.default_rng(7).integers(4, 9, 5_000)
+    draw = KEY.draw(contexts(np.arange(5_000)), round=bytes(32))
+    answer = Answer(mechanism.support(mechanism.perturb(values, draw)), 5_000)
+    stands = standing.measured(3, mechanism, answer, 100_000.0)
+    fresh, old = (figures(stands.decision(t, mean_square=drift), (0, 1)) for t, drift in ((3, None), (9, 0.04)))
+    assert (old.stderr > fresh.stderr).all()
+    assert (old.estimate == fresh.estimate).all()
+    assert old.stderr.max() < 0.25

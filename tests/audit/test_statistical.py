@@ -13,7 +13,7 @@ from murmurate.randomizers import GRR, MECHANISMS, ORACLES, OUE, Key, Mechanism,
 from murmurate.randomizers.audit import measure, trials_for
 from murmurate.randomizers.binomial import lower, upper
 from tests.audit.faults import LENGTH, MEASURED
-from tests.audit.registry import THRIFTY, built
+from tests.audit.registry import ROUND, THRIFTY, built
 
 KEY = Key(hashlib.sha256(b"statistical audit").digest(), deployment="audit")
 SIZES = ((2, 1.0), (6, 0.5), (16, 1.0), (16, 2.0), (128, 1.0))
@@ -31,7 +31,7 @@ def least(mechanism: Mechanism) -> float:
 
 @pytest.mark.parametrize("mechanism", INSTANCES, ids=repr)
 def test_no_more_than_the_claim_is_measured(mechanism: Mechanism) -> None:
-    found = measure(mechanism, KEY, trials=trials_for(mechanism, 0.1))
+    found = measure(mechanism, KEY, round=ROUND, trials=trials_for(mechanism, 0.1))
     assert found.holds
     assert found.at_least > least(mechanism) * found.claimed
 
@@ -40,7 +40,7 @@ def test_no_more_than_the_claim_is_measured(mechanism: Mechanism) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("mechanism", INSTANCES, ids=repr)
 def test_no_more_than_the_claim_is_measured_at_the_long_size(mechanism: Mechanism) -> None:
-    found = measure(mechanism, KEY, trials=trials_for(mechanism, 0.02))
+    found = measure(mechanism, KEY, round=ROUND, trials=trials_for(mechanism, 0.02))
     assert found.holds
     assert found.at_least > min(0.95, 1.1 * least(mechanism)) * found.claimed
 
@@ -48,7 +48,7 @@ def test_no_more_than_the_claim_is_measured_at_the_long_size(mechanism: Mechanis
 @pytest.mark.parametrize("mechanism", MEASURED, ids=repr)
 def test_a_mechanism_that_breaks_its_promise_is_caught(mechanism: Mechanism) -> None:
     trials = trials_for(mechanism, 0.05)
-    found = measure(mechanism, KEY, trials=trials)
+    found = measure(mechanism, KEY, round=ROUND, trials=trials)
     assert not found.holds
 
 
@@ -57,13 +57,13 @@ def test_a_mechanism_that_breaks_its_promise_is_caught(mechanism: Mechanism) -> 
 @pytest.mark.parametrize(("kind", "d"), [(GRR, 2), (GRR, 16), (OUE, 16)])
 def test_two_percent_above_the_claim_are_seen_at_the_long_size(kind: type[Mechanism], d: int) -> None:
     claimed, real = kind(d=d, epsilon=1.0), kind(d=d, epsilon=1.02)
-    assert measure(real, KEY, trials=trials_for(claimed, 0.02)).at_least > claimed.epsilon
+    assert measure(real, KEY, round=ROUND, trials=trials_for(claimed, 0.02)).at_least > claimed.epsilon
 
 
 @pytest.mark.parametrize("mechanism", LENGTH, ids=repr)
 def test_a_report_whose_length_or_presence_tells_is_caught(mechanism: Mechanism) -> None:
     with pytest.raises(ReportError, match="whatever the value"):
-        measure(mechanism, KEY, trials=1000)
+        measure(mechanism, KEY, round=ROUND, trials=1000)
 
 
 def test_the_sizes_are_those_of_the_literature() -> None:

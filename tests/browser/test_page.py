@@ -194,7 +194,7 @@ def test_the_legend_is_worked_by_keyboard(feed: Feed, site: Running, tab: Opened
         page.press("Tab")
         order.append(page.run("document.activeElement.className || document.activeElement.tagName"))
     assert order.count("plot") == 1
-    assert order[:3] == ["skip", "BUTTON", "SELECT"]
+    assert order[:4] == ["skip", "SELECT", "BUTTON", "SELECT"]
 
 
 def test_the_mouse_reads_out_the_period_it_is_over(feed: Feed, site: Running, tab: Opened) -> None:
@@ -290,3 +290,16 @@ def test_the_page_keeps_up_with_50_releases_a_second_of_64_categories(
         if worst[-1] <= 100:
             break
     assert min(worst) <= 100
+
+
+def test_estimates_can_be_read_for_a_question_and_the_page_says_how(feed: Feed, site: Running, tab: Opened) -> None:
+    put(feed, RUN)
+    page = opened(tab, site)
+    assert not page.run("document.getElementById('reading').hidden")
+    as_released = rows(page)
+    page.run("(s => { s.value = 'point'; s.dispatchEvent(new Event('change')) })(document.getElementById('for'))")
+    page.until("location.search === '?for=point' && typeof panels !== 'undefined'")
+    page.until(SETTLED)
+    assert page.run("document.getElementById('for').value") == "point"
+    assert "base-cut" in text(page, "#figures")
+    assert rows(page).keys() == as_released.keys()

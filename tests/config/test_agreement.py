@@ -33,7 +33,7 @@ FIELDS = {
     "epsilon_micro": 1, "split": "budget", "window_ms": 7_200_000, "min_batch": 7, "partitions": 3, "targets": 3,
     "enrol": "known", "forget_after_ms": 1, "lateness_ms": 1, "future_ms": 1, "patience_ms": 1, "tallies": 2,
 }  # fmt: skip
-SAID_ONLY = {"name", "delta", "assumed_corrupt", "streams"}
+SAID_ONLY = {"name", "delta", "assumed_corrupt", "users", "streams"}
 """Of a plan: its topics, and what releases say."""
 
 
@@ -130,3 +130,22 @@ def test_the_newest_record_whose_number_follows_holds() -> None:
     assert holding([one, three, two, forged, two, one]) == two
     assert holding([two, three]) == three  # the log has forgotten the first
     assert not follows(two, forged)
+
+
+def test_check_against_a_record_says_what_is_free_makes_a_revision_or_is_refused() -> None:
+    def effects(**changes: Any) -> dict[str, str]:
+        changed = plan(build(small(**changes)))
+        return {one.key: one.effect for one in compare_agreement(AGREED, changed, SECRETS, fed=False)}
+
+    assert effects() == {}
+    assert effects(privacy__min_batch=7, time__patience="9s") == {
+        "privacy.min_batch": "free",
+        "time.patience_ms": "free",
+    }
+    assert effects(screen__other=True) == {"streams.screen: domain": "revision"}
+    assert effects(privacy__epsilon=1.0) == {"privacy.epsilon, in micro-nats": "refused"}
+    assert effects(time__lateness="1s") == {"time.lateness, in ms": "refused"}
+    rotated = compare_agreement(AGREED, PLAN, {"shuffle": "f" * 16, "pepper": "f" * 16}, fed=False)
+    assert {one.key: one.effect for one in rotated} == {
+        "secrets.shuffle": "free", "the secret pepper, by its fingerprint": "refused",
+    }  # fmt: skip

@@ -49,7 +49,9 @@ def changed(**changes: Any) -> dict[str, str]:
         ({"screen__every": "2m"}, "streams.screen.every", "refused"),
         ({"screen__share": 0.5}, "streams.screen.share", "refused"),
         ({"screen__slots": 122 * 40}, "streams.screen.slots", "refused"),
-        ({"screen__method": "lpu"}, "streams.screen.method", "revision"),
+        ({"screen__method": "lpa"}, "streams.screen.method", "revision"),
+        ({"screen__post": "base"}, "streams.screen.post", "free"),
+        ({"population__users": 9000}, "population.users", "free"),
         ({"screen__method": "lbu"}, "streams.screen.method", "refused"),
         ({"screen__missing": {"carry": "1m"}}, "streams.screen.missing", "refused"),
         ({"screen__values": ["home", "help", "basket"]}, "streams.screen.values", "revision"),
@@ -85,8 +87,9 @@ def test_what_is_said_is_what_facts_and_digests_say() -> None:
     old = build(small())
     for changes in (
         {"privacy__epsilon": 1.0}, {"privacy__window": "3570s"}, {"privacy__delta": 1e-9}, {"time__future": "1m"},
-        {"screen__method": "lpu"}, {"screen__method": "lbu"}, {"screen__other": True}, {"screen__share": 0.5},
+        {"screen__method": "lpa"}, {"screen__method": "lbu"}, {"screen__other": True}, {"screen__share": 0.5},
         {"population__forget_after": "8d"}, {"privacy__min_batch": 5}, {"kafka__targets": 2},
+        {"screen__post": "power-ns"}, {"population__users": 10_000},
     ):  # fmt: skip
         new = build(small(**changes))
         (one,) = compare(old, new)

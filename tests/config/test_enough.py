@@ -10,6 +10,7 @@ from murmurate.config.enough import first_round, needs, shortage, smallest_round
 from tests.config.deployments import planned
 
 ALONE: dict[str, Any] = {"screen__share": 1.0}
+LPA: dict[str, Any] = {"screen__method": "lpa"}
 
 
 def said(users: int, **changes: Any) -> str:
@@ -19,13 +20,13 @@ def said(users: int, **changes: Any) -> str:
 
 def test_so_few_users_that_no_round_is_ever_large_enough_are_told_from_those_that_are_short_at_times() -> None:
     needed = users_needed(Fraction(1, 122), 1000)
-    assert said(needed) == ""
-    assert "rounds would often be asked, spent and not released" in said(needed - 1)
+    assert said(needed, **LPA) == ""
+    assert "rounds would often be asked, spent and not released" in said(needed - 1, **LPA)
     n, part = 100_000, Fraction(1, 122)  # 820 expected, 5 sigma more are 963
     assert n * part + 5 * math.sqrt(n * part * (1 - part)) < 1000
-    assert "about 819 reports, below min_batch = 1000: nothing will ever be released." in said(n)
-    assert "It takes 150 000 users." in said(n)
-    assert "rounds would often" in said(110_000)  # 901 and up to 1 051
+    assert "about 819 reports, below min_batch = 1000: nothing will ever be released." in said(n, **LPA)
+    assert "It takes 150 000 users." in said(n, **LPA)
+    assert "rounds would often" in said(110_000, **LPA)  # 901 and up to 1 051
 
 
 @pytest.mark.parametrize("method", ["lbu", "lsp"])
@@ -53,7 +54,7 @@ def test_a_method_whose_first_round_is_larger_is_not_given_up_by_its_smallest() 
 
 
 def test_what_a_release_needs_is_known_from_the_plan_alone() -> None:
-    made = planned(**ALONE)
+    made = planned(**ALONE, **LPA)
     assert needs(made, made.stream("screen")) == (
         "a round asks 1/122 of the users, and a release needs 1000 reports: it takes 150 000 users"
     )

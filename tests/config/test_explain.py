@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from murmurate.config.enough import users_needed
-from murmurate.config.explain import explain, resolve
+from murmurate.config.explain import explain
+from murmurate.config.planning import resolve
 from tests.config.deployments import planned, shop
 
 TWO: dict[str, Any] = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
@@ -25,6 +26,7 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert "learns more than epsilon 2.0 about one user in any hour." in text
+    assert "Windows add up: k windows that do not meet cost k times epsilon" in text
     assert "50 % of the users serve no stream." in text
     assert "frequency of 7 values every 1m, w = 61, half of the users, lpa, grr at epsilon 2, 1 byte a report" in text
     assert "edge app.clicks shop.raw" in text
@@ -100,14 +102,15 @@ def test_users_needed_is_the_least_number_with_five_sigma_to_spare(part: Fractio
 
 
 def test_too_few_users_are_warned_of_and_enough_are_not() -> None:
-    needed = users_needed(Fraction(1, 122), 1000)
+    needed = users_needed(Fraction(1, 61), 1000)
     assert explain(planned(), needed).warnings == ()
     (warning,) = explain(planned(), needed - 1).warnings
-    assert warning.startswith("screen: 142 782 users give a round about 1 170 reports")
+    assert warning.startswith(f"screen: {needed - 1:,} users give a round about 1 169 reports".replace(",", " "))
     assert explain(planned()).warnings == ()
+    assert explain(planned(population__users=needed - 1)).warnings == (warning,)
 
 
 def test_a_user_who_serves_one_stream_counts_for_that_stream_only() -> None:
     half = explain(planned(screen__share=0.5)).streams[0]
     whole = explain(planned(screen__share=0.5, privacy__split="budget")).streams[0]
-    assert (half.unit, whole.unit) == ("1/244", "1/122")
+    assert (half.unit, whole.unit) == ("1/122", "1/61")

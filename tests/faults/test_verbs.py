@@ -18,8 +18,8 @@ from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
 from tests.faults.recordings import START_MS, deployment, recording
 
-PERIODS = 20
-SILENT = range(4, 16)
+PERIODS = 16
+SILENT = range(3, 13)
 """More periods in which nobody speaks than the feed may run ahead of the releases."""
 TORN = b'{"stream": "screen", "user": "canary-user", "value": "canary'
 
@@ -112,7 +112,7 @@ def test_too_few_users_are_said_in_the_log_at_the_start_after_three_rounds_and_b
     needs = "screen: a round asks 1/8 of the users, and a release needs 100 reports: it takes "
     assert any(line.startswith(needs) for line in logged)
     warned = [line.split(":")[1] for line in logged if "reports came to the newest" in line]
-    assert warned == [f" {row} rounds in a row below min_batch" for row in (3, 6)]
+    assert warned == [f" {row} rounds in a row below min_batch" for row in (3, 6, 12)]
     lacks = f"short  screen: {releases[-1]['reports']['received']} of 100 reports that a release needs"
     assert lacks in say(running, "status").output.splitlines()
     watch = Process(
@@ -121,7 +121,7 @@ def test_too_few_users_are_said_in_the_log_at_the_start_after_three_rounds_and_b
     try:
         for one in releases:
             watch.until(f"nothing yet: {one['reports']['received']} of 100 reports that a release needs")
-        watch.until("6 rounds in a row below min_batch")
+        watch.until("12 rounds in a row below min_batch")
         assert all(len(line) <= 80 for line in watch.said().splitlines())
     finally:
         watch.end()

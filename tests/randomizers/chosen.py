@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from murmurate.randomizers import Draw
-from murmurate.randomizers.randomness import Lanes
+from murmurate.randomizers.randomness import DIGEST, Lanes
 
 
 class Chosen(Draw):
-    """One row of words a user. `dtype`: the only one that may be asked for, if there is only one."""
+    """One row of words a user, in the round of zeros. `dtype`: the only one that may be asked for, if there is one."""
 
     __slots__ = ("dtype", "given")
 
     def __init__(self, given: np.ndarray, dtype: Any = None) -> None:
         self.given, self.dtype = given, dtype
+        self._round = bytes(DIGEST)
 
     def __len__(self) -> int:
         return len(self.given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from inspect import signature
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from murmurate.randomizers import (
     ValueRefusedError,
     mechanism,
 )
+from murmurate.randomizers.registry import STREAMED
 from tests.cases import every
 
 KEY = Key(hashlib.sha256(b"mechanism").digest(), deployment="shop")
@@ -67,6 +69,7 @@ def test_a_redelivered_value_gives_the_same_report_and_a_corrected_one_its_own_c
 
 
 def test_support_is_additive_in_any_grouping(built: Mechanism) -> None:
+    built = built.of_round(ROUND)
     reports = built.perturb(np.arange(500) % built.d, KEY.draw(people(500), round=ROUND))
     whole = built.support(reports)
     assert whole.dtype == np.int64
@@ -85,9 +88,9 @@ def test_estimates_are_unbiased_and_vary_as_they_say(built: Mechanism) -> None:
     estimates = np.empty((runs, built.d))
     for run in range(runs):
         draw = KEY.draw(people(n), round=hashlib.sha256(b"%d" % run).digest())
-        estimates[run] = built.estimate(built.support(built.perturb(values, draw)), n)
+        estimates[run] = built.estimate(built.of_round(draw.round).support(built.perturb(values, draw)), n)
     truth = np.bincount(values, minlength=built.d) / n
-    exact = built.variance(n, truth)
+    exact = built.variance(n, truth) + built.added_variance(n, truth)
     assert (np.abs(estimates.mean(axis=0) - truth) < 5 * np.sqrt(exact / runs)).all()
     assert (np.abs(estimates.var(axis=0) / exact - 1) < 5 * np.sqrt(2 / runs) * 1.3).all()
 
@@ -101,7 +104,7 @@ def test_two_standard_errors_with_the_own_estimate_plugged_in_cover_the_truth_as
     users, held = people(n), 0
     for run in range(runs):
         draw = KEY.draw(users, round=hashlib.sha256(b"cover %d" % run).digest())
-        estimate = made.estimate(made.support(made.perturb(values, draw)), n)
+        estimate = made.estimate(made.of_round(draw.round).support(made.perturb(values, draw)), n)
         error = np.sqrt(made.variance(n, np.clip(estimate, 0, 1)))
         held += int((np.abs(estimate - truth) <= 2 * error).sum())
     assert 0.93 < held / (runs * 16) < 0.97
@@ -117,6 +120,27 @@ def test_variance_is_the_one_of_the_law() -> None:
         n, k = 10, 3
         direct = (k * p * (1 - p) + (n - k) * q * (1 - q)) / (n * (p - q)) ** 2
         assert float(made.variance(n, k / n)) == pytest.approx(float(direct), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_whatever_the_mechanism_its_surface_takes_the_same_keywords(name: str) -> None:
+    kind, made = MECHANISMS[name], MECHANISMS[name](d=6, epsilon=1.0).of_round(round=ROUND)
+    for what, contract in vars(Mechanism).items():
+        if callable(contract) and not what.startswith("_"):
+            mine, ours = (list(signature(one).parameters.values()) for one in (getattr(kind, what), contract))
+            assert [p.name for p in mine] == [p.name for p in ours], what
+            assert not any(p.kind is p.POSITIONAL_ONLY for p in mine), what
+    reports = made.perturb(values=np.arange(60) % 6, draw=KEY.draw(people(60), round=ROUND))
+    assert made.perturb_one(value=3, draw=KEY.draw_one(bytes(16), round=ROUND))
+    assert not made.malformed(reports=reports).any()
+    assert len(made.evidence(reports=reports, one=0, other=5)) == 60
+    support = made.support(reports=reports)
+    assert made.estimate(support=support, n=60).shape == made.profile(support=support, n=60)[: made.statistics].shape
+    assert (made.variance(n=60, frequency=0.25) == made.variance(60, 0.25)).all()
+    profile = np.full(len(made.profile(support=support, n=60)), 0.2)
+    assert (made.added_variance(n=60, profile=profile) >= 0).all()
+    if name in STREAMED:
+        assert (made.noise(profile=made.plausible(profile=profile)) + made.sampling(profile=profile) > 0).all()
 
 
 def test_a_mechanism_is_its_spec(built: Mechanism) -> None:
@@ -212,7 +236,7 @@ def test_no_bytes_from_outside_do_more_than_be_refused(name: str, d: int, data: 
     width = width or made.wire_size
     reports = np.frombuffer(data[: len(data) // width * width], np.uint8).reshape(-1, width)
     try:
-        made.support(reports[~made.malformed(reports)])
+        made.of_round(ROUND).support(reports[~made.malformed(reports)])
     except MurmurateError:
         assert width != made.wire_size
 

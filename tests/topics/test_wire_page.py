@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from murmurate.randomizers.frequency.hashing import first_seed, hash_one
 from murmurate.topics import Config, Release, Round, Slots, Tally, decode, encode, schema
 from murmurate.topics.block import BatchBlock, RawBlock, ReportBlock, encode_batch, encode_raw, encode_reports
 from murmurate.topics.block import decode as decode_block
@@ -17,6 +18,7 @@ from murmurate.topics.errors import UnknownError
 from murmurate.topics.events import Reason
 from murmurate.topics.names import DAY_MS, TOPICS, Retention, stream_hash, stream_id
 from murmurate.topics.schemas import NAMES
+from tests.randomizers.hashing import slow_hash
 from tests.topics import second_wire
 from tools import schemas
 
@@ -60,6 +62,16 @@ def test_the_page_shows_the_golden_bytes() -> None:
     for name in ("round digest", "stream id", "stream hash"):
         assert f"{name}  {GOLDEN[name]}" in PAGE.replace("stream id    ", "stream id  ")
     assert f"`{GOLDEN['bitmap']}`" in PAGE
+
+
+def test_the_page_shows_the_hash_functions_of_its_round() -> None:
+    first = first_seed(golden_round().digest)
+    assert f"first seed  {first}\n" in PAGE
+    seven, seventh = ([hash_one(seed, value, 4) for value in range(8)] for seed in (7, first + 7))
+    told = " ".join(PAGE.split())
+    assert f"Seed 7 puts the values 0 to 7 into cells {', '.join(map(str, seven))} of 4" in told
+    assert f"number 7 of the pool puts them into {', '.join(map(str, seventh))}." in told
+    assert (slow_hash.first_seed(golden_round().digest), slow_hash.cell(7, 5, 4)) == (first, seven[5])
 
 
 def test_the_library_writes_the_golden_blocks() -> None:

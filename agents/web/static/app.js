@@ -38,10 +38,12 @@ const TAKE = {
     tile("releases", "0");
     for (const spec of streams) panels.set(spec.name, new Panel(spec));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
+    $("reading").hidden = Boolean($("frames")) || !streams.some(({ measure }) => measure === "frequency");
     running = live ? "Following" : "Running"; say(running);
   },
   release({ release, truth }) {
     panels.get(release.stream)?.add(release, truth);
+    if (release.read) tile("estimates shaped by", release.read.by);
     if (!live) return;
     tile("releases", grouped([...panels.values()].reduce((sum, { periods }) => sum + periods.length, 0)));
     tile("newest period ends", `${minutes(release.end)} UTC`);
@@ -87,8 +89,14 @@ function theme() {
   show();
 }
 
+/* Estimates for a kind of question come from the server, by the page's own address: ?for=point. */
+function reading() {
+  $("for").value = new URLSearchParams(location.search).get("for") ?? "";
+  $("for").addEventListener("change", () => { location.search = $("for").value ? `?for=${$("for").value}` : ""; });
+}
+
 function connect() {
-  const source = new EventSource("v1/feed");
+  const source = new EventSource(`v1/feed${location.search}`);
   source.onmessage = (event) => { take(JSON.parse(event.data)); if (finished) source.close(); };
   source.onerror = () => {
     if (!finished) say(source.readyState === EventSource.CLOSED ? "The server has ended" : "Connection lost, trying again");
@@ -97,5 +105,6 @@ function connect() {
 }
 
 theme();
+reading();
 if ($("frames")) for (const frame of JSON.parse($("frames").textContent)) take(frame);
 else connect();

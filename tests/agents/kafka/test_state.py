@@ -8,7 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
+from murmurate.agents.kafka.recovery import check_state
 from murmurate.agents.kafka.state import MOST_SMALL, Pointer, StateRecord, joined, sealed, split
+from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.publish import Publish
@@ -62,6 +64,7 @@ def test_a_record_reads_back_as_it_was_written_and_its_proof_covers_all_of_it() 
         "small": [b"other"],
         "snapshot": [None, *(replace(Pointer(7, 2, 1, MARKS), **change) for change in pointers)],
         "revisions": [{}],
+        "config": [("0" * 16, 0), ("", 1)],
         "proof": [b"", bytes(16)],
     }
     assert changes.keys() == {field.name for field in fields(StateRecord)}
@@ -88,3 +91,19 @@ def test_a_record_of_another_schema_is_refused_with_one_line_and_the_remedy() ->
         "shop.state.perturb 0: found a state of schema 'murmurate/state/1'; allowed: murmurate/state/2. State never "
         "migrates: run the version that wrote it, or a deployment of a new name"
     )
+
+
+def test_a_state_of_other_logs_or_of_another_config_is_refused_and_says_whose_it_is() -> None:
+    def wired(**changes: Any) -> Wiring:
+        usual: dict[str, Any] = {"inputs": (Log("tallies", 0),), "revisions": RECORD.revisions}
+        return Wiring("shop", "publish", 0, lambda: Publish(deployment()), **(usual | changes))
+
+    check_state(wired(), RECORD)
+    for wiring, said in (
+        (wired(inputs=(Log("tallies", 1),)), "publish 0: found a state of the logs tallies/0; allowed: of tallies/1"),
+        (wired(config=("f" * 16, 1)), "publish 0: the state was written under config fingerprint none; found ffff"),
+        (wired(revisions={"screen": ("0" * 16, 1)}), "publish 0: stream 'screen': the state was written under config"),
+    ):
+        with pytest.raises(StateError) as refusal:
+            check_state(wiring, RECORD)
+        assert str(refusal.value).startswith(said)

@@ -93,14 +93,25 @@ def replayed(name: str, folder: Path) -> list[bytes]:
     if source == TEXTS and "[streams.second]" not in streams:
         streams += "[streams.second]\n" + SCREEN + 'method = "lpu"\nshare = 0.3\n'
         streams = streams.replace(SCREEN, SCREEN + "share = 0.7\n", 1)
+    return _released(privacy, window, streams, source if source == BITS else str(folder / source), folder)
+
+
+def replayed_text(stream: str, *, users: int) -> list[bytes]:
+    """The releases of a stream of two values, whose table this is, over six periods of so many users."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = f"synthetic:lns,n={users},periods=6,seed=3"
+        return _released("", 'window = "4m"\n', stream, source, Path(folder), population=f"users = {users}\n")
+
+
+def _released(privacy: str, window: str, streams: str, source: str, folder: Path, population: str = "") -> list[bytes]:
     text = f'schema = 1\nname = "recorded"\n[privacy]\nepsilon = 4.0\n{window}min_batch = 20\n{privacy}\n'
-    file = folder / f"{hashlib.sha256(name.encode()).hexdigest()}.toml"
-    file.write_text(f"{text}[population]\npartitions = 2\n[streams.one]\n{streams}", encoding="utf-8")
+    text += f"[population]\npartitions = 2\n{population}[streams.one]\n{streams}"
+    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.toml"
+    file.write_text(text, encoding="utf-8")
     plan = planned(load(file))
-    opened = open_source(source if source == BITS else str(folder / source), plan, None)
-    outcome = Replay(plan, opened, keys(known_secrets(plan.name), plan.name)).run()
+    outcome = Replay(plan, open_source(source, plan, None), keys(known_secrets(plan.name), plan.name)).run()
     if outcome.over_budget or not outcome.releases:
-        raise AssertionError(f"{name}: {outcome.over_budget} over budget, {len(outcome.releases)} releases")
+        raise AssertionError(f"{text}: {outcome.over_budget} over budget, {len(outcome.releases)} releases")
     return outcome.releases
 
 

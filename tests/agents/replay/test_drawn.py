@@ -18,7 +18,7 @@ from murmurate.agents.cli.reproductions.runs import Case, Job, made
 from murmurate.agents.replay.drawn import answer, run, support
 from murmurate.agents.replay.made_up import Stream, numbers, stream
 from murmurate.aggregators.methods.method import Setting
-from murmurate.randomizers import GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, SubsetSelection, ValueAndPresence
+from murmurate.randomizers import BLH, GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, SubsetSelection, ValueAndPresence
 from murmurate.randomizers.mechanism import PureOracle
 
 DRAWS = 20_000
@@ -77,7 +77,8 @@ def test_all_cells_together_are_as_likely_as_with_real_reports(mechanism: Mechan
 @pytest.mark.parametrize(
     "mechanism",
     [
-        GRR(d=5, epsilon=1.0), OUE(d=5, epsilon=1.0), OLH(d=5, epsilon=1.0), SubsetSelection(d=5, epsilon=1.0),
+        GRR(d=5, epsilon=1.0), OUE(d=5, epsilon=1.0), OLH(d=5, epsilon=1.0), OLH(d=5, epsilon=1.0, pool=64),
+        BLH(d=5, epsilon=0.5, pool=64), SubsetSelection(d=5, epsilon=1.0),
         SubsetSelection(d=32, epsilon=1.0), SubsetSelection(d=33, epsilon=1.0),
     ],
     ids=repr,
@@ -88,6 +89,7 @@ def test_every_cell_has_the_exact_mean_and_variance(mechanism: PureOracle) -> No
     n, p, q = int(sample.sum()), float(mechanism.p), float(mechanism.q)
     found = np.array([support(mechanism, sample, generator) for _ in range(4_000)])
     variance = sample * p * (1 - p) + (n - sample) * q * (1 - q)
+    variance = variance + mechanism.added_variance(n, sample / n) * (n * (p - q)) ** 2
     assert np.all(
         np.abs(found.mean(axis=0) - (sample * p + (n - sample) * q)) < far(2 * len(sample)) * np.sqrt(variance / 4_000)
     )

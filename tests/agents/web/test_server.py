@@ -88,6 +88,11 @@ def test_the_releases_of_a_stream_are_its_records_alone() -> None:
         "/v1/streams/screen/releases?first=1",
         "/v1/streams/screen/releases?last=\u0661",
         "/v1/feed?last=1",
+        "/v1/feed?for=best",
+        "/v1/feed?for=top-k&for=point",
+        "/v1/feed?for=top-k&k=0",
+        "/v1/feed?for=subset&k=3",
+        "/v1/feed?k=3",
     ],
 )
 def test_a_bad_query_is_told_what_is_allowed(path: str) -> None:
@@ -97,6 +102,25 @@ def test_a_bad_query_is_told_what_is_allowed(path: str) -> None:
             assert answer.status == 400
             assert "allowed: " in told["error"]
             assert "\n" not in told["error"]
+
+    talk(scenario)
+
+
+def test_estimates_are_shaped_for_the_question_and_nothing_else_changes() -> None:
+    async def scenario(session: aiohttp.ClientSession, feed: Feed) -> None:
+        async with session.get("/v1/streams/screen/releases?for=top-k&k=2&last=3") as answer:
+            shaped = [orjson.loads(data) for _, data in events(await answer.text())]
+        for found, record in zip(shaped, RECORDS[-3:], strict=True):
+            largest = sorted(record["estimate"], key=lambda name: -record["estimate"][name])[:2]
+            assert {name for name, value in found["estimate"].items() if value is not None} == set(largest)
+            assert found.pop("read") == {"for": "top-k", "by": "norm"}
+            assert found | {"estimate": record["estimate"]} == record
+        async with session.get("/v1/feed?for=arithmetic") as answer:
+            frames = [orjson.loads(data) for _, data in events(await answer.text())]
+        raw = [frame["release"] for frame in frames if frame["type"] == "release"]
+        assert [one["estimate"] for one in raw] == [record["unbiased"] for record in RECORDS]
+        assert all(error is None for one in raw for error in one["stderr"].values())
+        assert all(frame["truth"] for frame in frames if frame["type"] == "release")
 
     talk(scenario)
 

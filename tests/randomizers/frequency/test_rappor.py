@@ -177,6 +177,38 @@ def test_hashes_spread_values_over_all_bits() -> None:
         assert ((counts - 1024) ** 2 / 1024).sum() < 233
 
 
+@every(
+    "made",
+    [
+        RAPPOR(d=3, epsilon=1, bits=5, hashes=2, cohorts=2),
+        RAPPOR(d=5, epsilon=2, bits=4, hashes=2, cohorts=4),
+        RAPPOR(d=4, epsilon=4, bits=6, hashes=1, cohorts=8),
+    ],
+)
+def test_the_variance_of_cohorts_is_exactly_that_of_the_law(made: RAPPOR) -> None:
+    # One report of a holder of each value, over all reports there are: by its bits, and by the cohort it comes from.
+    rows = np.frombuffer(b"".join(made.law(0)), np.uint8).reshape(-1, made.wire_size)
+    alone = np.array([made.estimate(made.support(row[None]), 1) for row in rows])
+    of_cohorts = 0.0
+    for value in range(made.d):
+        chances = np.array([float(chance) for chance in made.law(value).values()])
+        mean = chances @ alone
+        np.testing.assert_allclose(mean, np.eye(made.d)[value], atol=1e-12)
+        exact = chances @ (alone - mean) ** 2
+        np.testing.assert_allclose(made.variance(1, np.eye(made.d)[value]), exact, rtol=1e-9)
+        each = np.array([chances[of] @ alone[of] / chances[of].sum() for of in by_cohort(made, rows)])
+        of_cohorts = max(of_cohorts, float((each.var(axis=0) / exact).max()))
+    assert of_cohorts > 0.01  # what a variance of the bits alone would leave out
+    shares = np.arange(made.d) / sum(range(made.d))
+    law = [np.array([float(chance) for chance in made.law(value).values()]) for value in range(made.d)]
+    mixed = sum(f * (p @ alone**2 - (p @ alone) ** 2) for f, p in zip(shares, law, strict=True))
+    np.testing.assert_allclose(made.variance(10, shares), mixed / 10, rtol=1e-9)
+
+
+def by_cohort(made: RAPPOR, rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[:, 0] == cohort for cohort in range(made.cohorts)]
+
+
 def test_variance_of_one_frequency_is_the_mean_over_the_values() -> None:
     made = RAPPOR(d=5, epsilon=2, bits=8, cohorts=4)
     mean = [made.variance(7, np.where(np.arange(5) == v, 0.6, 0.1))[v] for v in range(5)]

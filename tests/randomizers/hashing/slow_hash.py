@@ -40,14 +40,19 @@ def size(count: int) -> int:
     return next(width for width in range(1, 9) if count <= 256**width)
 
 
-def report(name: str, epsilon_micro: int, pool: int, value: int, two_words: tuple[int, int]) -> bytes:
+def first_seed(round: bytes) -> int:
+    """Of a round's pool."""
+    return int.from_bytes(hashlib.sha256(b"murmurate/pool/1\n" + round).digest()[:8], "little")
+
+
+def report(name: str, epsilon_micro: int, pool: int, value: int, two_words: tuple[int, int], round: bytes) -> bytes:
     g = 2
     if name == "olh":  # floor(e^epsilon + 3/2)
         inverse = level(epsilon_micro, 0, 96)  # 2^96 / e^epsilon
         g = max(2, (2 * 2**96 + 3 * inverse) // (2 * inverse))
     low = level(epsilon_micro, g - 1, 64)
     seed = two_words[0] // 2**32 * pool // 2**32 if pool else two_words[0]
-    own = cell(seed, value, g)
+    own = cell((seed + first_seed(round)) % TWO_64 if pool else seed, value, g)
     others = [k for k in range(g) if k != own] if g < 1000 else None
     number = two_words[1] // low
     said = own
@@ -74,7 +79,8 @@ def reports() -> Iterator[dict[str, str | int]]:
         value = int.from_bytes(choose(label + " value", 8), "little") % d
         spec: dict[str, str | int] = {"d": d, "epsilon_micro": epsilon_micro, "name": name, "pool": pool}
         text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-        digest = hashlib.sha256(b"murmurate/mechanism/1\n" + text.encode()).digest()
+        version = b"2" if pool else b"1"
+        digest = hashlib.sha256(b"murmurate/mechanism/" + version + b"\n" + text.encode()).digest()
         secret, user, round = (
             choose(f"{label} {what}", n) for what, n in (("secret", 32), ("user", 16), ("round", 32))
         )
@@ -88,7 +94,7 @@ def reports() -> Iterator[dict[str, str | int]]:
             "user": user.hex(),
             "value": value,
             "digest": digest.hex(),
-            "report": report(name, epsilon_micro, pool, value, (first, second)).hex(),
+            "report": report(name, epsilon_micro, pool, value, (first, second), round).hex(),
         }
 
 

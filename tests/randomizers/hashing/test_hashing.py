@@ -6,6 +6,7 @@ probability at most 1e-6.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from typing import Any
@@ -16,7 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.frequency.hashing import MAX_CELLS, count_matches, hash_one, hash_pairs, sum_table
+from murmurate.randomizers.frequency.hashing import (
+    MAX_CELLS,
+    count_matches,
+    first_seed,
+    hash_one,
+    hash_pairs,
+    sum_table,
+)
 from tests.cases import every
 from tests.randomizers.hashing import slow_hash
 from tests.randomizers.hashing.draws import chi_square_limit
@@ -27,7 +35,9 @@ RARE = math.log(1e6)
 RANDOM = np.random.default_rng(20).integers(0, 2**64, 20_000, np.uint64)
 COUNTING = np.arange(20_000, dtype=np.uint64)
 SPARSE = COUNTING << np.uint64(49)
-SEEDS = every("seeds", [COUNTING, SPARSE, RANDOM])
+POOL = COUNTING + np.uint64(first_seed(hashlib.sha256(b"round").digest()))
+FIRSTS = np.array([first_seed(hashlib.sha256(b"round %d" % i).digest()) for i in range(20_000)], np.uint64)
+SEEDS = every("seeds", [COUNTING, SPARSE, RANDOM, POOL, FIRSTS])
 
 
 def cells(seeds: np.ndarray, values: np.ndarray, g: int) -> np.ndarray:

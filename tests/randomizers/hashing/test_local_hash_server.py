@@ -6,6 +6,7 @@ at most 1e-6 (where it says so: 6e-5 a cell).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ from murmurate.randomizers import ParameterError, ReportError, ValueRefusedError
 from murmurate.randomizers.frequency import local_hash
 from murmurate.randomizers.frequency.hashing import hash_one, hash_pairs
 from murmurate.randomizers.frequency.local_hash import BLH, DEFAULT_POOL, OLH, LocalHash
+from murmurate.randomizers.randomness import contexts
 from tests.cases import every
 from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, chosen, draw
 
@@ -30,7 +32,8 @@ def counted(made: LocalHash, reports: np.ndarray) -> list[int]:
     """Support by the definition: report by report, value by value."""
     width = 8 if not made.pool else 1 if made.pool <= 256 else 2
     pairs = [(int.from_bytes(r[:width], "little"), int.from_bytes(r[width:], "little")) for r in map(bytes, reports)]
-    return [sum(hash_one(seed, value, made.g) == cell for seed, cell in pairs) for value in range(made.d)]
+    first = int.from_bytes(hashlib.sha256(b"murmurate/pool/1\n" + ROUND).digest()[:8], "little") if made.pool else 0
+    return [sum(hash_one(first + seed, value, made.g) == cell for seed, cell in pairs) for value in range(made.d)]
 
 
 @KINDS
@@ -40,7 +43,7 @@ def test_support_counts_the_values_in_the_cell_of_each_report(
     kind: type[LocalHash], pool: int, table: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local_hash, "_TABLE", table)  # small: the table of the pool is made in parts
-    made = kind(d=12, epsilon=1.9, pool=pool)
+    made = kind(d=12, epsilon=1.9, pool=pool).of_round(ROUND)
     for n in (0, 1, 700):
         reports = made.perturb(np.arange(n) % 12, draw(n))
         assert made.support(reports).tolist() == counted(made, reports)
@@ -52,7 +55,7 @@ def test_support_counts_the_values_in_the_cell_of_each_report(
 @every("pool", [0, 3, DEFAULT_POOL])
 def test_support_is_additive_in_any_grouping(pool: int) -> None:
     # 50 000 reports are counted as a table, the parts pair by pair.
-    olh = OLH(d=40, epsilon=1.0, pool=pool)
+    olh = OLH(d=40, epsilon=1.0, pool=pool).of_round(ROUND)
     reports = olh.perturb(np.arange(50_000) % 40, draw(50_000))
     whole = olh.support(reports)
     assert whole.dtype == np.int64
@@ -61,7 +64,7 @@ def test_support_is_additive_in_any_grouping(pool: int) -> None:
 
 
 def test_at_an_epsilon_of_millions_of_cells_support_needs_no_table() -> None:
-    olh = OLH(d=5, epsilon=17, pool=1)
+    olh = OLH(d=5, epsilon=17, pool=1).of_round(ROUND)
     reports = olh.perturb(np.arange(2000) % 5, draw(2000))
     assert olh.support(reports).sum() > 900  # half of the reports tell the cell, which no other value shares
     assert olh.support(reports).tolist() == counted(olh, reports)
@@ -133,6 +136,65 @@ def test_the_default_pool_adds_less_than_five_percent_where_it_says() -> None:
     assert olh.pool_variance(n, np.eye(20)[3])[0] == pytest.approx((1 - 1e-5) / (DEFAULT_POOL * 3))
 
 
+@KINDS
+def test_the_error_of_a_pool_averages_out_over_rounds(kind: type[LocalHash]) -> None:
+    # 300 rounds of the same users. A pool of 4 seeds adds far more than the coins do, so that means of 25 and of 300
+    # rounds are told apart: within 5 standard errors of the truth (false alarm 1e-6 a cell), by round and on average.
+    rounds, n = 300, 400
+    made = kind(d=4, epsilon=2.0, pool=4)
+    values = np.repeat([0, 0, 0, 1, 1, 2], [67, 67, 66, 67, 66, 67])
+    truth = np.bincount(values, minlength=4) / n
+    users, errors = contexts(np.arange(n)), np.empty((rounds, 4))
+    for number in range(rounds):
+        drawn = KEY.draw(users, round=hashlib.sha256(b"round %d" % number).digest())
+        support = made.of_round(drawn.round).support(made.perturb(values, drawn))
+        errors[number] = made.estimate(support, n) - truth
+    exact, added = made.variance(n, truth), made.pool_variance(n, truth)
+    assert (added[1:] > 3 * exact[1:]).all()
+    for first in (25, rounds):
+        assert (np.abs(errors[:first].mean(axis=0)) < 5 * np.sqrt((exact + added) / first)).all(), first
+    square = (errors**2).mean(axis=0)  # of one round: what it says, within 5 standard errors of a mean of squares
+    assert (np.abs(square / (exact + added) - 1) < 5 * np.std(errors**2, axis=0) / square / math.sqrt(rounds)).all()
+
+
+@KINDS
+def test_a_server_reads_a_round_only_with_the_functions_of_that_round(kind: type[LocalHash]) -> None:
+    made, other = kind(d=8, epsilon=3.0), hashlib.sha256(b"another round").digest()
+    reports = made.perturb(np.full(4000, 5), draw(4000))
+    right, wrong = (made.estimate(made.of_round(round).support(reports), 4000)[5] for round in (ROUND, other))
+    assert right > 0.9 > 0.2 > abs(wrong)
+    for read in (made.support, lambda rows: made.evidence(rows, 0, 1)):
+        with pytest.raises(ParameterError, match=r"round: found none, .*allowed: of_round\(the digest of the round\)"):
+            read(reports)
+    with pytest.raises(ParameterError, match="round: found none"):
+        kind(d=8, epsilon=3.0, pool=2).law(0)
+    for digest in (b"", ROUND[:31], "x" * 32, None):
+        with pytest.raises(ParameterError, match="round: found"):
+            made.of_round(digest)  # type: ignore[arg-type]
+
+
+@KINDS
+def test_a_mechanism_of_one_round_refuses_to_answer_another(kind: type[LocalHash]) -> None:
+    made, other = kind(d=8, epsilon=3.0), hashlib.sha256(b"another round").digest()
+    mine, theirs = made.of_round(ROUND), made.of_round(other)
+    assert made.digest == mine.digest == theirs.digest
+    assert mine == made.of_round(ROUND) != theirs
+    assert mine != made
+    assert theirs.of_round(ROUND) == mine
+    assert (mine.perturb(np.arange(8), draw(8)) == made.perturb(np.arange(8), draw(8))).all()
+    with pytest.raises(ValueRefusedError, match="draw: found one of another round"):
+        theirs.perturb(np.arange(8), draw(8))
+    with pytest.raises(ValueRefusedError, match="draw: found one of another round"):
+        theirs.perturb_one(1, KEY.draw_one(bytes(16), round=ROUND))
+
+
+@KINDS
+def test_without_a_pool_there_is_nothing_to_know_of_a_round(kind: type[LocalHash]) -> None:
+    made = kind(d=8, epsilon=3.0, pool=0)
+    assert made.of_round(ROUND) is made
+    assert (made.version, kind(d=8, epsilon=3.0).version) == (1, 2)
+
+
 # ---- what is refused ----
 
 
@@ -185,7 +247,7 @@ def test_a_report_that_no_value_gives_is_marked_and_never_counted(
     assert made.malformed(reports).tolist() == [False, True, False]
     with pytest.raises(ReportError, match="found 1 that no value gives"):
         made.support(reports)
-    assert made.support(reports[[0, 2]]).max() <= 2
+    assert made.of_round(ROUND).support(reports[[0, 2]]).max() <= 2
 
 
 @KINDS
@@ -197,7 +259,7 @@ def test_values_outside_the_domain_are_refused(kind: type[LocalHash], values: An
     with pytest.raises(ValueRefusedError, match="allowed: a whole number from 0 to 4"):
         made.perturb_one(5, KEY.draw_one(bytes(16), round=ROUND))
     with pytest.raises(ValueRefusedError, match="allowed: 0 to 4"):
-        made.support_of(np.zeros((1, 3), np.uint8), np.array([5]))
+        made.of_round(ROUND).support_of(np.zeros((1, 3), np.uint8), np.array([5]))
 
 
 @every("reports", [np.zeros((3, 7), np.uint8), np.zeros(3, np.uint8), np.zeros((3, 3), np.int64), [b"a"]])
