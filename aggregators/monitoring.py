@@ -26,9 +26,7 @@ class Reading:
     confidence: float
 
 
-def reading(
-    estimate: float, stderr: float, threshold: float, *, course: tuple[float, float] | None = None
-) -> Reading:
+def reading(estimate: float, stderr: float, threshold: float, *, course: tuple[float, float] | None = None) -> Reading:
     """Of an estimate with this standard error. course: mean and variance of the estimates so far; None: not known.
 
     >>> reading(0.25, 0.05, 0.2)

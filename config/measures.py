@@ -95,7 +95,8 @@ class Stream(Table):
             yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
         if self.season is not None:
             if self.season % self.every or self.season < 2 * self.every:
-                yield Mistake("season", seen(shortest(self.season)), f"a multiple of every, {shortest(self.every)}, twice or more")
+                allowed = f"a multiple of every, {shortest(self.every)}, twice or more"
+                yield Mistake("season", seen(shortest(self.season)), allowed)
             if self.method.filter == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
         d = len(self.names)

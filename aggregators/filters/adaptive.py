@@ -79,7 +79,8 @@ class AdaptiveFilter:
         m = models or Models()
         self.models = m = m.with_season() if season else m
         self.statistics = statistics
-        setting = {"statistics": statistics, "ranges": [list(r) for r in ranges or ()], "ordered": ordered, "season": season} | asdict(m)
+        setting = {"statistics": statistics, "ranges": [list(r) for r in ranges or ()], "ordered": ordered} | asdict(m)
+        setting["season"] = season
         self._setting = hashlib.sha256(orjson.dumps(setting, option=orjson.OPT_SORT_KEYS)).hexdigest()
         self._past = Past(m, revisable)
         if ranges is None:
@@ -197,7 +198,8 @@ class AdaptiveFilter:
             setattr(self, f"_{name}", arrays[name].copy())
         for name in _TRACKS:
             setattr(self._tracks, name, arrays[name].copy())
-        self._misses.answers, self._course.periods, self._seasons.at = facts["answers"], facts["course"], facts["season"]
+        self._misses.answers, self._course.periods = facts["answers"], facts["course"]
+        self._seasons.at = facts["season"]
         self._misses.squares, self._misses.unsaid = arrays["squares"].copy(), arrays["unsaid"].copy()
         self._seasons.states, self._seasons.covariance = arrays["states"].copy(), arrays["covariance"].copy()
         self._course.sums = arrays["course"].copy()

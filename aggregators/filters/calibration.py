@@ -25,8 +25,8 @@ RECENT = 0.98
 
 
 class Misses:
-    """Of one filter. independent: the share of its statistics that are observations of their own; sure: so many standard
-    errors of a mean square are chance.
+    """Of one filter. independent: the share of its statistics that are observations of their own; sure: so many
+    standard errors of a mean square are chance.
     """
 
     def __init__(self, statistics: int, independent: float, sure: float) -> None:

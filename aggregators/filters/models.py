@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 
 Season = tuple[float, float, float, float]
 SEASONAL: tuple[Season, ...] = ((30, 0.999, 0, 0.003), (30, 0.8, 0, 0.003), (30, 0.8, 1, 0.01), (30, 0.8, 10, 0.03))
-"""Models of a season, where one is declared: the variance of its profile, the part of it that is smooth, the variance of
-white fluctuation around it, and the drift of the level.
+"""Models of a season, where one is declared: the variance of its profile, the part of it that is smooth, the variance
+of white fluctuation around it, and the drift of the level.
 """
 SEASONAL_ODDS = 1.0
 
@@ -98,7 +98,7 @@ class Models:
     @property
     def moving(self) -> int:
         """All that hold for longer."""
-        return self.paired.stop + len(self.seasonal)
+        return len(self.levels) + len(self.trends) + len(self.fluctuations) + len(self.seasonal)
 
     @property
     def rows(self) -> int:

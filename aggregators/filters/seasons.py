@@ -17,7 +17,9 @@ from murmurate.aggregators.filters.models import Floats, Models
 PHASES = 168
 """At most: the hours of a week."""
 WIDTH = 0.5
-"""How smooth a profile is: at a distance of a part x of the season values correlate by exp(-2 (sin(pi x) / WIDTH)^2)."""
+"""How smooth a profile is: at a distance of a part x of the season, values correlate by
+exp(-2 (sin(pi x) / WIDTH)^2).
+"""
 CHANGING = 1e-5
 """The part of a profile's variance that is new in each period."""
 

@@ -48,7 +48,7 @@ class Tracks:
         return cls(models, level, variance, np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), most)
 
     def begin(self, unit: Floats) -> None:
-        """Now that the unit of drifts is known, second states have a variance; what fluctuates does so from the start."""
+        """Now that the unit of drifts is known, second states have a variance; what fluctuates does from the start."""
         fluctuating = slice(self._pairs.trends, None)
         self.velocity_variance[:] = self._pairs.usual * unit
         self.cross[fluctuating] = self.velocity_variance[fluctuating]
@@ -86,7 +86,8 @@ class Tracks:
         """
         m, pairs = self.models, self._pairs
         moving, paired, settling = m.moving, m.paired, m.moving
-        kept, trends = slice(paired.start, paired.start + pairs.lasting), slice(paired.start, paired.start + pairs.trends)
+        kept = slice(paired.start, paired.start + pairs.lasting)
+        trends = slice(paired.start, paired.start + pairs.trends)
         white, fluctuating = slice(kept.stop, paired.stop), slice(pairs.trends, pairs.lasting)
         held, levels, variances = weights[:moving], self.level[:moving], self.variance[:moving]
 
