@@ -1,13 +1,19 @@
-"""Where to clip numbers: what a threshold takes from their mean, against the noise that it saves (SW-W of ToPL).
+"""Where to clip numbers: what a threshold may take from their mean, against the noise that it saves (after SW-W, ToPL).
 
-Contract: `excess` is what clipping at each edge takes from the mean, `best` the edge with the least squared error, the
-smallest of equals; clipped is above only.  `whole_or_pruned` is plain EM's distribution with the tail of its noise cut
-off, unless more than noise is cut: the reports' own unbiased mean would be too far above what is left.  SW-W as the
-source has it ends at the first gap, however much lies behind it: with one value in twenty at the other end of the
-range that cost 70 times the least error.  Source: streams.md section 5.  Not here: asking (methods/holdout.py).
+Contract: clipping is of the top alone, and `excess` is what it takes from each value.  What it may take is never the
+word of a distribution that EM found: EM's tail is what noise left of it, and one user in two hundred at the top of
+the range is lost in it without a trace.  `taken_at_most` is what the reports cannot exclude, from an unbiased estimate
+and its error.  `best` weighs that against the noise of what is released in the end, not of one answer, and clips only
+where it pays.  `whole_or_pruned` is plain EM's distribution with the tail of its noise cut off, unless more than noise
+is cut: of it are the mean that stands for a few periods and the room for growth (`doubled`), not what is said to be
+taken.  `Growth` is what clipping takes once amounts have grown.
+Source: streams.md section 5; the weighing is our own.  Not here: asking (methods/holdout.py).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,31 +22,87 @@ from murmurate.aggregators.distribution import pruned
 
 Floats = NDArray[np.float64]
 
-TOO_FAR = 2.0
+PERIODS: Final = 100
+"""So many periods' answers are taken to be behind a release, where something averages: as many as a filter uses of a
+mean that drifts by a hundredth of an answer's standard error a period. Of most streams, which move more, more noise is
+left: the range is rather not clipped than clipped, since a bias stays for ever and noise is averaged away.
+"""
+ROOM: Final = 2.0
+"""So much larger may all amounts become before clipping takes more than was weighed: a threshold close above where most
+users are would turn the first rush hour into a bias of any size.
+"""
+WORTH: Final = 0.9
+"""A threshold must leave less than this part of the error of the whole range."""
+FACTORS: Final = 65
+"""Of growth that are tabled, from 1 to the whole range."""
+TOO_FAR: Final = 2.0
 """Standard errors of the unbiased mean above the pruned one."""
-QUIET = 20
+QUIET: Final = 20
 """Faint cells in a row behind which there is only noise. The source has 5 of 1024: it ends at gaps that EM leaves in
-long tails. In 432 runs (six shapes of values, n from 2 000 to 100 000, epsilon 0.5 to 2.5, w 4 and 20) 20 of 512 had
-the least error of twelve choices: 1.28 times that of the best threshold.
+long tails. In 432 runs (six shapes of values, n from 2 000 to 100 000, epsilon 0.5 to 2.5, w 4 and 20) thresholds of
+what 20 of 512 leave had the least error of twelve choices.
 """
 
 
-def excess(frequencies: Floats, middles: Floats, edges: Floats) -> Floats:
-    """The sum over c > theta of f_c (c - theta), for each edge theta; c are the middles of the cells."""
-    above = np.maximum(middles - edges[:, None], 0.0)
-    return np.asarray(above @ frequencies, np.float64)
+def excess(middles: Floats, edges: Floats) -> Floats:
+    """How far each value lies above each edge: float64[edges, values]."""
+    return np.maximum(middles - edges[:, None], 0.0)
+
+
+def taken_at_most(unbiased: Floats, error: Floats) -> Floats:
+    """What clipping takes from a mean as far as reports cannot exclude it: an estimate below 0 is chance, and no reason
+    to believe in less than its error. That comes in full on top (not squared), since of many edges one is chosen at
+    which little seems to be taken: where a lot is in truth, 9 % of errors exceeded twice their bar without.
+    """
+    return np.asarray(np.maximum(unbiased, 0.0) + error)
+
+
+def doubled(frequencies: Floats, middles: Floats, edges: Floats, top: float) -> Floats:
+    """What clipping takes from a distribution of amounts, from 0 to the top of the range, all of which have grown as
+    much as there is ROOM for.
+    """
+    return np.asarray(excess(np.minimum(ROOM * middles, top), edges) @ frequencies)
 
 
 def best(taken: Floats, noise: Floats) -> int:
-    """Which edge has the least squared error: of what it takes, and the variance of a release that clips there.
+    """Which edge has the least squared error: of what it takes, and the variance of a release that clips there. The
+    last edge is the end of the range, which is taken unless another one is WORTH it.
 
-    >>> best(np.array([3.0, 1.0, 0.0]), np.array([0.0, 2.0, 3.0]))
+    >>> best(np.array([3.0, 1.0, 0.0]), np.array([0.0, 1.0, 3.0]))
     1
+    >>> best(np.array([3.0, 1.0, 0.0]), np.array([0.0, 1.6, 3.0]))
+    2
     """
-    return int(np.argmin(taken**2 + noise))
+    squared = taken**2 + noise
+    found = int(np.argmin(squared))
+    return found if squared[found] < WORTH**2 * squared[-1] else len(squared) - 1
 
 
 def whole_or_pruned(frequencies: Floats, middles: Floats, mean: float, stderr: float) -> Floats:
-    """Those frequencies of which a threshold is to be found; mean: the unbiased one of the same reports."""
+    """Those frequencies of which a mean is to be told; mean: the unbiased one of the same reports."""
     cut = pruned(frequencies, quiet=QUIET)
     return frequencies if mean - float(cut @ middles) > TOO_FAR * stderr else cut
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """What clipping takes once all amounts have grown by one factor, told by the mean of the clipped ones. Nothing that
+    is asked later says what lies above the threshold; that it grows with what lies below is all that can be assumed.
+    """
+
+    levels: Floats
+    """Means of clipped amounts, rising: float64[factors],"""
+    taken: Floats
+    """and what is then taken, more than at first."""
+
+    @classmethod
+    def of(cls, frequencies: Floats, middles: Floats, edge: float, top: float) -> Growth:
+        """Of a distribution of amounts from 0 to the top of the range, clipped at an edge."""
+        grown = np.minimum(middles * np.geomspace(1, top, FACTORS)[:, None], top)
+        levels = np.minimum(grown, edge) @ frequencies
+        taken = np.maximum(grown - edge, 0.0) @ frequencies
+        return cls(levels, taken - taken[0])
+
+    def at(self, grown: float) -> float:
+        """What is taken where the mean of clipped amounts is larger than at first by so much."""
+        return float(np.interp(self.levels[0] + grown, self.levels, self.taken))

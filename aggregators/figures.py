@@ -36,6 +36,8 @@ class Figures:
     estimate: Floats
     stderr: Floats
     unbiased: Floats
+    course: Floats | None = None
+    """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
 
 
 def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Figures:
@@ -64,8 +66,11 @@ def _told(decision: Decision, range_: Range | None, shaping: Shaping) -> Figures
     if mechanism.measure == "mean":
         low, half = _scale(range_ or (-1.0, 1.0))
         near = np.clip(said.statistics, -1, 1)
-        return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1))
-    return Figures(_shares(decision, shaping), stderr, decision.unbiased)
+        course = None
+        if said.course is not None:
+            course = np.stack((low + half * (said.course[0] + 1), half**2 * said.course[1]))
+        return Figures(low + half * (near + 1), half * stderr, low + half * (decision.unbiased + 1), course)
+    return Figures(_shares(decision, shaping), stderr, decision.unbiased, said.course)
 
 
 def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
@@ -120,7 +125,18 @@ def _holders(decision: Decision, mechanism: ValueAndPresence, said: Estimate, ra
         np.array([low + half * (near + 1), min(max(share, 0.0), 1.0)]),
         np.array([half * np.minimum(error, 1 + abs(near)), np.sqrt(said.variance[0])]),
         np.array([low + half * (own + 1), own_share]),
+        _course_of_holders(said, low, half),
     )
+
+
+def _course_of_holders(said: Estimate, low: float, half: float) -> Floats | None:
+    """Of the mean and the share, from those of share and total, as if the share had stood."""
+    if said.course is None or not said.course[0, 0] > 0:
+        return None
+    (share, total), (of_share, of_total) = said.course.tolist()
+    mean = total / share
+    moved = (of_total + mean * mean * of_share) / share**2
+    return np.array([[low + half * (min(max(mean, -1.0), 1.0) + 1), share], [half**2 * moved, of_share]])
 
 
 def _seen(share: float, variance: float) -> bool:

@@ -3,14 +3,19 @@
 Contract: the same counts give the same answer; what is selected depends on counts and parameters alone, so it is
 post-processing and costs no privacy.  Debiased bits of all cohorts are regressed on the values' hashes: a
 non-negative LASSO selects values, ordinary least squares among the selected takes the LASSO's shrinkage out again.
+A test may follow.  "penalty" is none: what the LASSO selects is kept, and its penalty is Wang's significance threshold
+for the noise of the bits.  "regression" is Erlingsson's: a selected value is kept where the least squares find it above
+0 at level alpha / d, with the error that their own residuals show; what values that were not selected leave in the
+bits is in that error, and in no noise that is known beforehand.
 Not unbiased: a value that is not selected is given 0, and its bits go to those that share them.  Source: Erlingsson,
-Pihur and Korolova 2014, section 4; Wang 2021, section 3.1.2.  Not here: the unbiased estimate for domains that the
-bits tell apart (RAPPOR.estimate).
+Pihur and Korolova 2014, section 4; Wang 2021, sections 3.1.2 and 3.5.2.  Not here: the unbiased estimate for domains
+that the bits tell apart (RAPPOR.estimate).
 """
 
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +26,7 @@ from murmurate.randomizers.mechanism import Counts, Floats
 
 _STILL = 1e-12  # a turn that moves no frequency further than this is the last one
 _TURNS = 10_000
+Test = Literal["penalty", "regression"]
 
 
 @dataclass(frozen=True)
@@ -31,17 +37,21 @@ class Decoded:
     """Least squares among the selected, 0 elsewhere. Raw: one may be negative, and they need not sum to 1."""
     selected: NDArray[np.bool_]
     standard_errors: Floats
-    """Of the bits' noise alone, given the selection; NaN where nothing was selected or the bits cannot tell apart."""
+    """Given the selection, of the bits' noise, and under "regression" of what else their residuals show; NaN where
+    nothing was selected or the bits cannot tell apart."""
 
 
-def decode(mechanism: RAPPOR, support: Counts, n: int, *, alpha: float = 0.05) -> Decoded:
+def decode(mechanism: RAPPOR, support: Counts, n: int, *, alpha: float = 0.05, test: Test = "penalty") -> Decoded:
     """Frequencies of the values that stand out of the noise.
 
     The LASSO's penalty is what the noise of a value's bits exceeds with chance alpha / d: among values that nobody
-    holds, and that share no bits with held ones, one in 1 / alpha decodings selects any.
+    holds, and that share no bits with held ones, one in 1 / alpha decodings selects any. With test="regression" the
+    same holds where they do share bits, because what is selected is tested again.
     """
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 < alpha < 1:
         raise ParameterError(f"rappor: alpha: found {shown(alpha)}; allowed: a number between 0 and 1")
+    if test not in get_args(Test):
+        raise ParameterError(f"rappor: test: found {shown(test)}; allowed: {', '.join(get_args(Test))}")
     sums = mechanism.debiased(support, n).reshape(-1)
     noise = math.sqrt(float(mechanism.p * mechanism.q / (mechanism.p - mechanism.q) ** 2) * mechanism.cohorts / n)
     cells, kept = _cells(mechanism)
@@ -56,8 +66,33 @@ def decode(mechanism: RAPPOR, support: Counts, n: int, *, alpha: float = 0.05) -
         found, _, rank, _ = np.linalg.lstsq(columns, sums, rcond=None)
         frequencies[selected] = found
         if rank == columns.shape[1]:
-            errors[selected] = noise * np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
+            unit = np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
+            if test == "regression":
+                free = len(sums) - int(rank)
+                left = math.sqrt(float(((sums - columns @ found) ** 2).sum()) / free) if free else math.inf
+                errors[selected] = max(noise, left) * unit
+                selected &= frequencies > student(1 - alpha / mechanism.d, free) * np.nan_to_num(errors)
+            else:
+                errors[selected] = noise * unit
+        elif test == "regression":
+            selected[:] = False  # nothing is known apart
+    frequencies[~selected], errors[~selected] = 0, math.nan
     return Decoded(frequencies, selected, errors)
+
+
+def student(chance: float, free: int) -> float:
+    """Below which Student's t with so many degrees of freedom lies with this chance: Cornish and Fisher's expansion.
+
+    >>> round(student(1 - 1e-5, 500), 3), round(student(0.975, 30), 3)
+    (4.306, 2.042)
+    """
+    if free < 1:
+        return math.inf
+    z = NormalDist().inv_cdf(chance)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / free + second / free**2 + third / free**3
 
 
 def lasso(sums: Floats, cells: NDArray[np.int64], kept: NDArray[np.bool_], penalties: Floats) -> Floats:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from murmurate.aggregators.filters.seasons import PHASES
 from murmurate.aggregators.methods.registry import FOUND
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import round_up, shortage, smallest_round, spaced, users_needed
@@ -62,6 +63,8 @@ class StreamFacts:
     range_unit: str | None
     cells: int | None
     """Codes of a number, of which no user says more than one a period."""
+    season_ms: int | None = None
+    """What returns after so long, by the file."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         range=stream.range,
         range_unit=stream.unit,
         cells=stream.domain.none if stream.range else None,
+        season_ms=None if stream.season is None else stream.season * stream.every_ms,
     )
 
 
@@ -207,9 +211,14 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
     needed = f"a round asks {asked}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
     yield from _wrapped(needed, indent, indent)
+    if stream.season_ms is not None:
+        phases = min(stream.season_ms // stream.every_ms, PHASES)
+        learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"
+        yield from _wrapped(learned, indent, indent)
     if stream.method.get("clip") == FOUND:
         begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
-        yield from _wrapped(f"finds its clipping threshold first: everybody answers once, and {begins}", indent, indent)
+        found = f"finds its clipping threshold first: everybody answers once, and {begins}"
+        yield from _wrapped(f"{found}; it clips only where that surely pays", indent, indent)
 
 
 def _measured(stream: StreamFacts) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from murmurate.aggregators.methods.registry import ADAPTIVE, OFF
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import AnyNumber, Flag, Levels, Text, Texts, Whole, seen, written
 from murmurate.config.plan import stretches
@@ -47,6 +48,8 @@ class Stream(Table):
     """What a user without an event says: "none", or the last value for as long as { carry = "15m" } or "always"."""
     slots: Annotated[int, Whole(2, MAX_SLOTS)] | None = None
     """S: users are addressed by a keyed hash mod S, frozen for life: a multiple of 2 w up to 65 536."""
+    season: Annotated[int, Duration("2ms", "366d")] | None = None
+    """What returns after so long, such as "24h" or "7d": the filter learns its profile. Left out: nothing does."""
     thresholds: Annotated[Mapping[str, float], Levels()] = written({})
     """By name of a statistic: releases say whether it is above or below, and how sure that is."""
     source: Source | None = None
@@ -90,6 +93,12 @@ class Stream(Table):
             yield Mistake("initial", seen(initial), 'only with missing = { carry = "always" }')
         if carry and carry % self.every:
             yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
+        if self.season is not None:
+            if self.season % self.every or self.season < 2 * self.every:
+                allowed = f"a multiple of every, {shortest(self.every)}, twice or more"
+                yield Mistake("season", seen(shortest(self.season)), allowed)
+            if self.method.filter == OFF:
+                yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
         d = len(self.names)
         if self.method.revise * d > MAX_REVISABLE:
             most = f"at most {MAX_REVISABLE // d}, for {d} figures a release"

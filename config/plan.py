@@ -49,6 +49,8 @@ class StreamPlan:
     """By what "auto" chooses."""
     unit: str | None = None
     """Of numbers, in words: "EUR"."""
+    season: int | None = None
+    """Periods after which values return, where the file says so."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """What releases say of statistics besides: on which side of a threshold they are."""
     initial: int | None = None

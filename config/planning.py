@@ -141,6 +141,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         config=_digest(_meaning(deployment, name, stream, slots, topic, fields)),
         prefer=stream.prefer,
         unit=stream.unit if isinstance(stream, Numbers) else None,
+        season=None if stream.season is None else stream.season // stream.every,
         thresholds=stream.thresholds,
         initial=stream.initial_code,
     )
@@ -180,6 +181,7 @@ def _meaning(
         "method": _method(stream),
         "mechanism": stream.mechanism,
         **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
+        **({} if stream.season is None else {"season_ms": stream.season}),
         **({"initial": stream.initial_code} if stream.initial_code else {}),
     }
 

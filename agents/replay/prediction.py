@@ -60,7 +60,6 @@ SIMPLE: Final = (
 FEWEST_PERIODS, MOST_PERIODS = 800, 2_000
 """Of a made-up truth; in between, five windows."""
 
-
 SEVERAL: Final = 4
 """Truths over which closed forms are averaged."""
 
@@ -245,6 +244,7 @@ class _Desk:
             says_none=stream.says_none,
             prefer=stream.prefer if stream.mechanism == "auto" else "accuracy",
             min_batch=worth_asking(plan.min_batch),
+            season=stream.season,
         )
         self.truths = _truths(stream, users, job.assumed)
         self.bench = Bench(self.truths, stream.range, stream.d, job.within, plan.min_batch)

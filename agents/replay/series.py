@@ -35,7 +35,9 @@ class Series:
     best: Floats | None = None
     """The filter's estimates, where there is one,"""
     variance: Floats | None = None
-    """and their variances."""
+    """their variances,"""
+    course: Floats | None = None
+    """and mean and variance of those so far: [periods, 2, statistics]."""
 
     def relative_error(self, said: Floats | None = None) -> float:
         """MRE of the method's own series or of another one; of numbers on the scale from 0 to 1."""
@@ -49,17 +51,18 @@ def series(holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed:
     """Run a method over a stream."""
     true = truth(holders, setting)
     said, best, variance = np.empty_like(true), np.empty_like(true), np.empty_like(true)
+    course = np.empty((len(true), 2, true.shape[1]))
     answers, published, filtered = list[tuple[int, int]](), 0, False
     for i, period in enumerate(run(holders, spec, setting, seed=seed)):
         decision = period.decision
         said[i], published = decision.unbiased, published + decision.published
         if filtered := decision.best is not None:
-            best[i], variance[i] = decision.best.statistics, decision.best.variance
+            best[i], variance[i], course[i] = decision.best.statistics, decision.best.variance, decision.best.course
         for heard in period.rounds:
             answers.append((report_bits(heard.question.mechanism.spec(), setting.d), heard.answer.counted))
     share = published / len(holders)
     cost = bits(answers, int(holders.sum()), method=spec["name"], division=division(spec["name"]), published=share)
-    return Series(said, true, cost, share, *((best, variance) if filtered else ()))
+    return Series(said, true, cost, share, *((best, variance, course) if filtered else ()))
 
 
 def truth(holders: Holders, setting: Setting) -> Floats:

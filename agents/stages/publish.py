@@ -211,6 +211,7 @@ class Publish:
             mechanism=stream.mechanism,
             prefer=stream.prefer,
             min_batch=worth_asking(self._plan.min_batch),
+            season=stream.season,
         )
 
     # ---- state: all of it, in every transaction ----

@@ -103,7 +103,8 @@ def _readings(stream: StreamPlan, told: Figures) -> dict[str, Reading] | None:
         estimate, error = float(told.estimate[at]), float(told.stderr[at])
         if math.isnan(estimate):
             continue
-        where = reading(estimate, error, threshold)
+        course = None if told.course is None else (float(told.course[0, at]), float(told.course[1, at]))
+        where = reading(estimate, error, threshold, course=course)
         side: Literal["above", "below"] = "above" if where.above else "below"
         found[name] = Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
     return found or None

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 import orjson
 
+from murmurate.aggregators.filters.calibration import Course, Misses
 from murmurate.aggregators.filters.jumps import Jumps
 from murmurate.aggregators.filters.models import Floats, Models
 from murmurate.aggregators.filters.observed import Observed, Source, Tail
+from murmurate.aggregators.filters.seasons import Seasons
 from murmurate.aggregators.filters.smoothing import Belief, Past
 from murmurate.aggregators.filters.tracks import Tracks
 from murmurate.aggregators.methods.method import Answer
@@ -58,11 +60,13 @@ class AdaptiveFilter:
         ranges: Ranges | None = None,
         ordered: bool = False,
         revisable: int = 0,
+        season: int | None = None,
         models: Models | None = None,
     ) -> None:
         """ranges: the lowest and highest value of each statistic, of numbers; None: frequencies of one domain.
         ordered: of cells in a row, which move and err with their neighbours, and not by how large they are.
         revisable: how many past periods `smoothed` can speak of; each is a filter's worth of memory.
+        season: how many periods a season has, where one is declared: what returns with it is learned.
         """
         if isinstance(statistics, bool) or not isinstance(statistics, int) or statistics < 1:
             raise ParameterError(f"filter: statistics: found {shown(statistics)}; allowed: a whole number from 1")
@@ -70,9 +74,13 @@ class AdaptiveFilter:
             raise ParameterError(f"filter: ranges: found {shown(ranges)}; allowed: {statistics} times low < high")
         if isinstance(revisable, bool) or not isinstance(revisable, int) or revisable < 0:
             raise ParameterError(f"filter: revisable: found {shown(revisable)}; allowed: a whole number from 0")
-        self.models = m = models or Models()
+        if season is not None and (isinstance(season, bool) or not isinstance(season, int) or season < 2):
+            raise ParameterError(f"filter: season: found {shown(season)}; allowed: a whole number of periods from 2")
+        m = models or Models()
+        self.models = m = m.with_season() if season else m
         self.statistics = statistics
         setting = {"statistics": statistics, "ranges": [list(r) for r in ranges or ()], "ordered": ordered} | asdict(m)
+        setting["season"] = season
         self._setting = hashlib.sha256(orjson.dumps(setting, option=orjson.OPT_SORT_KEYS)).hexdigest()
         self._past = Past(m, revisable)
         if ranges is None:
@@ -86,7 +94,10 @@ class AdaptiveFilter:
         self._spread = spread  # the largest variance that a statistic with this mean can have
         self._bounds = low, high
         self._tracks = Tracks.at(m, center, spread, most=((high - low) / 2) ** 2)
-        self._jumps = Jumps(m, (statistics - 1) / statistics if self._whole else 1.0)
+        self._seasons = Seasons(m, season or 1, center)
+        independent = (statistics - 1) / statistics if self._whole else 1.0
+        self._jumps = Jumps(m, independent)
+        self._misses, self._course = Misses(statistics, independent, m.sure), Course(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
         self._tail = Tail()
@@ -113,18 +124,28 @@ class AdaptiveFilter:
         gained = 1 / noise
         if not self.informed:
             self._precision = gained
-            self._tracks.begin(self._unit)
+            self._begin()
         self._gained += gained
         of_jump = np.maximum(seen.noise_of_jump, self._spread * 1e-18)
+        foretold = self._tracks.without_jumps(self._weights)
+        if self.models.seasonal:
+            self._seasons.observe(seen.statistics, float(np.mean(noise / self._plain_unit)))
         self._likelihood += self._tracks.observe(seen.statistics, noise, of_jump)
         self._weigh()
+        if self._periods:  # where the first reports lie is no miss
+            self._misses.learn(seen.statistics - foretold[0], foretold[1], noise, self._weights[-1])
 
     def release(self) -> tuple[Floats, Floats]:
         """Estimate and variance of each statistic in the current period: two float64[statistics]."""
         believed = self._weights * (self._weights + self.models.doubt)
         believed /= believed.sum(axis=0)
         variance = self._tracks.spread(believed, self._mean)
+        variance += self._misses.unsaid
         return self._summed(self._mean, variance), variance
+
+    def past(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the estimates so far, the current one among them: two float64[statistics]."""
+        return self._course.seen(self._mean)
 
     def advance(self, periods: int = 1) -> None:
         """On to a later period."""
@@ -153,13 +174,18 @@ class AdaptiveFilter:
             "alone": self._alone,
             "jumps": [self._jumps.periods, self._jumps.epochs, self._jumps.alone],
             "reports": self._tail.reports,
+            "answers": self._misses.answers,
+            "course": self._course.periods,
+            "season": self._seasons.at,
         }
 
     def arrays(self) -> Arrays:
         """The rest of the state. What goes on changes them in place: dump them before."""
         own = {name: getattr(self, f"_{name}") for name in _OWN}
         tracks = {name: getattr(self._tracks, name) for name in _TRACKS}
-        return {**own, **tracks, "tail": self._tail.sums, **self._past.arrays()}
+        learned = {"tail": self._tail.sums, "squares": self._misses.squares, "unsaid": self._misses.unsaid}
+        season = {"states": self._seasons.states, "covariance": self._seasons.covariance}
+        return {**own, **tracks, **learned, **season, "course": self._course.sums, **self._past.arrays()}
 
     def load(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Go on from `facts` and `arrays` of a filter with the same parameters."""
@@ -172,29 +198,56 @@ class AdaptiveFilter:
             setattr(self, f"_{name}", arrays[name].copy())
         for name in _TRACKS:
             setattr(self._tracks, name, arrays[name].copy())
+        self._misses.answers, self._course.periods = facts["answers"], facts["course"]
+        self._seasons.at = facts["season"]
+        self._misses.squares, self._misses.unsaid = arrays["squares"].copy(), arrays["unsaid"].copy()
+        self._seasons.states, self._seasons.covariance = arrays["states"].copy(), arrays["covariance"].copy()
+        self._course.sums = arrays["course"].copy()
         self._past.load(arrays)
+        if self.informed:
+            self._jumps.room = self._room
         self._weigh()
+
+    def _begin(self) -> None:
+        """The first reports say what a unit is."""
+        self._jumps.room = self._room
+        self._odds = self.models.first_odds(self._room)
+        self._chance[:-1] = self._odds
+        self._tracks.begin(self._unit)
+        self._seasons.begin(self._room)
+        self._foretell()
 
     def _step(self) -> None:
         m, jumps, tracks = self.models, self._jumps, self._tracks
         silent = not self._gained.any()
         if not silent:
+            self._course.learn(self._mean)
             self._precision *= MEMORY
             self._precision += (1 - MEMORY) * self._gained
             self._share_odds()
             if self._periods:  # where the first reports lie is no jump
                 jumps.learn(self._epoch, self._alone)
             self._periods += 1
+            jumps.room = self._room
         shares = (self._occupied + m.habit * self._odds) / (m.habit + self._periods)
         if self._past.beliefs.maxlen:
             self._past.beliefs.append(Belief.of(tracks, self._weights, shares, self._unit))
         whole = self._mean, tracks.spread(self._weights, self._mean)
         self._chance = tracks.predict(self._weights, shares, self._unit, self._spread, whole)
+        self._seasons.advance()
+        self._foretell()
         if silent:
             tracks.confine(*self._bounds)
         self._likelihood[:] = 0
         self._gained[:] = 0
         self._weigh()
+
+    def _foretell(self) -> None:
+        """Models of a season say what they expect of this period, whatever the mixture made of them."""
+        if self.models.seasonal:
+            rows = slice(self.models.paired.stop, self.models.moving)
+            level, variance = self._seasons.ahead(self._plain_unit)
+            self._tracks.level[rows], self._tracks.variance[rows] = level, np.minimum(variance, self._tracks.most)
 
     def _share_odds(self) -> None:
         """Learn which models hold, over time and from the other statistics, and believe in them accordingly: the odds
@@ -206,7 +259,8 @@ class AdaptiveFilter:
         self._occupied += likely
         others = self._jumps.independent * self.statistics - 1
         guess = m.company if self._whole else m.strangers
-        odds = (guess * m.shares + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
+        first = m.first_odds(self._room)
+        odds = (guess * first + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
         held *= odds / self._odds
         held *= before / held.sum(axis=0)
         self._odds = odds
@@ -245,9 +299,17 @@ class AdaptiveFilter:
         return bool(self._precision[0])
 
     @property
+    def _plain_unit(self) -> Floats:
+        """The observation variance of an average period, where that is less than all there is to know."""
+        return np.asarray(np.minimum(1 / self._precision, self._spread))
+
+    @property
+    def _room(self) -> float:
+        """The largest variance that a statistic can have, in units."""
+        return float(np.mean(self._spread / self._plain_unit))
+
+    @property
     def _unit(self) -> Floats:
-        """What drifts are multiples of: the observation variance of an average period, where that is less than all
-        there is to know, at each value's own pace. Two values have the same one.
-        """
-        unit = np.asarray(np.minimum(1 / self._precision, self._spread))
+        """What drifts are multiples of, at each value's own pace. Two values have the same one."""
+        unit = self._plain_unit
         return unit * self.models.pace(self._mean) if self._apart and self.statistics > 2 else unit

@@ -8,12 +8,14 @@ history gives the same state.  Not here: the filter (adaptive.py), what a releas
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter, Ranges
 from murmurate.aggregators.filters.observed import ReportShares
+from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Question
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import Mechanism, SnapshotError, mechanism
@@ -37,8 +39,16 @@ class Following:
         self.method = method
         self.revise = revise
         ordered = followed.measure == "distribution"
-        self.filter = AdaptiveFilter(statistics, ranges=ranges, ordered=ordered, revisable=revise)
+        season = method.setting.season
+        self.filter = AdaptiveFilter(statistics, ranges=ranges, ordered=ordered, revisable=revise, season=season)
         self._asked: Mechanism | None = None  # by which the open question is asked
+
+    def remember(self, known: Iterable[OutsideEstimate | None]) -> None:
+        """Take in what was known before the first period: something or nothing of each period up to that one."""
+        for of_period in known:
+            if of_period is not None:
+                self.filter.learn(of_period, Answer(np.zeros(0, np.int64), of_period.users), None)
+            self.filter.advance()
 
     def open(self, t: int) -> Question | Decision:
         """Begin period t."""
@@ -82,15 +92,14 @@ class Following:
         self._asked = None
         if not self.filter.informed:
             return step
-        return replace(
-            step, best=Estimate(step.t, *self.filter.release(), self._reports), revised=self._revised(step.t)
-        )
+        best = Estimate(step.t, *self.filter.release(), self._reports, np.stack(self.filter.past()))
+        return replace(step, best=best, revised=self._revised(step.t))
 
     def _revised(self, t: int) -> Estimate | None:
         """What is known by now of the period `revise` before t."""
-        if not self.revise:
+        if not self.revise or t - self.revise < self.method.setting.first_t:
             return None
         estimates, variances = self.filter.smoothed(self.revise)
         if len(estimates) < self.revise:
             return None
-        return Estimate(t - self.revise, estimates[0], variances[0], self._reports)
+        return Estimate(t - self.revise, estimates[0], variances[0], self._reports, np.stack(self.filter.past()))

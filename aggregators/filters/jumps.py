@@ -3,13 +3,15 @@
 Contract: many statistics jump at once with a chance of their own (an epoch), each of them then with chance `joining`;
 besides, each may jump alone.  The posterior is exact in that model.  Frequencies sum to 1, so that d of them are d - 1
 observations and their evidence counts (d - 1) / d: two mirror images are one.  The chances are learned: a first guess
-that weighs some periods, and what was seen since.  Our own, beyond spec filter.md, where each category is alone: after
-a jump the error bars of the others are right at once, and small evidence in many of them is seen.
+that weighs some periods, and what was seen since; where a leap is hardly larger than the noise, both are smaller, and
+evidence counts less (Models.leap, Models.plain).  Our own, beyond spec filter.md, where each category is alone: after a
+jump the error bars of the others are right at once, and small evidence in many of them is seen.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -26,6 +28,8 @@ class Jumps:
     models: Models
     independent: float
     """The share of the statistics that are observations of their own."""
+    room: float = inf
+    """The variance of a leap, in units."""
     periods: int = 0
     epochs: float = 0.0
     """Periods in which many jumped, and"""
@@ -34,9 +38,9 @@ class Jumps:
 
     @property
     def chances(self) -> tuple[float, float]:
-        """Of an epoch, and that one statistic jumps without."""
+        """Of an epoch, and that one statistic jumps without: both are rare where a leap is hardly more than noise."""
         m = self.models
-        weight = m.patience + self.periods
+        weight = max(1.0, m.leap / self.room) * (m.patience + self.periods)
         return (m.epoch * m.patience + self.epochs) / weight, (m.alone * m.patience + self.alone) / weight
 
     @property
@@ -54,7 +58,8 @@ class Jumps:
         together, apart = _odds(joining), _odds(alone)
         evidence = np.logaddexp(np.log1p(-joining), np.log(joining) + ratio)
         evidence -= np.logaddexp(np.log1p(-alone), np.log(max(alone, 1e-300)) + ratio)
-        many = float(_chance(np.asarray(_odds(epoch) + self.independent * evidence.sum())))
+        counts = self.independent * min(1.0, self.room / self.models.plain)
+        many = float(_chance(np.asarray(_odds(epoch) + counts * evidence.sum())))
         single = (1 - many) * _chance(ratio + apart)
         return many * _chance(ratio + together) + single, many, float(single.mean())
 

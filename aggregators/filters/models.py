@@ -1,33 +1,59 @@
-"""The ways in which a statistic may move, as plain numbers: levels that drift, trends, jumps, and what follows them.
+"""The ways in which a statistic may move, as plain numbers: levels that drift, trends, fluctuations around a level,
+seasons, jumps, and what follows them.
 
 Contract: a drift is a variance a period, in units of the observation variance of an average period, so that a filter
 of data in another unit, or of more reports, is the same filter; a model of drift rho forgets with gain about sqrt(rho).
-Among the values of a domain it is larger where share (1 - share) is (`pace`): large shares move more.
-Rows of every array of a filter: levels, trends, settling, jump.  Source: spec filter.md (the mixture); grids, chances
-and what is learned of them are our own, tuned with agents/replay/filtered.py.
+Among the values of a domain it is larger where share (1 - share) is (`pace`): large shares move more.  What moves
+farther than the statistic can go is unlikely from the start (`first_odds`).  Rows of every array of a filter: levels,
+trends, fluctuations, seasons, settling, jump.  Source: spec filter.md (the mixture, second look); grids, chances and
+what is learned of them are our own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+Season = tuple[float, float, float, float]
+SEASONAL: tuple[Season, ...] = ((30, 0.999, 0, 0.003), (30, 0.8, 0, 0.003), (30, 0.8, 1, 0.01), (30, 0.8, 10, 0.03))
+"""Models of a season, where one is declared: the variance of its profile, the part of it that is smooth, the variance
+of white fluctuation around it, and the drift of the level.
+"""
+SEASONAL_ODDS = 1.0
+
 
 @dataclass(frozen=True)
 class Models:
     """One mixture; the defaults are the ones that were tuned."""
 
-    levels: tuple[float, ...] = (0.0, 0.003, 0.02, 0.08, 0.4)
+    levels: tuple[float, ...] = (0.0, 0.003, 0.02, 0.08, 0.4, 2.0, 10.0)
     """Drifts of the level."""
     trends: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3)
     """Drifts of the velocity, for models that have one."""
-    odds: tuple[float, ...] = (3, 1, 4, 4, 3, 1, 1, 1, 1)
-    """Of each level and trend before anything is known. To take a moving stream for one at rest costs more than the
-    contrary, and its error bars would be too short."""
+    fluctuations: tuple[tuple[float, float], ...] = (
+        (0.8, 0.03), (0.8, 0.3), (0.8, 3.0), (0.0, 0.03), (0.0, 0.1), (0.0, 0.3), (0.0, 1.0), (0.0, 3.0), (0.0, 30.0),
+    )  # fmt: skip
+    """For models that fluctuate around a level at rest: how much of what is off it is left after a period, and the
+    variance of that; those that keep nothing come last. Where every period has other people, the truth fluctuates.
+    """
+    seasonal: tuple[Season, ...] = ()
+    """None, or SEASONAL."""
+    odds: tuple[float, ...] = (5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 2, 3, 2, 1, 1)
+    """Of each of them before anything is known. To take a moving stream for one at rest costs more than the contrary,
+    and its error bars would be too short.
+    """
+    farthest: float = 0.0003
+    """A model has half its odds where it moves by this part of the largest variance that a statistic can have: of a
+    drift in a period,
+    """
+    turning: float = 1_000.0
+    """of the drift of a velocity in what it comes to in so many periods,"""
+    wavering: float = 0.03
+    """and of this part of a fluctuation."""
     stay: float = 0.999
     """Chance that a model holds for another period; else one is drawn anew, by the odds learned so far."""
     damping: float = 0.995
@@ -36,14 +62,22 @@ class Models:
     """Chance that, after a jump, it stays open for another period whether there was one."""
     settling_drift: float = 0.001
     """The drift meanwhile."""
-    epoch: float = 0.01
+    epoch: float = 0.005
     """Chance a period, before anything is known, that many statistics jump at once,"""
     joining: float = 0.8
     """chance that one of them then does,"""
-    alone: float = 0.002
+    alone: float = 0.001
     """and chance that one jumps by itself."""
+    leap: float = 100.0
+    """Where the variance of a jump is fewer units, jumps are rarer in proportion: they can hardly be told from noise,
+    and each false one costs all that is known.
+    """
+    plain: float = 10.0
+    """Where it is fewer than these, what many statistics together say of jumps counts in proportion: reports are so few
+    that their errors are not normal, and in a sum over many values that looks like evidence.
+    """
     patience: float = 50.0
-    """How many periods the first guess at those chances weighs,"""
+    """How many periods the first guess at the chances of jumps weighs,"""
     habit: float = 10.0
     """and the first guess at the odds of the models."""
     company: float = 1.5
@@ -51,9 +85,11 @@ class Models:
     strangers: float = 5.0
     """and how many statistics, where they are no values of one domain."""
     slowest: float = 0.05
-    fastest: float = 5.0
+    fastest: float = 20.0
     """The pace of no value is less, or more."""
 
+    sure: float = 1.0
+    """So many standard errors by which a filter misses more than it says are chance."""
     doubt: float = 0.65
     """In error bars a model counts by its chance times (its chance + this). Rest and small drifts are told apart so
     slowly that models which are wrong keep some weight for long: bars would hold 99.3 % of the errors of what stands.
@@ -61,8 +97,8 @@ class Models:
 
     @property
     def moving(self) -> int:
-        """Levels and trends."""
-        return len(self.levels) + len(self.trends)
+        """All that hold for longer."""
+        return len(self.levels) + len(self.trends) + len(self.fluctuations) + len(self.seasonal)
 
     @property
     def rows(self) -> int:
@@ -70,14 +106,29 @@ class Models:
         return self.moving + 2
 
     @property
-    def trending(self) -> slice:
-        """The rows that have a velocity."""
-        return slice(len(self.levels), self.moving)
+    def paired(self) -> slice:
+        """The rows that have a second state: a velocity, or what is off the level."""
+        return slice(len(self.levels), len(self.levels) + len(self.trends) + len(self.fluctuations))
 
     @property
     def shares(self) -> Floats:
         """The odds, as shares: float64[moving, 1]."""
         return np.array(self.odds, np.float64)[:, None] / sum(self.odds)
+
+    def with_season(self) -> Models:
+        """The same with models of a season."""
+        return replace(self, seasonal=SEASONAL, odds=(*self.odds, *(SEASONAL_ODDS for _ in SEASONAL)))
+
+    def first_odds(self, room: float) -> Floats:
+        """The shares where the largest variance of a statistic is so many units: float64[moving, 1]."""
+        moved = (
+            *self.levels,
+            *(self.turning * drift for drift in self.trends),
+            *(self.wavering * size for _, size in self.fluctuations),
+            *(0.0 for _ in self.seasonal),
+        )
+        odds = self.shares / (1 + np.array(moved)[:, None] / (self.farthest * room))
+        return np.asarray(odds / odds.sum())
 
     def pace(self, shares: Floats) -> Floats:
         """In proportion to share (1 - share), as what logits drift by moves shares; 1 on average: float64[d]."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmurate.aggregators.filters.models import Floats, Models
+from murmurate.aggregators.filters.pairs import Pairs
 from murmurate.aggregators.filters.tracks import Tracks
 from murmurate.randomizers.state import Arrays
 
@@ -75,7 +76,7 @@ class Past:
 
 def _back(m: Models, then: Belief, now: Belief) -> Belief:
     """What is believed of the period of `then`, from `now`, which is the period after, revised."""
-    moving, settling, trending = m.moving, m.moving, m.trending
+    moving, settling, paired = m.moving, m.moving, m.paired
     weights, after = then.weights, now.weights
 
     # 1. how likely each model went on, ended (and gave to the pool), or was left by a jump: float64[rows, d]
@@ -95,14 +96,15 @@ def _back(m: Models, then: Belief, now: Belief) -> Belief:
     share = went_on / (went_on + kept)
 
     # 2. those that went on, smoothed
-    drift = np.array([*m.levels, *(0.0 for _ in m.trends), m.settling_drift, m.settling_drift])[:, None] * then.unit
+    lasting = [*(0.0 for _ in range(*m.paired.indices(m.moving))), *(1e30 for _ in m.seasonal)]
+    drift = np.array([*m.levels, *lasting, m.settling_drift, m.settling_drift])[:, None] * then.unit
     next_level, next_variance = now.level.copy(), now.variance.copy()
     next_level[-1], next_variance[-1] = now.level[settling], now.variance[settling]
     gain = then.variance / np.maximum(then.variance + drift, np.finfo(float).tiny)
     level = then.level + gain * (next_level - then.level)
     variance = then.variance * (1 - gain) + gain * gain * next_variance
-    moved = _trends_back(m, then, now)
-    level[trending], variance[trending] = moved.level, moved.variance
+    moved = _pairs_back(m, then, now)
+    level[paired], variance[paired] = moved.level, moved.variance
 
     # 3. together with those that did not
     def mixed(one: Floats, other: Floats) -> Floats:
@@ -110,7 +112,7 @@ def _back(m: Models, then: Belief, now: Belief) -> Belief:
 
     between = share * (1 - share)
     apart = level - then.level
-    turned, part, both = moved.velocity - then.velocity, share[trending], between[trending]
+    turned, part, both = moved.velocity - then.velocity, share[paired], between[paired]
     return Belief(
         went_on + kept,
         then.shares,
@@ -118,14 +120,14 @@ def _back(m: Models, then: Belief, now: Belief) -> Belief:
         mixed(level, then.level),
         mixed(variance, then.variance) + between * apart * apart,
         then.velocity + part * turned,
-        then.cross + part * (moved.cross - then.cross) + both * apart[trending] * turned,
+        then.cross + part * (moved.cross - then.cross) + both * apart[paired] * turned,
         then.velocity_variance + part * (moved.velocity_variance - then.velocity_variance) + both * turned * turned,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Trends:
-    """Two states a model: float64[trends, d]."""
+class _Pairs:
+    """Two states a model: float64[pairs, d]."""
 
     level: Floats
     variance: Floats
@@ -134,21 +136,22 @@ class _Trends:
     velocity_variance: Floats
 
 
-def _trends_back(m: Models, then: Belief, now: Belief) -> _Trends:
+def _pairs_back(m: Models, then: Belief, now: Belief) -> _Pairs:
     """State x + G (x' - F x), covariance P + G (P' - P-) G^T; P- = F P F^T + Q, G = P F^T / P-, entry by entry."""
-    rows, c = m.trending, m.damping
-    spin = np.array(m.trends)[:, None] * then.unit
+    rows, pairs = m.paired, Pairs.of(m)
+    h, c = pairs.push, pairs.left
     a, b, aa, ab, bb = then.level[rows], then.velocity, then.variance[rows], then.cross, then.velocity_variance
     # P F^T and P-
-    ca, cb, da, db = aa + ab, c * ab, ab + bb, c * bb
-    paa, pab, pbb = aa + 2 * ab + bb + spin / 3, c * (ab + bb) + spin / 2, c * c * bb + spin
+    ca, cb, da, db = aa + h * ab, c * ab, ab + h * bb, c * bb
+    paa = aa + 2 * h * ab + h * h * bb + pairs.noise_of_level * then.unit
+    pab, pbb = c * (ab + h * bb) + pairs.noise_of_both * then.unit, c * c * bb + pairs.noise * then.unit
     determinant = np.maximum(paa * pbb - pab * pab, 1e-12 * paa * pbb)  # what rounding may leave of it
     gaa, gab = (ca * pbb - cb * pab) / determinant, (cb * paa - ca * pab) / determinant
     gba, gbb = (da * pbb - db * pab) / determinant, (db * paa - da * pab) / determinant
-    ea, eb = now.level[rows] - a - b, now.velocity - c * b
+    ea, eb = now.level[rows] - a - h * b, now.velocity - c * b
     xaa, xab, xbb = now.variance[rows] - paa, now.cross - pab, now.velocity_variance - pbb
     ua, ub, va, vb = gaa * xaa + gab * xab, gaa * xab + gab * xbb, gba * xaa + gbb * xab, gba * xab + gbb * xbb
-    return _Trends(
+    return _Pairs(
         a + gaa * ea + gab * eb,
         np.maximum(aa + ua * gaa + ub * gab, 0),
         b + gba * ea + gbb * eb,

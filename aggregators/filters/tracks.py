@@ -3,8 +3,9 @@
 Contract: `observe` is the textbook update, `predict` the textbook prediction after the models' beliefs were mixed, as
 far as one may have followed another (interacting multiple models).  Whoever is left gives to one common pool and
 whoever is entered draws from it, so that mixing is linear in the number of models.  Variances are never negative.
-Only trends have a velocity; that of whoever becomes one is 0, with the variance of long drift.  Source: spec filter.md.
-Not here: how likely each model is (jumps.py, adaptive.py).
+The velocity of whoever becomes a trend is 0, with the variance of long drift; whoever becomes a fluctuation takes what
+was believed for its level.  Rows of a season take part in the mixing, and are then told anew (adaptive.py).
+Source: spec filter.md.  Not here: how likely each model is (jumps.py, adaptive.py).
 """
 
 from __future__ import annotations
@@ -14,52 +15,56 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from murmurate.aggregators.filters.models import Floats, Models
+from murmurate.aggregators.filters.pairs import Pairs
 
 
 @dataclass(eq=False)
 class Tracks:
-    """Means and variances: float64[rows, d], and of velocities float64[trends, d]."""
+    """Means and variances: float64[rows, d], and of second states, velocities or fluctuations, float64[pairs, d]."""
 
     models: Models
     level: Floats
     variance: Floats
     velocity: Floats
     cross: Floats
-    """Covariance of level and velocity."""
+    """Covariance of both states."""
     velocity_variance: Floats
     most: Floats
     """No variance of a level is larger: float64[d]."""
     _drift: Floats = field(init=False)
-    _spin: Floats = field(init=False)
+    _pairs: Pairs = field(init=False)
 
     def __post_init__(self) -> None:
         self._drift = np.array(self.models.levels)[:, None]
-        self._spin = np.array(self.models.trends)[:, None]
+        self._pairs = Pairs.of(self.models)
 
     @classmethod
     def at(cls, models: Models, center: Floats, spread: Floats, most: Floats) -> Tracks:
         """Nothing observed: all models believe the same."""
         shape = models.rows, len(center)
-        trends = len(models.trends), len(center)
+        pairs = len(models.trends) + len(models.fluctuations), len(center)
         level, variance = np.broadcast_to(center, shape).copy(), np.broadcast_to(spread, shape).copy()
         variance[-1] += spread
-        return cls(models, level, variance, np.zeros(trends), np.zeros(trends), np.zeros(trends), most)
+        return cls(models, level, variance, np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), most)
 
     def begin(self, unit: Floats) -> None:
-        """Now that the unit of drifts is known, velocities have a variance."""
-        self.velocity_variance[:] = self._spin * (unit * self.models.lasting)
+        """Now that the unit of drifts is known, second states have a variance; what fluctuates does from the start."""
+        fluctuating = slice(self._pairs.trends, None)
+        self.velocity_variance[:] = self._pairs.usual * unit
+        self.cross[fluctuating] = self.velocity_variance[fluctuating]
+        self.variance[self.models.paired][fluctuating] += self.velocity_variance[fluctuating]
 
     def observe(self, seen: Floats, noise: Floats, noise_of_jump: Floats) -> Floats:
         """Take a measurement in; its log likelihood under each model, up to a constant: float64[rows, d]."""
-        trending = self.models.trending
+        paired = self.models.paired
         total = self.variance + noise
         total[-1] = self.variance[-1] + noise_of_jump
         miss = seen - self.level
         inverse = 1 / total
         pull = miss * inverse
         self.level += self.variance * pull
-        self.velocity += self.cross * pull[trending]
-        inside = inverse[trending]
+        self.velocity += self.cross * pull[paired]
+        inside = inverse[paired]
         self.velocity_variance -= self.cross * self.cross * inside
         np.maximum(self.velocity_variance, 0, out=self.velocity_variance)
         self.cross *= noise * inside
@@ -79,11 +84,19 @@ class Tracks:
         weights: how likely each model was; shares: how a model is drawn where one ends; unit: of drifts; leap: the
         variance of a jump; whole: mean and variance of the mixture, from where one jumps.
         """
-        m = self.models
-        moving, trending, settling = m.moving, m.trending, m.moving
+        m, pairs = self.models, self._pairs
+        moving, paired, settling = m.moving, m.paired, m.moving
+        kept = slice(paired.start, paired.start + pairs.lasting)
+        trends = slice(paired.start, paired.start + pairs.trends)
+        white, fluctuating = slice(kept.stop, paired.stop), slice(pairs.trends, pairs.lasting)
         held, levels, variances = weights[:moving], self.level[:moving], self.variance[:moving]
 
-        # 1. the pool of those whose model ends
+        # 1. what is white is over: of those models only the level is left
+        levels[white] -= self.velocity[pairs.lasting :]
+        variances[white] += self.velocity_variance[pairs.lasting :] - 2 * self.cross[pairs.lasting :]
+        np.maximum(variances[white], 0, out=variances[white])
+
+        # 2. the pool of those whose model ends
         ended, settled = held * (1 - m.stay), weights[settling] * (1 - m.settling)
         leaving = ended.sum(axis=0) + settled
         ended /= leaving
@@ -93,15 +106,15 @@ class Tracks:
         square = off * off
         pooled = _total(ended, variances) + _total(ended, square)
         pooled += settled * (self.variance[settling] + off_settling * off_settling)
-        among = ended[trending]
-        mean_velocity = _total(among, self.velocity)
-        off_velocity = self.velocity - mean_velocity
-        pooled_cross = _total(among, self.cross) + np.einsum("kd,kd,kd->d", among, off[trending], self.velocity)
-        pooled_velocity = _total(among, self.velocity_variance)
-        pooled_velocity += np.einsum("kd,kd,kd->d", among, self.velocity, self.velocity) - mean_velocity**2
+        among, velocity = ended[trends], self.velocity[: pairs.trends]
+        mean_velocity = _total(among, velocity)
+        pooled_cross = _total(among, self.cross[: pairs.trends])
+        pooled_cross += np.einsum("kd,kd,kd->d", among, off[trends], velocity)
+        pooled_velocity = _total(among, self.velocity_variance[: pairs.trends])
+        pooled_velocity += np.einsum("kd,kd,kd->d", among, velocity, velocity) - mean_velocity**2
         np.maximum(pooled_velocity, 0, out=pooled_velocity)
 
-        # 2. into each model: those who stay, and its share of the pool
+        # 3. into each model: those who stay, and its share of the pool
         entering = shares * leaving
         chance = np.empty((moving + 1, len(mean)))
         np.multiply(held, m.stay, out=chance[:moving])
@@ -114,17 +127,29 @@ class Tracks:
         square *= entering
         variances += square
         off *= staying
-        new, stay = entering[trending], staying[trending]
-        still = unit * m.lasting * (1 - among.sum(axis=0))  # whoever had no velocity
-        apart = new * off_velocity
-        self.cross *= stay
-        self.cross += new * pooled_cross + apart * off[trending]
-        self.velocity_variance *= stay
-        self.velocity_variance += new * (pooled_velocity + self._spin * still) + stay * apart * off_velocity
-        self.velocity -= apart
         np.add(mean, off, out=levels)
+        new, stay, off = entering[kept], staying[kept], off[kept]
+        second, spread, cross = (each[: pairs.lasting] for each in (self.velocity, self.velocity_variance, self.cross))
+        second[: pairs.trends] -= mean_velocity  # from here on what is off that of the pool
+        fresh = pairs.usual[: pairs.lasting] * unit
+        fresh[: pairs.trends] *= 1 - among.sum(axis=0)  # whoever had no velocity
+        fresh[fluctuating] *= new[fluctuating]
+        variances[trends.stop : kept.stop] += fresh[fluctuating]
+        cross *= stay
+        off *= new
+        off *= second
+        cross += off
+        cross[: pairs.trends] += new[: pairs.trends] * pooled_cross
+        cross[fluctuating] += fresh[fluctuating]
+        fresh[: pairs.trends] += pooled_velocity
+        fresh[: pairs.trends] *= new[: pairs.trends]
+        spread += new * second * second
+        spread *= stay
+        spread += fresh
+        second *= stay
+        second[: pairs.trends] += mean_velocity
 
-        # 3. after a jump
+        # 4. after a jump
         before = weights[settling] * m.settling
         both = before + weights[-1]
         jumped = weights[-1] / both
@@ -136,25 +161,35 @@ class Tracks:
         chance[settling] = both
         chance /= chance.sum(axis=0)
 
-        # 4. drift, motion and jumps
-        steady, spin = slice(0, trending.start), self._spin * unit
-        self.variance[steady] += self._drift * unit
-        self.level[trending] += self.velocity
-        self.variance[trending] += 2 * self.cross + self.velocity_variance
-        np.maximum(self.variance[trending], 0, out=self.variance[trending])
-        self.variance[trending] += spin / 3
-        self.cross += self.velocity_variance
-        self.cross *= m.damping
-        self.cross += spin / 2
-        self.velocity *= m.damping
-        self.velocity_variance *= m.damping**2
-        self.velocity_variance += spin
+        # 5. drift, motion and jumps
+        self.variance[: paired.start] += self._drift * unit
+        push, left = pairs.push[: pairs.lasting], pairs.left[: pairs.lasting]
+        levels[kept] += push * second
+        pushed = push * spread
+        variances[kept] += push * (2 * cross + pushed)
+        np.maximum(variances[kept], 0, out=variances[kept])
+        variances[paired] += pairs.noise_of_level * unit
+        cross += pushed
+        cross *= left
+        second *= left
+        spread *= left * left
+        spread += pairs.noise[: pairs.lasting] * unit
+        cross += pairs.noise_of_both[: pairs.lasting] * unit
+        self.velocity[pairs.lasting :] = 0
+        self.cross[pairs.lasting :] = self.velocity_variance[pairs.lasting :] = pairs.noise[pairs.lasting :] * unit
         self.level[-1] = whole[0]
         np.add(whole[1], leap, out=self.variance[-1])
         if (self.variance > self.most).any():
-            self.cross *= np.sqrt(np.minimum(1, self.most / self.variance[trending]))  # the correlation stays
+            self.cross *= np.sqrt(np.minimum(1, self.most / self.variance[paired]))  # the correlation stays
             np.minimum(self.variance, self.most, out=self.variance)
         return chance
+
+    def without_jumps(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the mixture where nothing jumps: two float64[d]."""
+        held = weights[:-1] / weights[:-1].sum(axis=0)
+        mean = _total(held, self.level[:-1])
+        off = self.level[:-1] - mean
+        return mean, _total(held, self.variance[:-1] + off * off)
 
     def confine(self, low: Floats, high: Floats) -> None:
         """Where nothing was heard for a period, no belief leaves what is possible. (Where something was, it stays as it

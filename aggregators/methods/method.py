@@ -50,6 +50,8 @@ class Setting:
     """Of numbers the highest code that counts as itself, where a threshold was found,"""
     group: int = 1
     """and how many neighbouring codes are told as one."""
+    season: int | None = None
+    """Periods after which values return, as far as the filter may know; None: they do not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,8 @@ class Estimate:
     variance: Floats
     of_reports: bool = False
     """Whether they are shares of the reports that there can be: of a distribution, where all come by one mechanism."""
+    course: Floats | None = None
+    """Mean and variance of the estimates so far, this one among them: float64[2, statistics]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,9 @@ from murmurate.randomizers.errors import shown
 from murmurate.randomizers.state import Arrays
 
 KAPPA = {"free": 0.25, "paid": 0.1}
-"""What a group may hide, in units of the noise by which it is found, by the kind of grouping."""
+"""What a group may hide, in units of the variance of the estimates that it averages, by the kind of grouping. Under
+budget division "paid" is in units of the grouper's own variance: that is 16 times theirs there, and groups that had to
+hide less would be broken up by it alone."""
 PARTS = 5
 """Under "paid" the grouper has one of so many parts, estimates the others."""
 
@@ -43,7 +45,10 @@ class Pegasus(Drawing):
         if asking.total < parts * setting.w:
             raise too_little(self.name, asking, setting.w, f"{parts} w = {parts * setting.w}".replace("1 w", "w"))
         super().__init__(setting, asking, usual=self.unit, variance=variance, grouping=grouping)
-        self.groups = Grouping(KAPPA[grouping])
+        kappa = KAPPA[grouping]
+        if grouping == "paid" and asking.division == "population":
+            kappa /= PARTS - 1  # by so much the estimates' variance is smaller than the grouper's
+        self.groups = Grouping(kappa)
         self._size = 0
         self._sums: Floats = np.zeros((2, self.standing.mechanism.statistics))
         """Of the group's estimates, and of their variances."""

@@ -10,15 +10,18 @@ from fractions import Fraction
 from inspect import signature
 from typing import Any
 
+from murmurate.aggregators.clipping import PERIODS
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.methods.absorption import LBA, LPA
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
+from murmurate.aggregators.methods.filtered import Filtered
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
 from murmurate.aggregators.methods.method import Method, Setting
-from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
+from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus, Pegasus
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
+from murmurate.aggregators.methods.threshold import Answers
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
 from murmurate.randomizers import ParameterError
@@ -73,7 +76,8 @@ def method(spec: Mapping[str, Any], setting: Setting) -> Method:
     if clip == DECLARED:
         return made(setting)
     share = Fraction(1) if kind is LSP else Fraction(1, setting.w)
-    return Holdout(setting, made, share=share, divided=kind.division == "budget", filtered=filtered)
+    averages = filtered or issubclass(kind, Filtered | Pegasus)
+    return Holdout(setting, made, Answers(share, kind.division == "budget", PERIODS if averages else 1))
 
 
 def division(name: str) -> Division:

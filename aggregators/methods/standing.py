@@ -70,7 +70,9 @@ def packed(decision: Decision) -> bytes:
     facts["clipped"] = decision.clipped
     for name in _FILTERED:
         if (told := getattr(decision, name)) is not None:
-            facts[name], arrays[name] = [told.t, told.of_reports], np.stack((told.statistics, told.variance))
+            course = np.zeros((0, len(told.statistics))) if told.course is None else told.course
+            facts[name] = [told.t, told.of_reports]
+            arrays[name] = np.vstack((told.statistics, told.variance, course))
     return dump("decision", facts, arrays)
 
 
@@ -81,8 +83,8 @@ def unpacked(kept: bytes) -> Decision:
     told: dict[str, Estimate] = {}
     for name in _FILTERED:
         if name in facts:
-            (t, of_reports), (estimate, error) = facts[name], arrays[name]
-            told[name] = Estimate(t, estimate.copy(), error.copy(), of_reports)
+            (t, of_reports), (estimate, error, *course) = facts[name], arrays[name]
+            told[name] = Estimate(t, estimate.copy(), error.copy(), of_reports, np.array(course) if course else None)
     speaks = Decision(facts["t"], facts["published"], *(getattr(stands, field.name) for field in fields(Standing)))
     return replace(speaks, best=told.get("best"), revised=told.get("revised"), clipped=facts["clipped"])
 

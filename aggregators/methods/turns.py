@@ -41,6 +41,8 @@ class Turns(ABC):
         self.waiting: tuple[Purpose, int] | None = None
         """Purpose and amount of the question that is open."""
         facts = {**asdict(setting), "seed": setting.seed.hex(), **options}
+        if setting.season is None:
+            del facts["season"]
         self._setting = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     @property

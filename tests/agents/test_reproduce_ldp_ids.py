@@ -276,12 +276,45 @@ def test_other_files_are_read_by_a_deployment_file(tmp_path: Path) -> None:
     assert recorded(Recording(table, config)).tolist()[-2:] == [[4, 0], [0, 4]]
 
 
+def test_a_sequence_is_a_recording_of_as_many_users_and_periods_as_are_asked_for(tmp_path: Path) -> None:
+    np.save(tmp_path / "sizes.npy", np.random.default_rng(2).integers(0, 20, 5_000))
+    (tmp_path / "baskets.txt").write_text("3 4\n3\n4 3 8\n" * 60, encoding="ascii")
+    for name, d in (("sizes.npy", 8), ("baskets.txt", 64)):
+        held = recorded(Recording(tmp_path / name, users=3_000, periods=50))
+        assert held.shape == (50, d)
+        assert np.all(held.sum(axis=1) == 3_000)
+
+
+def test_a_real_trace_is_shown_beside_the_papers_of_that_name_and_not_judged(tmp_path: Path) -> None:
+    np.save(tmp_path / "Taxi2018_fares.npy", np.linspace(0.01, 1, 100))
+    np.save(tmp_path / "trips.npy", np.linspace(0.01, 1, 100))
+    words = [word for name in ("Taxi2018_fares", "trips") for word in ("--data", str(tmp_path / f"{name}.npy"))]
+    done = murmurate("--table", "2", *SMALL, *words, "--json")
+    assert done.exit_code == 0, done.output
+    rows = {
+        (row["stream"], row["epsilon"], row["w"], row["method"]): row for row in orjson.loads(done.output)["table2"]
+    }
+    taxi = {method: rows["Taxi2018_fares", 1.0, 20, method] for method in METHODS}
+    assert taxi["lbu"]["bits"] == taxi["lbu"]["paper"] == 3
+    assert taxi["lba"]["paper"] == pytest.approx(3.8126)
+    assert taxi["lpa"]["paper"] == pytest.approx(taxi["lpu"]["bits"] * 0.1651 / 0.1998)  # of our n, which n // w floors
+    assert taxi["lpa"]["expected"] is None
+    assert rows["trips", 1.0, 20, "lpa"]["paper"] is None
+    shown = murmurate("--table", "2", *SMALL, *words).output
+    assert "the paper's own trace of that name" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    far = Cell((1.0, 20), "lpa", "taxi", 0.2, 0.16, None, judged=False)
+    assert not far.missed
+    assert replace(far, judged=True).missed
+
+
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.zeros((2, 2)))
     with pytest.raises(SourceError, match="found float64"):
         recorded(Recording(path))
-    with pytest.raises(UsageError, match="without --config"):
+    (tmp_path / "x.csv").write_text("no,recording\n1,2\n", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"x\.csv: found no sequence; allowed: "):
         recorded(Recording(tmp_path / "x.csv"))
     text = tmp_path / "y.npy"
     text.write_text("no array")
@@ -299,7 +332,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
         (np.full((2, 2), -2), "-2"),
         (np.full((2, 2), -1), "no value"),
         (np.full((0, 2), 1), r"int64\[0, 2\]"),
-        (np.full(2, 1), r"int64\[2\]"),
+        (np.full((2, 2, 2), 1), r"int64\[2, 2, 2\]"),
     ],
 )
 def test_an_array_without_a_value_or_with_one_that_no_stream_can_have_is_refused_in_a_line(

@@ -55,6 +55,7 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
         ({"screen__share": 0.75, "streams__two": TWO}, "A user serves one stream, which a keyed hash chooses once"),
         ({"screen__method": {"name": "lpa", "variance": "paper"}}, "lpa by the paper's variance"),
         ({"screen__method": "lbu"}, "grr at epsilon 0.032786"),
+        ({"screen__season": "24h"}, "what returns every 1d is learned, as a profile of 168 values"),
     ],
 )  # fmt: skip
 def test_each_setting_is_said_in_words(changes: dict[str, Any], said: str) -> None:

@@ -106,6 +106,7 @@ def test_the_order_of_the_streams_in_the_file_does_not_matter() -> None:
         {"screen__missing": {"carry": "always"}},
         {"screen__missing": {"carry": "1m"}},
         {"screen__slots": 122},
+        {"screen__season": "24h"},
         {"screen__source": {"topic": "clicks"}},
         {"screen__source": {"topic": "shop.events", "time": "/time"}},
     ],
@@ -166,6 +167,13 @@ def test_the_initial_value_is_other_or_what_the_file_says_or_the_first_or_the_lo
     assert value(streams__screen=FARE | {"initial": 120}) == 120
     cells = FARE | {"measure": "distribution", "range": [0, 8], "cells": 4}
     assert value(streams__screen=cells | {"initial": 5}) == 5  # the middle of its stretch
+
+
+def test_a_season_is_so_many_periods_and_none_is_written_nowhere() -> None:
+    assert planned(screen__season="24h").stream("screen").season == 1440
+    one, other = (planned(screen__season=season).stream("screen").config for season in ("24h", "7d"))
+    assert one != other
+    assert planned().stream("screen").season is None
 
 
 def test_another_stream_does_not_change_a_streams_digest() -> None:

@@ -44,7 +44,7 @@ minute, and table 2 has 63 a seed: --users and --periods make it shorter.
 @click.option(
     "--data", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
     help="A recording to run over, too, in table 2 and figures 3-5, 8 and 11; not in 6, 7 and 10 (of means): integers "
-    "[periods, users] as .npy, or what --config reads.",
+    "[periods, users] as .npy, a sequence of events, baskets, check-ins or rising shares, or what --config reads.",
 )  # fmt: skip
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -53,9 +53,15 @@ minute, and table 2 has 63 a seed: --users and --periods make it shorter.
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs behind each figure.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of them.")
 @click.option(
-    "--users", type=click.IntRange(1000, MOST_USERS), default=USERS, show_default=True, help="Of made-up streams."
+    "--users",
+    type=click.IntRange(1000, MOST_USERS),
+    default=USERS,
+    show_default=True,
+    help="Of made-up streams and of sequences.",
 )
-@click.option("--periods", type=click.IntRange(20), default=PERIODS, show_default=True, help="Of made-up streams.")
+@click.option(
+    "--periods", type=click.IntRange(20), default=PERIODS, show_default=True, help="Of made-up streams and sequences."
+)
 @click.option("--users-path", is_flag=True, help="Every user answers for themselves, through all stages.")
 @click.option("--processes", type=click.IntRange(1), default=1, show_default=True, help="To make the runs in.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write a picture of each figure (SVG).")
@@ -69,7 +75,7 @@ def command(
     Exit 1: something is not reproduced.
     """
     numbers = chosen(said) if said is not None else () if tables else FIGURES
-    recordings = _recordings(data, config)
+    recordings = _recordings(data, config, users, periods)
     plain = Case("lns", "lbu", users=users, periods=periods)
     judge = (users, periods) == (USERS, PERIODS)
     figures = [figure(number, plain, tuple(recordings)) for number in numbers]
@@ -102,9 +108,9 @@ def command(
     sys.exit(FAILED if missed else 0)
 
 
-def _recordings(data: Sequence[Path], config: Path | None) -> dict[str, Recording]:
+def _recordings(data: Sequence[Path], config: Path | None, users: int, periods: int) -> dict[str, Recording]:
     found = dict[str, Recording]()
-    for recording in (Recording(path, config) for path in data):
+    for recording in (Recording(path, config, users, periods) for path in data):
         if recording.name in STREAMS:
             others = f"other names than {', '.join(STREAMS)}"
             raise UsageError(f"--data: found a file named {recording.name!r} as a made-up stream is; allowed: {others}")
@@ -126,6 +132,8 @@ def _table_lines(cells: Sequence[Cell], streams: Sequence[str]) -> Iterator[str]
     if cells:
         yield ""
         yield "Table 2: bits per user and period: found, paper, simulated, % off the nearer"
+    if any(cell.paper and not cell.judged for cell in cells):
+        yield "Of a recording the paper's own trace of that name, at LBU's or LPU's bits here"
     for setting in SETTINGS if cells else ():
         for start in range(0, len(streams), 3):
             shown = streams[start : start + 3]
@@ -137,7 +145,8 @@ def _table_lines(cells: Sequence[Cell], streams: Sequence[str]) -> Iterator[str]
 
 
 def _cell(cell: Cell) -> str:
-    known = f"{cell.paper:>7.4f}{_short(cell.spec):>7}" if cell.paper and cell.spec else f"{'-':>7}{'-':>7}"
+    paper = "-" if not cell.paper else f"{cell.paper:.4f}" if cell.paper < 10 else _short(cell.paper)
+    known = paper.rjust(7) + (_short(cell.spec) if cell.spec else "-").rjust(7)
     off = "    " if cell.off is None else f"{cell.off * 100:+4.1f}"
     return f"{_short(cell.found):>5}{known}{off:>5}{'!' if cell.missed else ' '}"
 

@@ -35,6 +35,39 @@ _BITS = {
 """In the order of SETTINGS: the paper's, the spec's."""
 
 
+TRACES: Final = ("taxi", "foursquare", "taobao")
+"""The paper's real traces; a recording whose name begins so is shown beside its figures."""
+_OF_TRACES = {
+    "lbu": ((3.0, 77.0, 118.0), (3.0, 77.0, 118.0), (3.0, 77.0, 118.0)),
+    "lbd": ((4.2195, 102.5540, 146.0972), (4.2810, 102.9946, 144.9437), (4.1953, 99.4699, 145.3741)),
+    "lba": ((3.8126, 93.4408, 136.9553), (3.8030, 93.3017, 136.7143), (3.7991, 92.6292, 136.4044)),
+    "lsp": ((0.2032, 4.0208, 6.0602), (0.2032, 3.9431, 6.0602), (0.1038, 2.0048, 3.0301)),
+    "lpu": ((0.1998, 3.9000, 5.9496), (0.1998, 3.9000, 5.9496), (0.0999, 1.9500, 2.9748)),
+    "lpd": ((0.1870, 3.7815, 5.5106), (0.1917, 3.8728, 5.5243), (0.0987, 1.9454, 2.8806)),
+    "lpa": ((0.1651, 3.5701, 4.7819), (0.1746, 3.8277, 4.7802), (0.0863, 1.8943, 2.3986)),
+}  # fmt: skip
+"""By method, in the order of SETTINGS, then of TRACES: the paper's bits."""
+
+
+def of_trace(method: str, name: str, setting: tuple[float, int]) -> float | None:
+    """What the paper's trace of this name costs, in bits of the uniform schedule of the same division: reports over
+    another domain have other sizes. None where the paper has no such trace.
+
+    >>> round(of_trace("lba", "taxi2018", (1.0, 20)), 4), of_trace("lpa", "trips", (1.0, 20))
+    (1.2709, None)
+    """
+    named = [place for place, trace in enumerate(TRACES) if name.lower().startswith(trace)]
+    if not named:
+        return None
+    row = SETTINGS.index(setting)
+    return _OF_TRACES[method][row][named[0]] / _OF_TRACES[uniform(method)][row][named[0]]
+
+
+def uniform(method: str) -> str:
+    """The uniform schedule of the same division."""
+    return "lbu" if method.startswith("lb") else "lpu"
+
+
 def bits(method: str, stream: str, setting: tuple[float, int]) -> tuple[float, float]:
     """A cell of table 2: the paper's figure, and the spec's.
 

@@ -1,10 +1,11 @@
 """Recordings as counts of users: what the papers' methods are run over beside the synthetic streams.
 
 Contract: an array, integers [periods, users], is a category for each user and period, at most as many as a stream may
-have; -1 is no event, and the value before it stands (before the first event, the first one).  Any other file is read by
-a deployment file, as `murmurate replay` reads it, and the truth of its periods taken: a period's shares are those of
-all users there are.  What users held is in these counts: they stay in this process, and what is drawn from them is no
-release.
+have; -1 is no event, and the value before it stands (before the first event, the first one).  With a deployment file
+any other file is read as `murmurate replay` reads it, and the truth of its periods taken: a period's shares are those
+of all users there are.  Without one it is a sequence of events, baskets or check-ins, or how a population lies
+(agents/replay/sequences.py): shares over time, held by as many users as are asked for.  What users held is in these
+counts: they stay in this process, and what is drawn from them is no release.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.made_up import apportioned
+from murmurate.agents.replay import sequences
+from murmurate.agents.replay.made_up import PERIODS, USERS, apportioned
 from murmurate.agents.replay.source import SourceError
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.truth import true_periods
@@ -37,6 +39,10 @@ class Recording:
 
     path: Path
     config: Path | None = None
+    users: int = USERS
+    """Of a sequence, which has none of its own,"""
+    periods: int = PERIODS
+    """and into how many periods it is cut."""
 
     @property
     def name(self) -> str:
@@ -49,9 +55,19 @@ def recorded(recording: Recording) -> Holders:
     """How many users hold each value: int64[periods, d]."""
     if recording.config is not None:
         return _read(recording.path, recording.config)
-    if recording.path.suffix != ".npy":
-        raise UsageError(f"--data: found {recording.path.name!r} without --config; allowed: .npy, or a deployment file")
-    return _array(recording.path)
+    if recording.path.suffix == ".npy" and not _is_row(recording.path):
+        return _array(recording.path)
+    d = sequences.form_of(recording.path).values_shown
+    return sequences.holders(recording.path, 0, d=d, users=recording.users, periods=recording.periods)
+
+
+def _is_row(path: Path) -> bool:
+    """Whether it is an array of one dimension."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        return False
+    return isinstance(array, np.ndarray) and array.ndim == 1
 
 
 def _array(path: Path) -> Holders:

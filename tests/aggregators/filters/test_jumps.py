@@ -64,4 +64,15 @@ def test_chances_are_learned_from_what_was_seen() -> None:
     assert jumps.chance < before / 4
     for _ in range(200):
         jumps.learn(epoch=0.1, alone=0.0)
-    assert jumps.chances[0] == pytest.approx(20.5 / 450)
+    assert jumps.chances[0] == pytest.approx(20.25 / 450)
+    jumps.room = 10.0  # a leap of a tenth of the usual size beside the noise
+    assert jumps.chances[0] == pytest.approx(2.025 / 450)
+
+
+@given(ratio=st.floats(0, 0.1))
+def test_small_evidence_in_many_values_is_none_where_a_leap_is_no_larger_than_the_noise(ratio: float) -> None:
+    ratios = np.full(500, ratio)
+    _, large, _ = Jumps(Models(), 1.0).seen(ratios)
+    _, small, _ = Jumps(Models(), 1.0, room=1.0).seen(ratios)
+    assert small <= large
+    assert small < 0.01

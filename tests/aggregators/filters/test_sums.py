@@ -19,7 +19,7 @@ from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.registry import ORACLES
 
 KEY = Key(hashlib.sha256(b"sums").digest(), deployment="shop")
-ALONE = {"epoch": 0.0, "alone": 0.0, "odds": (1.0,), "stay": 1.0}
+ALONE = {"fluctuations": (), "sure": 1e9, "epoch": 0.0, "alone": 0.0, "odds": (1.0,), "stay": 1.0}
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmurate.agents.replay.filtered import Trial
+from murmurate.agents.replay.series import series
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat, often
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.grouping import Grouping
 from murmurate.aggregators.methods.kalman import Kalman
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
-from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
+from murmurate.aggregators.methods.pegasus import KAPPA, PARTS, LBPegasus, LPPegasus
 from murmurate.aggregators.methods.pid import Pid
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
 from murmurate.randomizers import GRR, ParameterError
@@ -251,6 +253,28 @@ def test_pegasus_takes_a_w_th_each_period_and_releases_the_mean_of_a_group(
     assert all(decision.unbiased == pytest.approx(decisions[0].unbiased) for decision in decisions[:5])
     assert abs(decisions[5].unbiased[1] - decisions[4].unbiased[1]) > 0.3
     assert method._mean(method.standing).variance.mean() < decisions[5].variance.mean()
+
+
+def test_a_paid_group_hides_a_tenth_of_what_its_estimates_vary_by_where_users_are_divided() -> None:
+    method = LPPegasus(SETTING, grouping="paid", variance="paper")
+    question = ask(method.open(1))
+    grouper = method._error(method.grouper, answer(question, 0.4))
+    estimate = method._error(method.unit, answer(ask(method.tally(answer(question, 0.4))), 0.4))
+    assert method.groups.kappa * grouper == pytest.approx(0.1 * estimate)
+
+
+def test_so_it_has_less_error_than_by_the_variance_of_the_grouper(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial("sin", 1.0, "grr", periods=200)
+    runs = [(seed, trial.truth(seed).holders) for seed in range(10)]
+
+    def error() -> float:
+        spec = {"name": "lp-pegasus", "grouping": "paid"}
+        each = [series(held, spec, trial.setting(seed), seed=seed) for seed, held in runs]
+        return sum(float(((one.said - one.true) ** 2).mean()) for one in each)
+
+    now = error()
+    monkeypatch.setitem(KAPPA, "paid", 0.1 * (PARTS - 1))
+    assert now < 0.9 * error()
 
 
 def test_a_lost_round_of_the_grouper_begins_a_group() -> None:

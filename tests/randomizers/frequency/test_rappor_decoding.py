@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.aggregators.rappor import _cells, decode, lasso
+from murmurate.aggregators.rappor import _cells, decode, lasso, student
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.frequency.rappor import RAPPOR
 from tests.randomizers.frequency.checks import reports_of
@@ -52,6 +52,39 @@ def test_frequent_values_are_found_within_five_standard_errors_and_others_are_fe
     assert np.abs(errors).max() < 5
     assert (found.frequencies[~found.selected] == 0).all()
     assert np.isnan(found.standard_errors[~found.selected]).all()
+
+
+@pytest.mark.parametrize(("d", "n"), [(5000, 200_000), (20_000, 100_000)])
+def test_erlingssons_test_finds_nothing_that_nobody_holds(d: int, n: int) -> None:
+    # Zipf's long tail among 1 000 of the values leaves more in the bits than their noise, and the LASSO alone takes
+    # hundreds of values for it. By the residuals one in twenty decodings finds any that is not there.
+    made = RAPPOR(d=d, epsilon=4.394449155, bits=128, hashes=2, cohorts=16)
+    shares = 1 / np.arange(1, 1001) ** 1.1
+    values = np.repeat(np.arange(1000) * (d // 1000), np.round(n * shares / shares.sum()).astype(int))
+    support = made.support(reports_of(made, values))
+    truth = np.bincount(values, minlength=d) / len(values)
+    loose, strict = decode(made, support, len(values)), decode(made, support, len(values), test="regression")
+    assert (loose.selected & (truth == 0)).sum() > 50
+    assert (strict.selected & (truth == 0)).sum() == 0
+    assert strict.selected[[0, d // 1000, 2 * (d // 1000)]].all()
+    assert not (strict.selected & ~loose.selected).any()
+    kept = strict.selected
+    assert np.array_equal(strict.frequencies[kept], loose.frequencies[kept])
+    assert (strict.standard_errors[kept] >= loose.standard_errors[kept]).all()
+    assert (strict.frequencies[~kept] == 0).all()
+    assert np.isnan(strict.standard_errors[~kept]).all()
+
+
+@pytest.mark.parametrize(("chance", "free", "known"), [(0.975, 30, 2.0423), (0.995, 60, 2.6603), (0.9999, 200, 3.7893)])
+def test_students_t_is_what_tables_say(chance: float, free: int, known: float) -> None:
+    assert student(chance, free) == pytest.approx(known, abs=2e-3)
+    assert student(chance, 0) == np.inf
+
+
+def test_a_test_that_is_none_is_refused() -> None:
+    made, unknown = RAPPOR(d=5, epsilon=1), "bonferroni"
+    with pytest.raises(ParameterError, match="rappor: test: found 'bonferroni'; allowed: penalty, regression"):
+        decode(made, np.zeros((8, 129), np.int64), 1, test=unknown)  # type: ignore[arg-type]
 
 
 def test_the_same_counts_give_the_same_answer_however_they_were_added_up() -> None:

@@ -1,0 +1,117 @@
+"""What the filter is held to: configurations of a stream, its users, its domain, epsilon and w, of many kinds.
+
+Contract: a configuration and a seed give the same truth; marks say what a stream is, never what came out.  `resting`:
+its values stand still most of the time, so that bars may hold more.  Each file of real sequences adds configurations of
+its own (sequences.py).  Source: spec filter.md, second look.  Not here: what is measured (compared.py), what it should
+be (agents/cli/reproductions/verdicts.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from murmurate.agents.replay import kinds, sequences
+from murmurate.agents.replay.kinds import DAY
+from murmurate.agents.replay.made_up import BINARY, SEVERAL, USERS, Holders, stream
+from murmurate.aggregators.chooser import choose
+from murmurate.aggregators.methods.method import Setting
+from murmurate.randomizers.thresholds import MICRO
+
+PERIODS: Final = 400
+SLOTS: Final = 4_000
+FEW: Final = 2_000
+MOST: Final = 48
+"""Configurations."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A stream, and how it is asked."""
+
+    kind: str
+    """What sort of stream it is; lines of a table stand together by it."""
+    stream: str
+    d: int
+    epsilon: float = 1.0
+    users: int = USERS
+    w: int = 20
+    season: int | None = None
+    """How many periods a day has, where the file declares that."""
+    resting: bool = False
+    path: Path | None = None
+    """Where a real sequence is."""
+
+    @property
+    def named(self) -> str:
+        """In one line."""
+        users = f"{self.users // 1000} k" if self.users % 1000 == 0 else str(self.users)
+        season = f", season {self.season}" if self.season else ""
+        return f"{self.stream}, n {users}, d {self.d}, epsilon {self.epsilon:g}, w {self.w}{season}"
+
+    def holders(self, seed: int, periods: int) -> Holders:
+        """The truth: int64[periods, d]."""
+        if self.path is not None:
+            return sequences.holders(self.path, seed, d=self.d, users=self.users, periods=periods)
+        if self.stream in (*BINARY, *SEVERAL):
+            return stream(self.stream, seed, d=self.d, users=self.users, periods=periods).holders
+        return kinds.holders(self.stream, seed, d=self.d, users=self.users, periods=periods)
+
+    def setting(self, seed: int) -> Setting:
+        """What methods know of it."""
+        public = hashlib.sha256(b"murmurate filtered %d" % seed).digest()
+        return Setting(
+            d=self.d, epsilon_micro=round(self.epsilon * MICRO), w=self.w, slots=SLOTS, first_t=1, seed=public,
+            says_none=False, mechanism=choose(d=self.d, epsilon=self.epsilon, rule="paper").name, season=self.season,
+        )  # fmt: skip
+
+
+_C = Configuration
+MADE_UP: Final[tuple[Configuration, ...]] = (
+    *(_C("papers", name, 2) for name in BINARY[:3]),
+    _C("papers", "lns", 2, epsilon=2.5),
+    _C("papers", "step", 2, resting=True),
+    *(_C("of 16", name, 16) for name in ("walks", "sines")),
+    *(_C("of 16", name, 16, resting=True) for name in ("jumps", "swaps")),
+    _C("still", "still", 8, resting=True),
+    _C("fluctuation", "people-4000", 2),
+    _C("fluctuation", "people-1000", 2),
+    _C("fluctuation", "people-4000", 8, epsilon=2.5),
+    _C("fluctuation", "wavering", 2),
+    _C("fluctuation", "wavering", 64),
+    _C("regimes", "levels", 2, resting=True),
+    _C("regimes", "levels", 8, epsilon=0.5, w=50, resting=True),
+    _C("regimes", "drifts", 2),
+    _C("regimes", "volatility", 2, epsilon=2.5, w=50),
+    _C("regimes", "volatility", 8),
+    _C("heavy tails", "heavy", 2),
+    _C("bursts", "bursts", 2, epsilon=0.5),
+    _C("bursts", "bursts", 8),
+    _C("white noise", "white", 2),
+    _C("white noise", "white", 8),
+    _C("days", "daily", 2),
+    _C("days", "daily", 2, season=DAY),
+    _C("days", "daily", 8, season=DAY),
+    _C("days", "timetable", 8, epsilon=0.5),
+    _C("days", "timetable", 8, epsilon=0.5, season=DAY),
+    _C("near zero", "rare", 2),
+    _C("near zero", "rare", 64),
+    _C("near zero", "rare", 500),
+    _C("few users", "step", 2, users=FEW, resting=True),
+    _C("few users", "walking", 8, users=FEW),
+    _C("few users", "rare", 64, users=FEW),
+    _C("few users", "lns", 2, users=FEW, epsilon=2.5),
+)
+
+
+def of_files(paths: Sequence[Path]) -> list[Configuration]:
+    """Configurations of each file that holds a sequence."""
+    found = []
+    for path in paths:
+        form = sequences.form_of(path)
+        for d, epsilon, w, season in form.tried:
+            found.append(_C("real", path.stem, d, epsilon=epsilon, w=w, season=season, path=path))
+    return found

@@ -1,0 +1,64 @@
+"""An estimate that did not come from the reports of a method's own rounds, in the form in which a filter takes answers.
+
+Contract: statistics and their variances are given, on the scale of the mechanism that the filter follows; `support` is
+not looked at.  Not here: where the estimate comes from (methods/holdout.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.aggregators.filters.models import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideEstimate:
+    """A profile that is known, with the variances of its statistics."""
+
+    known: Floats
+    """The statistics, and what else a profile holds."""
+    variance: Floats
+    """Of each statistic, of all users together: float64[statistics]."""
+    users: int
+    sums: ClassVar[bool] = False
+
+    def parts(self, count: int) -> Iterator[OutsideEstimate]:
+        """The same as so many answers of a part of the users each, whose average it is. They differ as such answers do:
+        half of them are a standard error too large and half too small, in an order that is no trend (Thue and Morse),
+        with one in the middle where they are odd.
+        """
+        variance, users = self.variance * count, max(1, self.users // count)
+        for number in range(count):
+            known, middle = self.known.copy(), count % 2 and number == count - 1
+            known[: len(variance)] += 0 if middle else (-1) ** number.bit_count() * np.sqrt(variance)
+            yield replace(self, known=known, variance=variance, users=users)
+
+    @property
+    def statistics(self) -> int:
+        """How many numbers are followed."""
+        return len(self.variance)
+
+    def profile(self, support: NDArray[np.int64], n: int) -> Floats:
+        """What is known."""
+        return self.known.copy()
+
+    def plausible(self, profile: Floats) -> Floats:
+        """Whatever is believed: the variance does not depend on it."""
+        return profile
+
+    def noise(self, profile: Floats) -> Floats:
+        """As much a user as makes up the variance."""
+        return self.variance * self.users
+
+    def sampling(self, profile: Floats) -> Floats:
+        """Nothing on top."""
+        return np.zeros(len(self.variance))
+
+    def added_variance(self, n: int, profile: Floats) -> Floats:
+        """Nothing."""
+        return np.zeros(len(profile))

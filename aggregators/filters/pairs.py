@@ -1,0 +1,42 @@
+"""How models with two states go on: a level with a velocity, or a level with what fluctuates around it.
+
+Contract: x' = x + push y + noise, y' = left y + noise, where x is what is measured: of a trend the level, y its
+velocity; of a fluctuation both together, y what is off the level.  So one step serves both.  Source: spec filter.md.
+Not here: the step (tracks.py), and back (smoothing.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from murmurate.aggregators.filters.models import Floats, Models
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Each float64[pairs, 1], trends first. What is added to the variances is in units."""
+
+    trends: int
+    """How many are trends,"""
+    lasting: int
+    """and how many keep something of their second state: the first ones."""
+    push: Floats
+    left: Floats
+    noise_of_level: Floats
+    noise_of_both: Floats
+    """The covariance of both noises."""
+    noise: Floats
+    usual: Floats
+    """The variance of the second state in the long run."""
+
+    @classmethod
+    def of(cls, models: Models) -> Pairs:
+        """Trends, then fluctuations."""
+        rows = [(1.0, models.damping, q / 3, q / 2, q, q * models.lasting) for q in models.trends]
+        for left, size in models.fluctuations:
+            new = (1 - left * left) * size
+            rows.append((left - 1, left, new, new, new, size))
+        kept = len(models.trends) + sum(left > 0 for left, _ in models.fluctuations)
+        return cls(len(models.trends), kept, *np.array(rows, np.float64).reshape(-1, 6, 1).transpose(1, 0, 2))

@@ -1,0 +1,198 @@
+"""From the answer of a hold-out phase to the threshold at which a mean is clipped, and to what was learned on the way.
+
+Contract: `find` is a pure function of a setting, of what the method's answers will be like, and of one answer.
+  1. The mean that stands meanwhile is EM's, whose error is how far it is from the unbiased one, and that one's own.
+  2. The threshold is the edge of a cell with the least squared error: of what clipping there may take, as far as the
+     reports cannot exclude it, with room for growth (clipping.py), and of the noise that is left in the end.
+  3. The mean of values clipped there, unbiased, is handed on: nobody's answer is thrown away.
+EM alone says how large noise is, and what growth would do; never that nothing is clipped.  Source: streams.md
+sections 2.1 and 5.  Not here: when is asked (holdout.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from murmurate.aggregators import clipping
+from murmurate.aggregators.distribution import em
+from murmurate.aggregators.distribution_waves import channel_of
+from murmurate.aggregators.filters.outside import OutsideEstimate
+from murmurate.aggregators.methods.asking import oracle
+from murmurate.aggregators.methods.method import Answer, Estimate, Floats, Setting
+from murmurate.aggregators.wave_readings import Readings
+from murmurate.randomizers import SW, Mechanism, Recoded, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.numeric import WaveMean, WaveMeanAndPresence
+from murmurate.randomizers.thresholds import MICRO
+
+CELLS: Final = 512
+"""Of the coarse grid: the source's 1024 find no better threshold (clipping.QUIET), and take EM twice as long."""
+SEEN: Final = 2
+"""Standard errors that the share of holders is to be above none."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What answers the method will have."""
+
+    share: Fraction
+    """What a usual one is made of, as a part of the users, or where epsilon is divided of that."""
+    divided: bool
+    """Whether it is epsilon that is divided."""
+    periods: int
+    """So many periods' answers are behind a release."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the phase found."""
+
+    t: int
+    """The period whose answer it was."""
+    clip: int
+    """The highest code that counts as itself."""
+    clipped: float
+    """How much that may take from the mean, as a part of the declared range: as much as the reports cannot exclude."""
+    cut: float
+    """How far the phase's mean may be off besides its noise, as a part of the range: from the unbiased one of the same
+    reports, and as a cell's middle stands for all of its values.
+    """
+    statistics: Floats
+    """Those of the phase's mean, as the phase's mechanism has them."""
+    level: float
+    """The mean of clipped values, unbiased, in codes,"""
+    growth: clipping.Growth
+    """and what clipping takes besides, should it grow."""
+
+    def clipped_at(self, estimate: Estimate, top: int) -> float:
+        """What clipping may take at a later estimate of the mean of clipped values."""
+        if self.clip == top:
+            return 0.0
+        level, error = level_of(estimate.statistics, estimate.variance, self.clip)
+        grown = max(0.0, level + 2 * error - self.level)  # as far as it cannot be excluded
+        return float(np.hypot(self.clipped, self.growth.at(grown) / top))
+
+
+def top_of(setting: Setting) -> int:
+    """The highest code of a number."""
+    return setting.d - 1 - setting.says_none
+
+
+def coarse(setting: Setting) -> Setting:
+    """The same stream, asked for the cells of the coarse grid."""
+    inner = WaveMeanAndPresence if setting.says_none else WaveMean
+    top = top_of(setting)
+    return replace(setting, mechanism=inner.name, clip=top, group=max(1, top // CELLS))
+
+
+def find(setting: Setting, answers: Answers, t: int, answer: Answer) -> tuple[Found, OutsideEstimate] | None:
+    """What the answer of period t says, and what a method that clips there knows by it; None where nobody is known to
+    hold a value.
+    """
+    asked = oracle(coarse(setting), setting.epsilon_micro)
+    assert isinstance(asked, Recoded)  # noqa: S101 - what `coarse` asks for
+    unbiased = _unbiased(asked, answer)
+    if unbiased is None:
+        return None
+    kind = WaveAndPresence if asked.says_none else SW
+    wave = kind(d=asked.inner.d, epsilon=Fraction(asked.epsilon_micro, MICRO))
+    likely = em(channel_of(wave), answer.support).frequencies
+    present = min(1.0, float(likely[: asked.cells].sum()))
+    frequencies = likely[: asked.cells] / present
+    middles = np.array([float(asked.middle(cell)) for cell in range(asked.cells)])
+    low, high = map(float, asked.ends)
+    top, scale = top_of(setting), (high - low) / 2
+
+    mean, error = unbiased
+    kept = clipping.whole_or_pruned(frequencies, middles, low + scale * (mean + 1), scale * error)
+    told = float(kept @ middles - low) / scale - 1
+    statistics = np.array([present, present * told] if asked.says_none else [told])
+    cut = np.hypot(min(1.0, abs(told - mean) / 2), asked.group / 2 / top)
+
+    readings = Readings.of(wave, answer.support, likely)
+    edges = np.minimum(np.arange(1, asked.cells + 1) * asked.group, top).astype(np.float64)
+    above, of_above = _above(readings, middles, edges)
+    weighed = clipping.taken_at_most(np.maximum(above, clipping.doubled(kept, middles, edges, top)), of_above)
+    at = clipping.best(weighed, noise_left(setting, answers, frequencies, middles, edges, present, answer.counted))
+    clip = int(edges[at])
+    known = _known(readings, middles, clip, asked.group)
+    level, _ = level_of(known.known, known.variance, clip)
+    growth = clipping.Growth.of(frequencies, middles, clip, top)
+    clipped = clipping.taken_at_most(above, of_above)[at] / top
+    return Found(t, clip, float(clipped), float(cut), statistics, level, growth), known
+
+
+def _unbiased(asked: Recoded, answer: Answer) -> tuple[float, float] | None:
+    """The mean of holders from -1 to 1 without EM, and its standard error; None where nobody is known to hold one."""
+    n = answer.counted
+    profile = asked.profile(answer.support, n)
+    noise = asked.noise(asked.plausible(profile)) / n
+    if not isinstance(asked.inner, ValueAndPresence):
+        return float(profile[0]), float(np.sqrt(noise[0]))
+    share = float(profile[0])
+    if share <= SEEN * float(np.sqrt(noise[0])):
+        return None
+    return float(profile[1]) / share, asked.inner.mean_error(profile, n)
+
+
+def _above(readings: Readings, middles: Floats, edges: Floats) -> tuple[Floats, Floats]:
+    """What clipping at each edge takes from the mean of holders: unbiased, and its standard error."""
+    holders, above = _of_holders(readings, np.ones((1, len(middles))), clipping.excess(middles, edges))
+    share = float(readings.averages(holders)[0])
+    taken = readings.averages(above) / share
+    apart = above - taken[:, None] * holders  # the ratio's linear part
+    return taken, np.sqrt(readings.noise(apart) + readings.sampling(apart)) / abs(share)
+
+
+def _known(readings: Readings, middles: Floats, clip: int, group: int) -> OutsideEstimate:
+    """The statistics of values clipped there, as a mechanism that clips there has them. A value may be anywhere in its
+    cell: half of a cell is an error that all may share.
+    """
+    values = 2 * np.minimum(middles, clip) / clip - 1
+    holders, powers = _of_holders(readings, np.ones((1, len(middles))), np.stack((values, values**2)))
+    functions = powers if holders.all() else np.vstack((holders, powers))
+    variance = readings.noise(functions[:-1])
+    variance[-1] += (group / clip) ** 2
+    return OutsideEstimate(readings.averages(functions), variance, readings.users)
+
+
+def _of_holders(readings: Readings, *functions: Floats) -> tuple[Floats, ...]:
+    """Functions of the cells as functions of all that a user can hold: 0 for none, where there is that."""
+    none = len(readings.likely) - functions[0].shape[1]
+    return tuple(np.pad(rows, ((0, 0), (0, none))) for rows in functions)
+
+
+def level_of(statistics: Floats, variance: Floats, clip: int) -> tuple[float, float]:
+    """The mean of clipped values and its standard error, in codes, from statistics of a mechanism that clips there."""
+    share, of_share = (1.0, 0.0) if len(variance) == 1 else (float(statistics[0]), float(variance[0]))
+    if share <= 0:
+        return 0.0, float(clip)
+    mean = float(statistics[len(variance) - 1]) / share
+    return clip / 2 * (mean + 1), clip / 2 * float(np.sqrt(variance[-1] + mean * mean * of_share)) / share
+
+
+def noise_left(
+    setting: Setting, answers: Answers, shares: Floats, middles: Floats, edges: Floats, present: float, users: int
+) -> Floats:
+    """The variance of a mean that so many periods' answers are behind, in squared codes, for each threshold."""
+    epsilon, share = setting.epsilon_micro, answers.share
+    mechanism = oracle(setting, max(1, int(epsilon * share)) if answers.divided else epsilon)
+    n = users if answers.divided else max(1, int(users * share))
+    values = 2 * np.minimum(middles, edges[:, None]) / edges[:, None] - 1
+    noise = mean_noise(mechanism, n, present, values @ shares, values**2 @ shares)
+    return np.asarray((edges / 2) ** 2 * noise / max(1.0, answers.periods / float(setting.w * share)))
+
+
+def mean_noise(mechanism: Mechanism, n: int, present: float, means: Floats, squares: Floats) -> Floats:
+    """The variance of the mean of n users, this share of whom hold values of such a mean and mean square: linear in the
+    mean square, as everything of which it is made.
+    """
+    if not isinstance(mechanism, ValueAndPresence):
+        none, one = (float(mechanism.noise(np.array([0.0, square]))[0]) for square in (0.0, 1.0))
+        return np.asarray((none + (one - none) * squares) / n)
+    none, one = (mechanism.total_variance(n, present, square) for square in (0.0, 1.0))
+    together, of_share = mechanism.covariance(n, present, 1.0), float(mechanism.variance(n, present))
+    return np.asarray((none + (one - none) * squares + means**2 * (of_share - 2 * together)) / present**2)
