@@ -60,7 +60,6 @@ SIMPLE: Final = (
 FEWEST_PERIODS, MOST_PERIODS = 800, 2_000
 """Of a made-up truth; in between, five windows."""
 
-
 SEVERAL: Final = 4
 """Truths over which closed forms are averaged."""
 

@@ -103,8 +103,9 @@ def test_errors_of_every_oracle_are_independent_or_sum_to_nothing(name: str, d: 
     values, users = np.minimum(np.arange(n) % (2 * d), d - 1), contexts(np.arange(n))
     found = np.empty((runs, d))
     for run in range(runs):
-        reports = made.perturb(values, KEY.draw(users, round=hashlib.sha256(b"%d" % run).digest()))
-        found[run] = made.profile(made.support(reports), n)[:d]
+        draw = KEY.draw(users, round=hashlib.sha256(b"%d" % run).digest())
+        support = made.of_round(draw.round).support(made.perturb(values, draw))
+        found[run] = made.profile(support, n)[:d]
     sums, alone = found.sum(axis=1), found.var(axis=0).sum()
     if made.sums:
         assert np.abs(sums - 1).max() < 1e-9
