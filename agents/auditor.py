@@ -11,6 +11,7 @@ trust.md section 3, test 1.  Not here: where logs come from.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,7 +112,7 @@ def _people(
                     plan, stream, secrets, user
                 ):
                     continue
-                person = people.setdefault(user, Person(_slot(secrets.slots, user, stream.slots), time))
+                person = people.setdefault(user, Person(_slot(secrets.slots, user, stream), time))
                 person.seen = min(person.seen, time)
                 person.shown.add(time // stream.every_ms)
                 if code != REFUSED:
@@ -246,8 +247,9 @@ def _serves(plan: Plan, stream: StreamPlan, secrets: Secrets, user: bytes) -> bo
     return False
 
 
-def _slot(key: Key, user: bytes, of: int) -> int:
-    return _word(key, "slot", user, bytes(32)) % of
+def _slot(key: Key, user: bytes, stream: StreamPlan) -> int:
+    context = hashlib.sha256(f"murmurate slots 2\n{stream.name}".encode()).digest()
+    return _word(key, "slot", user, context) % stream.slots
 
 
 def _target(key: Key, user: bytes, question: Round) -> int:

@@ -79,6 +79,7 @@ KEYS: Final[Mapping[str, str]] = {
     "split": "privacy.split",
     "partitions": "population.partitions",
     "base_period_ms": "the base period of all streams, in ms",
+    "slots": "how users are given slots, which a version of this program decides",
     "keys.pepper": "the secret pepper, by its fingerprint",
     "keys.slots": "the secret slots, by its fingerprint",
     "keys.split": "the secret split, by its fingerprint",

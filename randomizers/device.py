@@ -57,7 +57,8 @@ class Device:
             stream.name: Guard(terms, stream, 1) for i, stream in enumerate(terms.streams) if mine is None or mine == i
         }
         self._slots = {
-            name: int(slots(secrets.slots, pseudonym, guard.stream.slots)[0]) for name, guard in self._guards.items()
+            name: int(slots(secrets.slots, pseudonym, guard.stream.slots, name)[0])
+            for name, guard in self._guards.items()
         }
         self._values: dict[str, tuple[int, int]] = dict.fromkeys(self._guards, (NEVER, 0))  # newest t and its value
         self._reports: dict[str, bytes] = dict.fromkeys(self._guards, b"")  # the last report, for a repeated round
@@ -173,7 +174,7 @@ class DeviceArray:
             served = streams(self._secrets.split, users, shares)
             mine &= (served == self._index) & (served != NO_STREAM)
         new = users[mine]
-        slot = slots(self._secrets.slots, new, self._guard.stream.slots)
+        slot = slots(self._secrets.slots, new, self._guard.stream.slots, self._guard.stream.name)
         size = self._size + len(new)
         if size > len(self._users):
             room = max(size, len(self._users) * 5 // 4, 1024) - len(self._users)

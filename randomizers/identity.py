@@ -3,8 +3,10 @@
 Contract: a pseudonym is the first 16 bytes of HMAC-SHA256(pepper, lp(deployment) user), lp(x) = 4 little-endian bytes
 of length, then x; its first 8 bytes as a little-endian integer, mod P, are its raw partition.  Slot and stream come
 from keys of their own, independent of the pepper and of the partition, and never change while the frozen facts stand.
+The slots of one user in two streams are independent: where all are asked, who answers one says nothing of the other.
 """
 
+import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
 
@@ -17,6 +19,8 @@ from murmurate.randomizers.randomness import DIGEST, Bytes, Key
 from murmurate.randomizers.thresholds import MICRO
 
 _NO_ROUND = bytes(DIGEST)
+SLOTS = 2
+"""How slots are drawn: a frozen fact. Under 1 a user had the same slot in all streams of as many slots."""
 NO_STREAM = -1
 MOST_KNOWN = 1 << 16
 """Users whose pseudonyms a door remembers: some 13 MB."""
@@ -86,10 +90,15 @@ def partitions(users: Bytes, of: int) -> NDArray[np.int64]:
     return (first % np.uint64(of)).astype(np.int64)
 
 
-def slots(key: Key, users: Bytes, of: int) -> NDArray[np.uint16]:
-    """The slot of each pseudonym, out of `of`, by the slot key: uint16[n]."""
-    words = key.words("slot", users, round=_NO_ROUND)[:, 0]
+def slots(key: Key, users: Bytes, of: int, stream: str) -> NDArray[np.uint16]:
+    """The slot of each pseudonym in a stream, out of `of`, by the slot key: uint16[n]."""
+    words = key.words("slot", users, round=slot_context(stream))[:, 0]
     return (words % np.uint64(of)).astype(np.uint16)
+
+
+def slot_context(stream: str) -> bytes:
+    """What stands in a round's place where slots are drawn: SHA-256 of "murmurate slots 2", a line feed, the name."""
+    return hashlib.sha256(f"murmurate slots {SLOTS}\n{stream}".encode()).digest()
 
 
 def streams(key: Key, users: Bytes, shares_micro: Sequence[int]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from math import gcd
 from typing import Literal
 
 from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.identity import SLOTS
 from murmurate.randomizers.thresholds import MAX_MICRO, MICRO
 
 Division = Literal["population", "budget"]
@@ -103,6 +104,7 @@ class Terms:
             "split": self.split,
             "partitions": self.partitions,
             "base_period_ms": gcd(*(stream.every_ms for stream in self.streams)),
+            "slots": SLOTS,
         }
         facts |= {f"keys.{name}": fingerprint for name, fingerprint in self.keys}
         for stream in self.streams:
@@ -113,8 +115,9 @@ class Terms:
 
 def changed(old: Facts, new: Facts) -> list[str]:
     """One line for each fact that is not the same."""
+    why = {"slots": f" (this version draws slots by {SLOTS}; nothing migrates: begin a deployment of another name)"}
     return [
-        f"{name}: state {old.get(name, 'none')}, config {new.get(name, 'none')}"
+        f"{name}: state {old.get(name, 'none')}, config {new.get(name, 'none')}{why.get(name, '')}"
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     ]

@@ -39,7 +39,7 @@ class Watch:
     def meet(self, users: NDArray[np.uint8]) -> None:
         """New pseudonyms: uint8[n, 16]."""
         for stream in self._plan.streams:
-            held = slots(self._secrets.slots, users, stream.slots)
+            held = slots(self._secrets.slots, users, stream.slots, stream.name)
             self._users[stream.name] += np.bincount(held, minlength=stream.slots)
 
     def follow(self, records: Iterable[Out]) -> None:

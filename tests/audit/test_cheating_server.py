@@ -36,7 +36,7 @@ USERS, W, EPSILON = 40, 4, 2_000_000
 NOW = FIRST + 6
 """The newest period that is over when a server begins to cheat."""
 VALUES = [user % 3 for user in range(USERS)]
-SLOTS = slots(KEYS.edge.devices.slots, pseudonyms(USERS), 128)
+SLOTS = slots(KEYS.edge.devices.slots, pseudonyms(USERS), 128, "screen")
 """Of each user."""
 
 

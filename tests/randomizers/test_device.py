@@ -15,6 +15,7 @@ from murmurate.randomizers.device import Device, DeviceArray, Grant
 from murmurate.randomizers.guard import Ask, Refusal
 from murmurate.randomizers.identity import partitions
 from murmurate.randomizers.ledger import Ledger, Verdict
+from murmurate.randomizers.state import dump, load
 from murmurate.randomizers.terms import StreamTerms, Terms
 from tests.cases import every
 from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, people, secret, terms
@@ -328,3 +329,15 @@ def test_terms_that_could_overspend_cannot_be_built() -> None:
             change: Any = {field: value}
             with pytest.raises(ParameterError, match=field):
                 replace(BASE, **change)
+
+
+def test_state_whose_slots_were_drawn_in_another_way_is_refused_with_the_reason() -> None:
+    promise = Terms("shop", EPSILON, (BASE,))
+    array = DeviceArray(promise, "screen", SECRETS)
+    array.enrol(people(5))
+    facts, arrays = load("devices", array.snapshot())
+    del facts["terms"]["slots"]  # as state was written before
+    with pytest.raises(
+        FrozenFactsError, match=r"slots: state none, config 2 \(.* begin a deployment of another name\)"
+    ):
+        DeviceArray.restore(dump("devices", facts, arrays), promise, "screen", SECRETS)

@@ -59,14 +59,23 @@ def even(counts: np.ndarray, n: int) -> bool:
 
 @pytest.mark.parametrize("of", [1, 8, 40, 64])
 def test_partitions_and_slots_are_even_and_blind_to_each_other(of: int) -> None:
-    by_partition, by_slot = partitions(USERS, of), slots(KEY, USERS, of).astype(np.int64)
+    by_partition, by_slot = partitions(USERS, of), slots(KEY, USERS, of, "screen").astype(np.int64)
     n = len(USERS)
     assert even(np.bincount(by_partition, minlength=of), n)
     assert even(np.bincount(by_slot, minlength=of), n)
     assert even(np.bincount((by_partition + by_slot) % of, minlength=of), n)  # as sums of independent draws are
-    assert (slots(KEY, USERS, of) == by_slot).all()
+    assert (slots(KEY, USERS, of, "screen") == by_slot).all()
     if of > 1:
-        assert (slots(OTHER, USERS, of) != by_slot).any()
+        assert (slots(OTHER, USERS, of, "screen") != by_slot).any()
+
+
+def test_the_slots_of_one_user_in_two_streams_of_equal_size_are_independent() -> None:
+    """Else rounds of two streams that ask the same slots ask the same people."""
+    of = 8
+    screen, fare = (slots(KEY, USERS, of, name).astype(np.int64) for name in ("screen", "fare"))
+    assert even(np.bincount(screen * of + fare, minlength=of * of), len(USERS))
+    words = KEY.words("slot", USERS, round=hashlib.sha256(b"murmurate slots 2\nscreen").digest())[:, 0]
+    assert (screen == (words % np.uint64(of)).astype(np.int64)).all()
 
 
 def _served(word: int, shares: list[int]) -> int:
