@@ -88,7 +88,7 @@ class Models:
     fastest: float = 20.0
     """The pace of no value is less, or more."""
 
-    sure: float = 1.0
+    sure: float = 0.6
     """So many standard errors by which a filter misses more than it says are chance."""
     doubt: float = 0.65
     """In error bars a model counts by its chance times (its chance + this). Rest and small drifts are told apart so
