@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import erf, inf, sqrt
 
-CHANCE = 2.0
+CHANCE = 3.0
 """That the mean of the estimates lies so many standard errors off a threshold says nothing yet: errors last."""
 
 
