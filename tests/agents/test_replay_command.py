@@ -249,7 +249,7 @@ def test_a_missing_deployment_file_or_source_and_a_wrong_kind_are_one_line(shop:
 
 
 FEW = (
-    "800 users give a round about 66 reports, below min_batch = 1000: nothing will ever be released. It takes 14 000 "
+    "800 users give a round about 133 reports, below min_batch = 1000: nothing will ever be released. It takes 7 000 "
     "users. Allow a smaller min_batch, longer periods or a shorter window."
 )
 
