@@ -326,11 +326,15 @@ SOME = ("incomes", "skewed", "heavy-tailed")
 
 
 @pytest.mark.parametrize(
-    ("kinds", "n", "w", "runs"), [(SOME, 12_000, 10, 1), pytest.param(KINDS, 32_561, 20, 9, marks=pytest.mark.audit)]
+    ("kinds", "n", "w", "runs"), [(SOME, 12_000, 10, 1), pytest.param(KINDS, 32_561, 20, 16, marks=pytest.mark.audit)]
 )
 def test_behind_a_filter_nothing_is_clipped_that_cannot_be_excluded(
     kinds: Iterable[str], n: int, w: int, runs: int
 ) -> None:
+    """Of each kind the error is at most 1.1 times that of `declared`, as far as so many runs can tell (three standard
+    errors of what their squares differ by), and of all kinds together.
+    """
+    excess = []
     for kind in kinds:
         found, declared = (
             measured(kind, {"name": "lpu", "filter": "adaptive", "clip": clip}, n, w, 6 * w, runs)
@@ -338,7 +342,11 @@ def test_behind_a_filter_nothing_is_clipped_that_cannot_be_excluded(
         )
         assert found.clips == {TOP}  # a hundred periods' answers can tell more than one round of everybody
         assert found.held >= 0.92
-        assert found.rmse <= 1.1 * declared.rmse
+        squares, allowed = (each.off.reshape(runs, -1) ** 2 for each in (found, declared))
+        excess.append(squares.mean(axis=1) - 1.1**2 * allowed.mean(axis=1))
+        if runs > 1:
+            assert excess[-1].mean() <= 3 * excess[-1].std(ddof=1) / np.sqrt(runs), kind
+    assert np.mean(excess) <= 0
 
 
 @pytest.mark.parametrize(
