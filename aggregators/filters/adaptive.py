@@ -1,8 +1,9 @@
 """The adaptive filter: the best current estimate of a stream's statistics from all reports so far, with honest errors.
 
 Contract: `learn` the answers to the rounds of a period, `release` its estimates and variances, `advance` to the next.
-A release is the mean of a mixture of models, its variance that of the mixture: mechanism, sampling, drift since, and
-not knowing which model holds (likely ones are trusted a little more: Models.doubt).  Estimates of frequencies sum to 1;
+A release is the mean of a mixture of models that leans towards rest (Models.leaning), its variance that of the mixture
+about it: mechanism, sampling, drift since, and not knowing which model holds (likely ones are trusted a little more:
+Models.doubt).  Estimates of frequencies sum to 1;
 they may be negative.  A pure function of what it was told, with its whole state in `facts()` and `arrays()`;
 post-processing, so that it costs no privacy, and nothing that is asked of users depends on it.  What a statistic is
 enters only as the range that it may have.  Source: spec filter.md.  Not here: projecting, the record (agents/stages).
@@ -139,9 +140,13 @@ class AdaptiveFilter:
         """Estimate and variance of each statistic in the current period: two float64[statistics]."""
         believed = self._weights * (self._weights + self.models.doubt)
         believed /= believed.sum(axis=0)
-        variance = self._tracks.spread(believed, self._mean)
+        leaning = self._weights.copy()
+        leaning[0] *= self.models.leaning
+        leaning /= leaning.sum(axis=0)
+        mean = self._tracks.mean(leaning)
+        variance = self._tracks.spread(believed, mean)
         variance += self._misses.unsaid
-        return self._summed(self._mean, variance), variance
+        return self._summed(mean, variance), variance
 
     def past(self) -> tuple[Floats, Floats]:
         """Mean and variance of the estimates so far, the current one among them: two float64[statistics]."""

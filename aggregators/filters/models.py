@@ -46,6 +46,10 @@ class Models:
     """Of each of them before anything is known. To take a moving stream for one at rest costs more than the contrary,
     and its error bars would be too short.
     """
+    leaning: float = 8.0
+    """How much more an estimate believes in rest than its bar does: where nothing moves, an average over all there was
+    is best, and where something may, the bar says so.
+    """
     farthest: float = 0.0003
     """A model has half its odds where it moves by this part of the largest variance that a statistic can have: of a
     drift in a period,

@@ -1,8 +1,8 @@
 """Bars and errors on streams of kinds that need a model of their own: what fluctuates, moves fast, returns or stands.
 
 Truths are fluctuations, a fast walk and a day; reports err by a normal noise of known variance (`Even`), so that a run
-is a hundredth of a real one.  Bounds leave room for five standard errors of the runs, by repetition with 200 other
-seeds: the false-alarm rate of each is below 10^-5.
+is a hundredth of a real one.  Seeds are fixed: bounds lie between what the filter gives and what it gave without these
+models.
 """
 
 from __future__ import annotations
