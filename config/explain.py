@@ -18,11 +18,14 @@ from murmurate.config.enough import round_up, shortage, smallest_round, spaced, 
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
+from murmurate.randomizers.numeric.mean import GRID
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.domains import Categories
 from murmurate.topics.names import TOPICS, ZONES, topic
 
 COLUMNS: Final = 80
+STEPS: Final = GRID - 1
+"""In which a number is read, in its whole range."""
 SEES: Final = {
     "edge": "trusted with raw events. Whoever runs the brokers is, too",
     "mixing": "sees when reports arrive, and mixes them",
@@ -217,7 +220,9 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         yield from _wrapped(learned, indent, indent)
     if stream.method.get("clip") == FOUND:
         begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
-        found = f"finds its clipping threshold first: everybody answers once, and {begins}"
+        found = (
+            f"finds its clipping threshold first, in the first period with users: everybody answers once, and {begins}"
+        )
         yield from _wrapped(f"{found}; it clips only where that surely pays", indent, indent)
 
 
@@ -226,7 +231,8 @@ def _measured(stream: StreamFacts) -> str:
         return f"{stream.measure} of {len(stream.names)} values"
     low, high = (f"{end:.12g}" for end in stream.range)
     unit = f" {stream.range_unit}" if stream.range_unit else ""
-    cells = f" in {stream.cells} stretches" if stream.measure == "distribution" else ""
+    step = (stream.range[1] - stream.range[0]) / STEPS
+    cells = f" in {stream.cells} stretches" if stream.measure == "distribution" else f", read in steps of {step:.3g},"
     return f"{stream.measure} of numbers from {low} to {high}{unit}{cells}"
 
 

@@ -148,11 +148,12 @@ class Range(Kind):
         """The numbers; they must lie apart by what a double can tell."""
         if not isinstance(found, (list, tuple)) or len(found) != 2:
             raise ValueError
-        low, high = (float(exactly(end)) for end in found)
         try:
+            low, high = (float(exactly(end)) for end in found)
             Grid(low, high, 2, "points")
-        except MappingError:
-            raise ValueError from None
+        except (MappingError, ValueError):
+            ends = ", ".join(map(seen, found))
+            raise NotAllowedError(Mistake("", f"[{ends}]", self.allowed)) from None
         return low, high
 
 

@@ -121,7 +121,7 @@ def lines(plan: Plan, stream: StreamPlan, said: Outlook, users: int, taken: str,
     """What to expect of a stream, for a terminal. taken: what was assumed of the truth."""
     of = f"{said.users:,} users".replace(",", " ")
     what = f"{stream.measure} of {len(stream.names)} values" if stream.range is None else stream.measure
-    yield f"{said.stream}: {what}, {of}, epsilon {said.epsilon:g}, w = {said.w}"
+    yield from _wrapped(f"{said.stream}: {what}, {of}, epsilon {said.epsilon:g}, w = {said.w}", "")
     yield from _wrapped(taken, "  ")
     yield f"  {'method':<12} {'mechanism':<14} {'standard error':>19} {'published':>10} {'bits a user':>11}"
     yield f"  {'':<12} {'':<14} {'filter':>9} {'series':>9} {'per window':>10} {'and period':>11}"
@@ -147,7 +147,7 @@ def why(said: Outlook, method: Prospect, expected: Expected) -> str:
     if expected is best:
         words = f"the smallest error {what}, {_figure(expected.error)}"
     else:
-        cheaper = round(expected.bits, 4) < round(best.bits, 4)
+        cheaper = round(expected.bits, 4) < round(best.bits, 4)  # never more: of those within TIE it is the cheapest
         reason = "for fewer bits" if cheaper else "for as few bits, and simpler"
         other = best.mechanism if least is method else f"{least.method} with {best.mechanism}"
         words = (

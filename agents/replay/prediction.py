@@ -145,16 +145,16 @@ class Outlook:
     @property
     def recommended(self) -> tuple[Prospect, Expected] | None:
         """Method and mechanism to take; None where all starve."""
-        able = [prospect for prospect in self.prospects if not prospect.starves]
-        if not able:
+        pairs = [(prospect, one) for prospect in self.prospects if not prospect.starves for one in prospect.mechanisms]
+        if not pairs:
             return None
-        most = TIE * min(one.error for prospect in able for one in prospect.mechanisms)
-        near = [(prospect, [one for one in prospect.mechanisms if one.error <= most]) for prospect in able]
-        method, close = min(
-            ((prospect, ones) for prospect, ones in near if ones),
-            key=lambda pair: (round(min(one.bits for one in pair[1]), 4), SIMPLE.index(pair[0].method)),
-        )
-        return method, min(close, key=lambda one: (one.wire_bytes, _quickness(one.mechanism)))
+
+        def cost(pair: tuple[Prospect, Expected]) -> tuple[float, int, int, int]:
+            one = pair[1]
+            return round(one.bits, 4), SIMPLE.index(pair[0].method), one.wire_bytes, _quickness(one.mechanism)
+
+        most = TIE * min(one.error for _, one in pairs)
+        return min((pair for pair in pairs if pair[1].error <= most), key=cost)
 
     def document(self) -> dict[str, Any]:
         """The same as JSON takes it."""

@@ -72,7 +72,8 @@ class Truth:
         late = batch.times < stream.open_t * stream.every
         ahead = ~late & (batch.times > batch.clock + self._future)
         here = ~(late | ahead)
-        self.refused.update({"late": int(late.sum()), "future": int(ahead.sum())})
+        known = batch.codes != REFUSED  # the others are counted by what is wrong with their values
+        self.refused.update({"late": int((late & known).sum()), "future": int((ahead & known).sum())})
         if batch.names is not None:
             users = self._numbered(batch.names, here)
         elif batch.ids is not None:

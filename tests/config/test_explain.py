@@ -65,7 +65,9 @@ def test_each_setting_is_said_in_words(changes: dict[str, Any], said: str) -> No
 
 def test_a_threshold_that_is_found_first_is_said_with_when_the_method_begins() -> None:
     fare = {"measure": "mean", "range": [0, 10_000], "clip": "found", "every": "5m", "method": "lba"}
-    said = "finds its clipping threshold first: everybody answers once, and lba begins 13 periods later"
+    said = (
+        "finds its clipping threshold first, in the first period with users: everybody answers once, and lba begins 13"
+    )
     assert said in words(screen__share=0.5, streams__fare={**fare, "share": 0.5})
     assert "clipping" not in words(screen__share=0.5, streams__fare={**fare, "share": 0.5, "clip": "declared"})
 

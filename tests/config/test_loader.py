@@ -90,10 +90,10 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          "streams.screen.measure: found 'median'; allowed: frequency, mean, distribution"),
         ({"screen__measure": None}, "streams.screen.measure: found nothing; allowed: frequency, mean, distribution"),
         ({"streams__screen": MEAN | {"range": None}}, f"streams.screen.range: found nothing; allowed: {RANGE}"),
-        ({"streams__screen": MEAN | {"range": [120, 0]}}, f"streams.screen.range: found a list of 2; allowed: {RANGE}"),
+        ({"streams__screen": MEAN | {"range": [120, 0]}}, f"streams.screen.range: found [120, 0]; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"range": "0..1"}}, f"streams.screen.range: found '0..1'; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"range": [0, "nan"]}},
-         f"streams.screen.range: found a list of 2; allowed: {RANGE}"),
+         f"streams.screen.range: found [0, 'nan']; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"values": ["a"]}},
          "streams.screen.values: found an unknown key; allowed: every, share, method, several, missing, "
          "slots, season, thresholds, source, range, unit, initial, mechanism, measure, clip"),
