@@ -83,7 +83,8 @@ class Frame:
         if head[begins : begins + 1] not in (b"{", b"["):
             return (UNREADABLE,) * len(self._steps)
         seen = self._front(head, begins, whole=len(frame) <= LIMIT)
-        ends = {} if seen.whole or seen.value_at is None else self._back(frame, seen.value_at)
+        certain = seen.whole and self._wanted <= seen.keys.keys()  # brackets and quotes may close by accident
+        ends = {} if certain or seen.value_at is None else self._back(frame, seen.value_at)
         return tuple(self._one(head, steps, seen, ends) for steps in self._steps)
 
     def _front(self, head: bytes, begins: int, *, whole: bool) -> _Pass:
@@ -121,7 +122,7 @@ class Frame:
 
     def _one(self, head: bytes, steps: Sequence[bytes], seen: _Pass, ends: dict[bytes, Any]) -> Any:
         found = seen.keys.get(steps[0], _Found())
-        if seen.whole:
+        if seen.whole and (found.behind or found.before):
             return _inside(head, found.behind or found.before, steps[1:])
         if found.before is None and len(steps) == 1 and steps[0] in ends:
             return ends[steps[0]]

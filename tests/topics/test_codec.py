@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from murmurate.topics.block import decode as decode_block
 from murmurate.topics.block import encode_reports
-from murmurate.topics.codec import MAX_MESSAGE, decode, decode_record, encode, kind_of
+from murmurate.topics.codec import MAX_MESSAGE, _once, decode, decode_record, encode, kind_of
 from murmurate.topics.codec import MESSAGES as KINDS
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError, WireError
 from murmurate.topics.message import Message
@@ -118,6 +118,24 @@ def test_a_key_that_stands_twice_is_refused() -> None:
     assert refused(b'{"schema":"murmurate/settled/1","stream":"a","t":1,"t":1}') == (
         "message: t: found twice in one object; allowed: once"
     )
+
+
+def test_a_key_that_stands_twice_is_found_by_looking_once() -> None:
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"{number:x}") for number in (*range(3000), 2999)]
+    with pytest.raises(MessageError, match="found twice"):
+        _once([(name, 1) for name in names])
+    assert compared < 2 * len(names)
 
 
 def test_a_message_of_a_version_to_come_is_newer() -> None:

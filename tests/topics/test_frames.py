@@ -73,14 +73,14 @@ def test_fields_further_down_are_found_beside_a_malformed_value(order: tuple[str
 @given(
     value=st.binary(max_size=12)
     | st.lists(st.sampled_from([b'"', b"\\", b"{", b"}", b"[", b"]", b",", b" ", b"a", b"\xff"])).map(b"".join),
-    order=st.permutations(("user", "time", "value")),
+    order=st.permutations(("user", "time", "value", "more")),
     space=st.sampled_from([b"", b" ", b"\n\t"]),
 )
 def test_no_bytes_in_a_value_but_a_key_of_its_own_change_who_and_when(
     value: bytes, order: list[str], space: bytes
 ) -> None:
     value = value.replace(b":", b"")  # with which it could write a field
-    fields = {"user": b'"u"', "time": b"17", "value": value}
+    fields = {"user": b'"u"', "time": b"17", "value": value, "more": b'"a\\"b"'}
     members = [b'"%b"%b:%b%b' % (key.encode(), space, space, fields[key]) for key in order]
     assert FLAT.read(space + b"{" + (space + b",").join(members) + b"}" + space) == ("u", 17)
 
@@ -153,6 +153,10 @@ def test_whatever_bytes_there_are_the_answer_is_a_text_a_number_or_nothing(noise
         (b'{"value":{"user":"x","time":1},"x":NaN}', (UNREADABLE, UNREADABLE)),
         (b'{"value":{"user":"x"', (UNREADABLE, UNREADABLE)),
         (b'{"user":"a","time":5}{"user":"b","time":6}', ("a", 5)),
+        # quotes that close by accident: one too many in the value, and one that is escaped in a field behind it
+        (b'{"value":"","","user":"u","more":"a\\"b","time":5}', ("u", 5)),
+        (b'{"value":"]"","time":5,"user":"u","more":"a\\"b"}', ("u", 5)),
+        (b'{"time":5,"value":NaN", "user":"u\\"","more":1}', ('u"', 5)),
         (b'\xef\xbb\xbf{"user":"u","time":5}', (UNREADABLE, UNREADABLE)),
         (b'x{"user":"u","time":5}', (UNREADABLE, UNREADABLE)),
         (b"", (UNREADABLE, UNREADABLE)),
