@@ -7,7 +7,7 @@ fields beside it.  Time and memory grow with the frame, at most LIMIT from each 
 1. The members of an object are told apart by commas, outside texts and inner brackets. Of a key that stands there twice
    the last counts, as in JSON.
 2. Where the brackets or quotes of the whole do not close, or the frame is longer than LIMIT, what stands before the
-   value is read from the beginning and what stands behind it from the end, as long as it stands at the top level.
+   value is read from the beginning and what stands behind it from the end, unless both stand in one inner object.
 3. A text that does not end and a number at the very end of what there is may have been cut, and are none.
 Not here: what a user or a time may be (events.py).
 """
@@ -84,8 +84,9 @@ class Frame:
             return (UNREADABLE,) * len(self._steps)
         seen = self._front(head, begins, whole=len(frame) <= LIMIT)
         certain = seen.whole and self._wanted <= seen.keys.keys()  # brackets and quotes may close by accident
-        ends = {} if certain or seen.value_at is None else self._back(frame, seen.value_at)
-        return tuple(self._one(head, steps, seen, ends) for steps in self._steps)
+        tail = b"" if certain or seen.value_at is None else frame[-LIMIT:]
+        ends = self._back(tail, (seen.value_at or 0) + len(tail) - len(frame)) if tail else {}
+        return tuple(self._one((head, tail), steps, seen, ends) for steps in self._steps)
 
     def _front(self, head: bytes, begins: int, *, whole: bool) -> _Pass:
         """From the beginning."""
@@ -104,28 +105,29 @@ class Frame:
         seen.whole = whole and last.closed and not head[last.end + 1 :].strip(_SPACE)
         return seen
 
-    def _back(self, frame: bytes, value_at: int) -> dict[bytes, Any]:
+    def _back(self, tail: bytes, value_at: int) -> dict[bytes, _Span]:
         """From the end: the members of the object that ends there, as far as they stand behind the value."""
-        tail, found = frame[-LIMIT:], dict[bytes, Any]()
+        found = dict[bytes, _Span]()
         mirrored = tail[::-1].translate(_MIRROR)
         begins = len(mirrored) - len(mirrored.lstrip(_SPACE))
         if mirrored[begins : begins + 1] != b"{":
             return found
         for span in _members(mirrored, begins, _MIRRORED_TEXT):
             mine = _Span(len(tail) - span.end, len(tail) - span.begin)
-            if not span.closed or len(frame) - len(tail) + mine.begin <= value_at:
+            if not span.closed or mine.begin <= value_at:
                 break
             key, value = _named(tail, mine, None)
             if key in self._wanted and key not in found:
-                found[key] = _scalar(tail, value)
+                found[key] = value
         return found
 
-    def _one(self, head: bytes, steps: Sequence[bytes], seen: _Pass, ends: dict[bytes, Any]) -> Any:
-        found = seen.keys.get(steps[0], _Found())
+    def _one(self, text: tuple[bytes, bytes], steps: Sequence[bytes], seen: _Pass, ends: dict[bytes, _Span]) -> Any:
+        """Of one pointer. text: the frame's beginning and its end."""
+        (head, tail), found = text, seen.keys.get(steps[0], _Found())
         if seen.whole and (found.behind or found.before):
             return _inside(head, found.behind or found.before, steps[1:])
-        if found.before is None and len(steps) == 1 and steps[0] in ends:
-            return ends[steps[0]]
+        if found.before is None and steps[0] in ends:
+            return _inside(tail, ends[steps[0]], steps[1:])
         return _inside(head, found.before or found.behind, steps[1:])
 
 

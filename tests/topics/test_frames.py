@@ -69,6 +69,14 @@ def test_fields_further_down_are_found_beside_a_malformed_value(order: tuple[str
         assert found[0] == ("u" if order[0] == "user" or name not in BREAKING else UNREADABLE), name
 
 
+@every("order", list(itertools.permutations(("session", "value", "more"))))
+def test_fields_further_down_are_found_on_both_sides_of_a_malformed_value(order: tuple[str, ...]) -> None:
+    nested = Frame(("/session/0/user", "/session/0/at"), "/value")
+    for name, value in MALFORMED.items():
+        fields = {"session": b'[{"at":5 , "user":"a\\"b"}]', "value": value, "more": b'{"session":"no"}'}
+        assert nested.read(frame(*((key, fields[key]) for key in order))) == ('a"b', 5), name
+
+
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(
     value=st.binary(max_size=12)
