@@ -50,6 +50,10 @@ MOST = 2.0
 """No logarithm's variance counts for more: with it an error is two and a half times the frequency."""
 FREE = 100.0
 """The variance of a logarithm that nothing is known of: of the sum of all cells, and of none."""
+NEAR = 4.0
+"""Errors above none: less is not known to be more than none."""
+REACHES = 1.9
+"""Errors from a small cell's frequency to none: a little fewer than two, which rounding must not undo."""
 HELD_OUT = 0.25
 """The part of the reports that decides between EM and this."""
 
@@ -104,8 +108,16 @@ def posterior(channel: Buckets | BucketsAndNone, counts: NDArray[Any], *, sample
     spread = theta**2 * np.expm1(variance)
     spiky = sum(guess.weight for guess in guesses if guess.kind in SPIKY and guess.size >= LARGE)
     if spiky > 0.5 and (other := _nearer(channel, cnt, guesses)) is not None:
-        return Posterior(other, np.asarray(spread + (other - theta) ** 2), plain=True)
-    return Posterior(theta, np.asarray(spread), plain=False)
+        return Posterior(other, _down_to_none(other, spread + (other - theta) ** 2), plain=True)
+    return Posterior(theta, _down_to_none(theta, spread), plain=False)
+
+
+def _down_to_none(frequencies: Floats, variance: Floats) -> Floats:
+    """The variance, but where two errors of a small cell nearly reach none so large that they do: a logarithm is never
+    that of none, and so few reports do not exclude it.
+    """
+    near = (frequencies < 1 / (4 * len(frequencies))) & (frequencies**2 < NEAR**2 * variance)
+    return np.where(near, np.maximum(variance, (frequencies / REACHES) ** 2), variance)
 
 
 def _nearer(channel: Buckets | BucketsAndNone, counts: Floats, guesses: list[_Guess]) -> Floats | None:

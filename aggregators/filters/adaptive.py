@@ -138,14 +138,9 @@ class AdaptiveFilter:
 
     def release(self) -> tuple[Floats, Floats]:
         """Estimate and variance of each statistic in the current period: two float64[statistics]."""
-        believed = self._weights * (self._weights + self.models.doubt)
+        believed, mean = self._weights * (self._weights + self.models.doubt), self._leaning()
         believed /= believed.sum(axis=0)
-        leaning = self._weights.copy()
-        leaning[0] *= self.models.leaning
-        leaning /= leaning.sum(axis=0)
-        mean = self._tracks.mean(leaning)
-        variance = self._tracks.spread(believed, mean)
-        variance += self._misses.unsaid
+        variance = self._tracks.spread(believed, mean) + self._misses.unsaid
         return self._summed(mean, variance), variance
 
     def past(self) -> tuple[Floats, Floats]:
@@ -286,6 +281,11 @@ class AdaptiveFilter:
         self._weights[:-1], self._weights[-1] = held, jumped
         np.maximum(self._weights, LEAST, out=self._weights)
         self._mean = self._tracks.mean(self._weights)
+
+    def _leaning(self) -> Floats:
+        """The mean of the mixture, where rest is believed in a little more."""
+        weights = np.vstack((self._weights[:1] * self.models.leaning, self._weights[1:]))
+        return self._tracks.mean(weights / weights.sum(axis=0))
 
     def _summed(self, estimates: Floats, variances: Floats) -> Floats:
         """Frequencies that sum to 1: values learn at different speeds, so that those of the filter nearly do.  What is

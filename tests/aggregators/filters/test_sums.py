@@ -150,7 +150,7 @@ def test_estimates_sum_to_1_and_what_was_missing_went_to_each_by_its_standard_er
         filter_.learn(oracle, heard, users=None)
         estimate, variance = filter_.release()
         assert estimate.sum() == pytest.approx(1, rel=1e-12)
-        added = (estimate - filter_._mean) / np.sqrt(variance)
+        added = (estimate - filter_._leaning()) / np.sqrt(variance)
         assert added == pytest.approx(added.mean(), rel=1e-6, abs=1e-9)
         assert filter_.smoothed(4)[0].sum(axis=1) == pytest.approx(1, rel=1e-12)
         moved = max(moved, float(np.abs(added).max()))
