@@ -210,7 +210,8 @@ def _named(broker: Broker, deployed: Deployed) -> None:
         found = orjson.loads(deployed.run("status", "--json").stdout)
         (one,) = found["transactions"]
         wrong = " ".join(found["wrong"])
-        assert ("found a transaction" in wrong) == (one["seconds"] > 70), found
+        named = "found a transaction" in wrong
+        assert one["seconds"] >= 70 if named else one["seconds"] <= 70, found  # whole seconds: at 70 it may be either
         time.sleep(2)  # another process looks
     assert "allowed: 70 s" in wrong
     if broker.version.startswith("3"):
