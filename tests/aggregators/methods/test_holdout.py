@@ -332,8 +332,8 @@ def test_behind_a_filter_nothing_is_clipped_that_cannot_be_excluded(
     kinds: Iterable[str], n: int, w: int, runs: int
 ) -> None:
     """Of all kinds together the error is at most 1.1 times that of `declared`, and of none so far above it that these
-    runs can tell (three standard errors). Incomes alone are above it: one round of Square Wave knows less of them than a
-    window of answers does.
+    runs can tell (three standard errors). Incomes alone are above it: one round of Square Wave knows less of them than
+    a window of answers does.
     """
     excess = []
     for kind in kinds:
