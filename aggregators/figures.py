@@ -19,14 +19,11 @@ from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
 from murmurate.aggregators.methods.standing import measured
+from murmurate.aggregators.methods.threshold import SEEN
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
 
 Range = tuple[float, float]
-SEEN = 2
-"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
-of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
-"""
 
 
 @dataclass(frozen=True, eq=False)

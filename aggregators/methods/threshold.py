@@ -31,7 +31,9 @@ from murmurate.randomizers.thresholds import MICRO
 CELLS: Final = 512
 """Of the coarse grid: the source's 1024 find no better threshold (clipping.QUIET), and take EM twice as long."""
 SEEN: Final = 2
-"""Standard errors that the share of holders is to be above none."""
+"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
+of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
+"""
 
 
 @dataclass(frozen=True)
