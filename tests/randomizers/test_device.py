@@ -171,8 +171,8 @@ def test_a_period_that_is_none_cannot_be_asked_about(t: Any) -> None:
 
 def test_a_user_of_another_partition_or_stream_is_not_enrolled() -> None:
     streams = (
-        StreamTerms("a", 400_000, 3, 4, "population", DOMAIN),
-        StreamTerms("b", 600_000, 3, 4, "population", DOMAIN),
+        StreamTerms("a", 400_000, 3, 4, "population", ("code", DOMAIN)),
+        StreamTerms("b", 600_000, 3, 4, "population", ("code", DOMAIN)),
     )
     promise = Terms("shop", EPSILON, streams, partitions=4)
     users = people(400)
@@ -187,7 +187,7 @@ def test_a_user_of_another_partition_or_stream_is_not_enrolled() -> None:
 
 
 def test_the_order_of_streams_in_a_file_moves_nobody() -> None:
-    one, two = (StreamTerms(name, 500_000, 3, 4, "population", DOMAIN) for name in ("a", "b"))
+    one, two = (StreamTerms(name, 500_000, 3, 4, "population", ("code", DOMAIN)) for name in ("a", "b"))
     homes = [
         DeviceArray(Terms("shop", EPSILON, order), "a", SECRETS).enrol(people(100)).tolist()
         for order in ((one, two), (two, one))
@@ -196,7 +196,7 @@ def test_the_order_of_streams_in_a_file_moves_nobody() -> None:
 
 
 def test_two_streams_never_ask_the_same_user_under_split_users() -> None:
-    streams = tuple(StreamTerms(name, 500_000, 3, 4, "population", DOMAIN) for name in ("a", "b"))
+    streams = tuple(StreamTerms(name, 500_000, 3, 4, "population", ("code", DOMAIN)) for name in ("a", "b"))
     for user in people(40):
         device = Device(Terms("shop", EPSILON, streams), user.tobytes(), SECRETS)
         answers = [device.answer(ask(5, 1, stream=name), 0, now=5) for name in ("a", "b")]
@@ -231,7 +231,7 @@ def test_a_snapshot_of_another_device_stream_or_partition_is_refused() -> None:
         DeviceArray.restore(Device(promise, one, SECRETS).snapshot(), promise, "screen", SECRETS)
 
 
-BASE = StreamTerms("screen", 500_000, 3, 4, "population", DOMAIN)
+BASE = StreamTerms("screen", 500_000, 3, 4, "population", ("code", DOMAIN))
 CHANGES: dict[str, Terms] = {
     "epsilon_micro": Terms("shop", EPSILON // 2, (BASE,)),
     "split": Terms("shop", EPSILON, (BASE,), split="budget"),
@@ -261,7 +261,9 @@ def test_facts_that_are_not_frozen_may_change() -> None:
     array = filled()
     before = granted(array.charge(ask(5, 1)))
     array.answer(before, np.zeros(50, np.int64))
-    wider = replace(terms("population", 3, 4), streams=(StreamTerms("screen", 1_000_000, 3, 4, "population", 9),))
+    wider = replace(
+        terms("population", 3, 4), streams=(StreamTerms("screen", 1_000_000, 3, 4, "population", ("code", 9)),)
+    )
     back = DeviceArray.restore(array.snapshot(), wider, "screen", SECRETS)
     assert (back.users == array.users).all()
     over = {d: replace(ask(7, 2), question=GRR(d=d, epsilon=1.0)) for d in (DOMAIN, 9)}
