@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.cipher import BLOCK
-from murmurate.randomizers.errors import FrozenFactsError, ParameterError, ValueRefusedError
+from murmurate.randomizers.errors import FrozenFactsError, ParameterError, SnapshotError, ValueRefusedError
 from murmurate.randomizers.guard import Ask, Guard, Refusal, Secrets, check_facts
 from murmurate.randomizers.identity import NO_STREAM, partitions, slots, streams
 from murmurate.randomizers.layouts import layout
@@ -126,8 +126,11 @@ class Device:
         device.close_until(facts["closed_until_ms"])
         for name, guard in device._guards.items():
             guard.ledger.load({key.rpartition("/")[2]: a for key, a in arrays.items() if key.startswith(f"{name}/")})
-            t, *value = arrays[f"{name}/value"].tolist()
-            device._values[name] = t, one_or_more(value)
+            t, *words = arrays[f"{name}/value"].tolist()
+            wanted = layout(guard.stream.layout).words
+            if len(words) != wanted and t != NEVER:
+                raise _other_layout(f"device: stream {name!r}", (len(words),))
+            device._values[name] = t, one_or_more(words)
             device._reports[name] = arrays[f"{name}/report"].tobytes()
         return device
 
@@ -265,6 +268,9 @@ class DeviceArray:
         if (facts["stream"], facts["partition"]) != (stream, partition):
             raise FrozenFactsError(f"stream {stream!r}, partition {partition}: the snapshot is another's")
         check_facts(facts["terms"], terms, f"stream {stream!r}")
+        held = arrays["value"]
+        if held.shape[1:] != devices._wide or held.dtype != devices._kind:
+            raise _other_layout(f"stream {stream!r}", held.shape[1:])
         accepted = devices.enrol(arrays["users"])
         devices._value[: devices._size] = arrays["value"][accepted]
         devices._value_t[: devices._size] = arrays["value_t"][accepted]
@@ -272,3 +278,11 @@ class DeviceArray:
         if facts["randomness"] != secrets.randomness.fingerprint:
             devices._guard.ledger.forget_answers()
         return devices
+
+
+def _other_layout(where: str, shape: tuple[int, ...]) -> SnapshotError:
+    found = f"values of {shape[0] if shape else 1} words"
+    return SnapshotError(
+        f"{where}: found {found}; allowed: those of its layout. State never migrates: "
+        "run the version and config that wrote it, or a deployment of a new name"
+    )

@@ -188,16 +188,17 @@ def held(name: str, items: Items, candidates: Candidates | None) -> Held:
         raise ParameterError(f"{name}: candidates: found {shown(candidates)}; allowed: one or more")
     if len(candidates) > MOST_BYTES // 2 or _bytes(candidates) > MOST_BYTES:
         raise ParameterError(f"{name}: candidates: found more than {MOST_BYTES} bytes; allowed: a shorter list")
-    if not any(isinstance(one, (list, tuple)) for one in candidates):
-        _check(name, candidates, items)
-        return SomeItems(items, candidates)
-    for one in candidates:
+    listed: list[Any] = list(candidates)
+    if not any(isinstance(one, (list, tuple)) for one in listed):
+        _check(name, listed, items)
+        return SomeItems(items, listed)
+    for one in listed:
         if not isinstance(one, (list, tuple)) or not 1 <= len(one) <= items.most:
             raise ParameterError(f"{name}: candidates: found {shown(one)}; allowed: lists of 1 to {items.most} items")
         _check(name, one, items)
-    if len({tuple(sorted(one)) for one in candidates}) < len(candidates):
+    if len({tuple(sorted(one)) for one in listed}) < len(listed):
         raise ParameterError(f"{name}: candidates: found one twice; allowed: each once")
-    return SetsOfItems(items, candidates)
+    return SetsOfItems(items, listed)
 
 
 def _bytes(candidates: Candidates) -> int:

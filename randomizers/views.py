@@ -1,8 +1,9 @@
 """Public rules from a value to what a mechanism is told of it: one code.
 
 Contract: a code is a function of the value alone, whoever holds it (but for padded samples, padding.py), so a view
-costs nothing: every report has the inner law of its code.  Every code is some value's.  Where users may have no value,
-that is the last code.  A view knows whole numbers only: a stream's domain turns JSON into words (layouts.py).
+costs nothing: every report has the inner law of its code.  Every code is some value's, but for sizes that listed sets
+of items rule out.  Where users may have no value, that is the last code.  A view knows whole numbers only: a stream's
+domain turns JSON into words (layouts.py).
 
     Whole      the code itself                              Size       how many of a set's candidates a user holds
     Prefix     the first bits of a string                   Level      of each attribute of a row, which stretch

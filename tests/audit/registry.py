@@ -64,7 +64,7 @@ THRIFTY = {"the", "she", "sr", "hm", "value_presence", "recoded", "rappor_cohort
 
 
 def built(name: str, d: int, epsilon: Fraction | float) -> Question:
-    more = RECODED.get(d, {}) if name == "recoded" else LISTED.get(name, {})
+    more: dict[str, Any] = RECODED.get(d, {}) if name == "recoded" else LISTED.get(name, {})
     if name == "recoded":
         return clipped(d=d, epsilon=epsilon, **more)
     return MECHANISMS[name](d=d, epsilon=epsilon, **more).of_round(ROUND)
