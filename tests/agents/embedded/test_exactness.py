@@ -46,7 +46,7 @@ ALONE = deployment(stream("screen", "lpu", carry_ms=None, several="first"), part
 SELDOM = deployment(
     stream("screen", "lsp", share_micro=600_000),
     stream(
-        "mood", "lb-fast", share_micro=400_000, carry_ms=1500, division="budget",
+        "mood", "lb-fast", share_micro=400_000, carry_ms=1500,
         method=MethodOptions("lb-fast", filter="adaptive", revise=2),
     ),
 )  # fmt: skip
