@@ -5,41 +5,42 @@ Contract: plain state; a round and its tallies as a part of a state and back.  N
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.tallies import RoundTallies
 from murmurate.aggregators.methods.method import Decision, Method
 from murmurate.config.plan import StreamPlan
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.errors import WireError
-from murmurate.topics.messages import Round, Tally
+from murmurate.topics.messages import Round, Tally, TallyInBlocks
 from murmurate.topics.release import Release
 
 
 @dataclass(eq=False)
 class Asked:
-    """A round, and its tallies so far by sub-batch."""
+    """A round, and its tallies so far."""
 
     round: Round
-    got: dict[int, Tally] = field(default_factory=dict)
+    tallies: RoundTallies = field(default_factory=RoundTallies)
 
     @property
     def complete(self) -> bool:
         """Whether all sub-batches are counted."""
-        return len(self.got) == self.round.targets
+        return self.tallies.whole == self.round.targets
 
     def kept(self) -> dict[str, Any]:
         """As a part of a state."""
-        return {"round": encode(self.round).decode(), "got": [encode(tally).decode() for tally in self.got.values()]}
+        return {"round": encode(self.round).decode(), **self.tallies.kept()}
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Asked:
         """From that part."""
         asked = decode(kept["round"].encode())
         assert isinstance(asked, Round)  # noqa: S101 - what `kept` wrote
-        return cls(asked, {tally.q: tally for tally in tallies_of(kept["got"])})
+        return cls(asked, RoundTallies.of(kept))
 
 
 @dataclass(eq=False)
@@ -56,7 +57,7 @@ class Course:
     """The first rounds of the next periods, where they were known and asked before their turn."""
     slots: int = 0
     """Slots asked in all rounds of this period,"""
-    tallies: list[Tally] = field(default_factory=list)
+    tallies: list[Tally | TallyInBlocks] = field(default_factory=list)
     """and what came back in those that are complete."""
     decided: Decision | None = None
     """What the method said of this period unasked: released when the period is over."""
@@ -65,10 +66,14 @@ class Course:
     since: int | None = None
     """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
 
+    @property
+    def waiting(self) -> list[Asked]:
+        """The rounds that wait for their tallies."""
+        return [one for one in (self.open, *self.ahead.values()) if one is not None]
+
     def asked(self, digest: str) -> Asked | None:
         """The round of this digest that waits for its tallies, if there is one."""
-        waiting = (self.open, *self.ahead.values())
-        return next((one for one in waiting if one and one.round.digest.hex() == digest), None)
+        return next((one for one in self.waiting if one.round.digest.hex() == digest), None)
 
 
 def release_of(text: str) -> Release:
@@ -82,11 +87,3 @@ def release_of(text: str) -> Release:
         ) from None
     assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
     return record
-
-
-def tallies_of(texts: Sequence[str]) -> Iterator[Tally]:
-    """Tallies that were kept."""
-    for text in texts:
-        tally = decode(text.encode())
-        assert isinstance(tally, Tally)  # noqa: S101 - what `small` wrote
-        yield tally

@@ -5,8 +5,9 @@ a recording is fed `feed` (the recording's time).  A round that is open although
 the shuffle then says who counts.  Patience begins when the round could be answered: at its period's end plus lateness,
 or at the first tick after it was asked, whichever is later.  A shuffle that has seen nobody does not answer, so that a
 door that was down delays and drops nothing; a round that stays open is given up again after each further patience.
-Its state is small and whole in every transaction.  Source: DESIGN rules 15, 16 and 22.  Not here: what to ask
-(aggregators/methods).
+Its state is small and whole in every transaction, but for counts that stand in blocks: of those it says where they are
+announced, and a recovery folds the log again from there, for these blocks alone.  Source: DESIGN rules 13, 15, 16 and
+22.  Not here: what to ask (aggregators/methods).
 """
 
 from __future__ import annotations
@@ -23,21 +24,24 @@ import orjson
 from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.asked import mechanism_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
-from murmurate.agents.stages.course import Asked, Course, release_of, tallies_of
+from murmurate.agents.stages.course import Asked, Course, release_of
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.tallies import tallies_of
 from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
 ROUNDS = Log("rounds", 0)
+TALLIES = "tallies"
 AHEAD = MAX_UNSETTLED - 1
 """Periods beyond the open one that are asked beforehand, where a method knows its question."""
 FEED = "feed"
@@ -61,11 +65,17 @@ class Publish:
         self._partition = partition
         self._courses: dict[str, Course] = {}
         self._agreed = AgreedConfig()  # of which the first instance takes care for all
+        self._tallied = 0  # the offset in its tallies partition below which all but blocks has been folded
         self._out: list[Out] = []
         self._urgent = False
 
     def fold(self, record: Record) -> None:
         """A tally, the start of a stream, or a tick of the clock."""
+        if record.log.topic == TALLIES:
+            if record.offset < self._tallied:
+                self._fold_again(record)
+                return
+            self._tallied = record.offset + 1
         named = self._partition == 0 or record.log != ROUNDS  # every publish reads `rounds`, and one names what is dead
         found = read(record, "analysis", self._out if named else [])
         match found:
@@ -77,8 +87,10 @@ class Publish:
             case Config() if self._partition == 0 and record.log == ROUNDS and not self._agreed.fold(found):
                 dead = Dead(reason="config", topic=ROUNDS.topic, partition=ROUNDS.partition, offset=record.offset)
                 self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
-            case Tally() if found.stream in self._mine:
-                self._tally(found)
+            case Tally() | TallyInBlocks() if record.log.topic == TALLIES and found.stream in self._mine:
+                self._tally(found, record.offset)
+            case TallyBlock() if record.log.topic == TALLIES:
+                self._block(found, record)
             case Progress() if record.log.topic == FEED:
                 self._reached = max(found.time, self._reached or 0)
             case Progress():
@@ -100,31 +112,55 @@ class Publish:
         """Of each stream that has begun here how many rounds wait for their tallies."""
         return {name: int(course.open is not None) + len(course.ahead) for name, course in self._courses.items()}
 
-    def _tally(self, tally: Tally) -> None:
+    def _tally(self, tally: Tally | TallyInBlocks, at: int) -> None:
         course = self._courses.get(tally.stream)
         asked = course.asked(tally.round) if course else None
         if course is None or asked is None:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a tally of a round that is not open (period {tally.t})"
             )
-        if tally.q in asked.got:
+        if tally.q in asked.tallies.got:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
             )
-        if len(tally.counts) != (outcomes := mechanism_of(asked.round).outcomes):
+        counts = tally.cells if isinstance(tally, TallyInBlocks) else len(tally.counts)
+        if counts != (outcomes := mechanism_of(asked.round).outcomes):
             raise StageError(
-                f"publish: stream {tally.stream!r}: a tally of {len(tally.counts)} counts (period {tally.t}); "
-                f"allowed: {outcomes}"
+                f"publish: stream {tally.stream!r}: a tally of {counts} counts (period {tally.t}); allowed: {outcomes}"
             )
-        asked.got[tally.q] = tally
-        while course.open is not None and course.open.complete:  # those asked ahead may be complete before their turn
-            tallies = [course.open.got[q] for q in sorted(course.open.got)]
-            course.tallies += tallies
-            support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
+        asked.tallies.add(tally, at)
+        self._count(course)
+
+    def _block(self, block: TallyBlock, record: Record) -> None:
+        """Counts that were announced. A block that nobody announced, or that is here already, is named and changes
+        nothing.
+        """
+        digest, fate = block.round.hex(), "foreign"
+        for course in self._courses.values():
+            if (asked := course.asked(digest)) is not None:
+                fate = asked.tallies.take(block, record.value)
+                self._count(course)
+                break
+        if fate != "taken":
+            dead = Dead(reason=fate, topic=TALLIES, partition=record.log.partition, offset=record.offset)
+            self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
+
+    def _fold_again(self, record: Record) -> None:
+        """What a predecessor folded: of it only blocks are not in its state, and of no round that is complete."""
+        found = read(record, "analysis", [])
+        if isinstance(found, TallyBlock):
+            for course in self._courses.values():
+                if (asked := course.asked(found.round.hex())) is not None:
+                    asked.tallies.take(found, record.value)
+
+    def _count(self, course: Course) -> None:
+        """Go on while rounds are complete: those asked ahead may be so before their turn."""
+        while course.open is not None and course.open.complete:
+            came = course.open.tallies
+            course.tallies += came.in_order()
             course.open = None
             decided, course.decided = course.decided, None
-            answer = Answer(support, sum(one.counted for one in tallies))
-            step = course.method.tally(answer) if decided is None else decided
+            step = course.method.tally(Answer(came.support(), came.counted)) if decided is None else decided
             if isinstance(step, Decision):
                 self._release(course, step)
                 self._open(course)
@@ -217,11 +253,15 @@ class Publish:
     # ---- state: all of it, in every transaction ----
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
-        """From here: nothing has to be read again."""
-        return marks
+        """From here; of tallies from the first announcement whose blocks wait with the others of their round."""
+        first = [asked.tallies.first for course in self._courses.values() for asked in course.waiting]
+        again = min((at for at in first if at is not None), default=None)
+        if again is None:
+            return marks
+        return {log: min(mark, again) if log.topic == TALLIES else mark for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """Every course."""
+        """Every course. Blocks of tallies stand in the log only."""
         courses: dict[str, Any] = {
             name: {
                 "first_t": course.first_t,
@@ -240,6 +280,8 @@ class Publish:
             for name, course in self._courses.items()
         }
         state = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        if any("at" in kept for course in courses.values() for kept in (course["open"] or {}, *course["ahead"])):
+            state["tallied"] = self._tallied
         return orjson.dumps(state, option=orjson.OPT_SORT_KEYS)
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
@@ -249,7 +291,7 @@ class Publish:
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Every course as it was."""
         state = orjson.loads(small)
-        self._reached = state["reached"]
+        self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])
         for name, kept in state["courses"].items():
             plan = self._mine.get(name)
