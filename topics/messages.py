@@ -232,15 +232,11 @@ class Tallied(Counted):
 
 
 class Tally(Tallied, Message, tag="murmurate/tally/1"):
-    """Additive counts of one sub-batch: the support of each cell, never an estimate."""
+    """Additive counts of one sub-batch: the support of each cell, never an estimate. Which counts there can be
+    depends on the question (`Question.check`).
+    """
 
     counts: Annotated[tuple[Whole, ...], Field(min_length=1, max_length=MESSAGE_CELLS)]
-
-    @model_validator(mode="after")
-    def _of_the_reports(self) -> Self:
-        if max(self.counts) > self.counted:
-            raise ValueError("found a cell with more support than reports; allowed: 0 to counted")
-        return self
 
 
 class TallyInBlocks(Tallied, Message, tag="murmurate/tally_in_blocks/1"):

@@ -39,40 +39,17 @@ def tally_records(said: Mapping[str, Any], counts: Counts) -> Iterator[bytes]:
 
 @dataclass(eq=False)
 class Announced:
-    """A tally in blocks, and those of them that are here."""
+    """The blocks of a tally: which are here, and where they were announced."""
 
-    tally: TallyInBlocks
+    digests: tuple[str, ...]
     at: int
     """Offset of the announcement."""
-    counts: Counts
     came: set[int] = field(default_factory=set)
 
     @property
     def whole(self) -> bool:
         """Whether every block is here."""
-        return len(self.came) == len(self.tally.blocks)
-
-    def take(self, block: TallyBlock, record: bytes) -> Fate:
-        """A block of this sub-batch, maybe one that was announced."""
-        digest = hashlib.sha256(record).hexdigest()
-        if block.sequence >= len(self.tally.blocks) or self.tally.blocks[block.sequence] != digest:
-            return "foreign"
-        if block.sequence in self.came:
-            return "repeated"
-        first = block.sequence * COUNTS_PER_BLOCK
-        if len(block.counts) != min(COUNTS_PER_BLOCK, len(self.counts) - first):
-            raise StageError(
-                f"publish: stream {self.tally.stream!r}: block {block.sequence} of a tally has {len(block.counts)} "
-                f"counts (period {self.tally.t}); allowed: {min(COUNTS_PER_BLOCK, len(self.counts) - first)}"
-            )
-        self.counts[first : first + len(block.counts)] = block.counts
-        self.came.add(block.sequence)
-        if self.whole and not (self.counts.min() >= 0 and self.counts.max() <= self.tally.counted):
-            raise StageError(
-                f"publish: stream {self.tally.stream!r}: a tally with counts from {self.counts.min()} to "
-                f"{self.counts.max()} (period {self.tally.t}); allowed: 0 to {self.tally.counted}, its reports"
-            )
-        return "taken"
+        return len(self.came) == len(self.digests)
 
 
 @dataclass(eq=False)
@@ -81,6 +58,7 @@ class RoundTallies:
 
     got: dict[int, Tally | TallyInBlocks] = field(default_factory=dict)
     """By sub-batch, those in blocks from their announcement on."""
+    _counts: dict[int, Counts] = field(default_factory=dict)
     _announced: dict[int, Announced] = field(default_factory=dict)
 
     @property
@@ -96,20 +74,41 @@ class RoundTallies:
     def add(self, tally: Tally | TallyInBlocks, at: int) -> None:
         """A tally that stands at this offset, or its announcement."""
         self.got[tally.q] = tally
-        if isinstance(tally, TallyInBlocks):
-            self._announced[tally.q] = Announced(tally, at, np.zeros(tally.cells, np.int64))
+        if isinstance(tally, Tally):
+            self._counts[tally.q] = np.array(tally.counts, np.int64)
+        else:
+            self._counts[tally.q] = np.zeros(tally.cells, np.int64)
+            self._announced[tally.q] = Announced(tally.blocks, at)
 
     def take(self, block: TallyBlock, record: bytes) -> Fate:
         """A block of this round, maybe one that was announced."""
-        announced = self._announced.get(block.q)
-        return "foreign" if announced is None else announced.take(block, record)
+        announced, k = self._announced.get(block.q), block.sequence
+        if announced is None or k >= len(announced.digests):
+            return "foreign"
+        if announced.digests[k] != hashlib.sha256(record).hexdigest():
+            return "foreign"
+        if k in announced.came:
+            return "repeated"
+        place = self._counts[block.q][k * COUNTS_PER_BLOCK : (k + 1) * COUNTS_PER_BLOCK]
+        if len(block.counts) != len(place):
+            tally = self.got[block.q]
+            raise StageError(
+                f"publish: stream {tally.stream!r}: block {k} of a tally has {len(block.counts)} counts (period "
+                f"{tally.t}); allowed: {len(place)}"
+            )
+        place[:] = block.counts
+        announced.came.add(k)
+        return "taken"
+
+    def counts(self, q: int) -> Counts | None:
+        """The counts of a sub-batch, once they are all here."""
+        return None if q in self._announced and not self._announced[q].whole else self._counts[q]
 
     def support(self) -> Counts:
         """The counts of all sub-batches together, once they are whole."""
-        said = [np.array(tally.counts, np.int64) for tally in self.got.values() if isinstance(tally, Tally)]
-        in_blocks = [announced.counts for announced in self._announced.values()]
-        total = np.zeros_like((said or in_blocks)[0])
-        for counts in (*said, *in_blocks):
+        first, *others = self._counts.values()
+        total = first.copy()
+        for counts in others:
             total += counts
         return total
 

@@ -1,4 +1,4 @@
-"""Of a stream whose counts travel in blocks crashes and interleavings change no byte, and the audit counts them again."""
+"""A stream whose counts travel in blocks: no crash and no interleaving changes a byte, and the audit counts them."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_a_tally_in_blocks_that_contradicts_its_round_stops_the_process_with_one
     hand.give(TALLIES, announced)
     with pytest.raises(StageError, match="a second tally of sub-batch 0"):
         hand.give(TALLIES, announced)
-    with pytest.raises(StageError, match=r"a tally of 70000 counts .*; allowed: 65536"):
+    with pytest.raises(StageError, match=r"found 70000 in blocks; allowed: 65536"):
         publish(TWO)[0].give(TALLIES, tally(asked, 0, some(70_000, 0))[0])
     with pytest.raises(StageError, match="not open"):
         publish(TWO)[0].give(TALLIES, *tally(asked.model_copy(update={"patience_ms": 1}), 0, some(65_536, 0)))
@@ -249,7 +249,7 @@ def test_counts_that_no_reports_give_stop_the_process_with_one_line(wrong: int) 
     hand, (asked, *_) = publish(TWO)
     counts = some(65_536, 0)
     counts[65_535] = wrong
-    with pytest.raises(StageError, match=rf"counts from .*{wrong}.*; allowed: 0 to {COUNTED}") as caught:
+    with pytest.raises(StageError, match=f"more support than reports; allowed: 0 to {COUNTED}") as caught:
         hand.give(TALLIES, *tally(asked, 0, counts))
     assert "\n" not in str(caught.value)
 
