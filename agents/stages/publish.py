@@ -144,25 +144,26 @@ class Publish:
         """Counts that were announced. A block that nobody announced, or that is here already, is named and changes
         nothing.
         """
-        digest, fate = block.round.hex(), "foreign"
-        for course in self._courses.values():
-            if (asked := course.asked(digest)) is not None:
-                fate = asked.tallies.take(block, record.value)
-                if fate == "taken":
-                    self._check(asked, block.q)
-                    self._count(course)
-                break
-        if fate != "taken":
+        course, asked = self._waiting(block)
+        fate = "foreign" if asked is None else asked.tallies.take(block, record.value)
+        if course is not None and asked is not None and fate == "taken":
+            self._check(asked, block.q)
+            self._count(course)
+        else:
             dead = Dead(reason=fate, topic=TALLIES, partition=record.log.partition, offset=record.offset)
             self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
 
     def _fold_again(self, record: Record) -> None:
         """What a predecessor folded: of it only blocks are not in its state, and of no round that is complete."""
         found = read(record, "analysis", [])
-        if isinstance(found, TallyBlock):
-            for course in self._courses.values():
-                if (asked := course.asked(found.round.hex())) is not None:
-                    asked.tallies.take(found, record.value)
+        if isinstance(found, TallyBlock) and (asked := self._waiting(found)[1]) is not None:
+            asked.tallies.take(found, record.value)
+
+    def _waiting(self, block: TallyBlock) -> tuple[Course, Asked] | tuple[None, None]:
+        """The round that a block is of, if that waits for its tallies."""
+        digest = block.round.hex()
+        found = ((course, course.asked(digest)) for course in self._courses.values())
+        return next(((course, asked) for course, asked in found if asked is not None), (None, None))
 
     def _count(self, course: Course) -> None:
         """Go on while rounds are complete: those asked ahead may be so before their turn."""
