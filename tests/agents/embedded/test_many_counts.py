@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from murmurate.agents.auditor import Audit, audit
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.stages.stage import Log
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import decode_record
 from murmurate.topics.domains import Categories
@@ -35,7 +36,7 @@ WORDS = ("home", "basket", "help", *(f"v{i}" for i in range(270)))
 PLAN = deployment(
     stream(
         "screen", "lpu", share_micro=600_000, domain=Categories(WORDS, other=True), mechanism="she",
-        method={"name": "lpu", "filter": "off"},
+        method=MethodOptions("lpu", filter="off"),
     ),
     stream("mood", "lbu", share_micro=400_000, carry_ms=1500, every_ms=2 * SECOND),
     min_batch=2,

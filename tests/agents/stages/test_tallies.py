@@ -15,6 +15,7 @@ from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.publish import AHEAD, Publish
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import RoundTallies, tally_records
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan
 from murmurate.randomizers import mechanism
 from murmurate.topics.block import MAX_BLOCK, TallyBlock, encode_batch, encode_tally
@@ -34,10 +35,8 @@ COUNTED = 40
 def wide(values: int, oracle: str, targets: int = 2) -> Plan:
     """Of so many values, none included."""
     domain = Categories(tuple(f"v{i}" for i in range(values - 1)))
-    method = {"name": "lpu", "filter": "off"}
-    return deployment(
-        stream("screen", "lpu", domain=domain, mechanism=oracle, method=method), min_batch=8, targets=targets
-    )
+    one = stream("screen", "lpu", domain=domain, mechanism=oracle, method=MethodOptions("lpu", filter="off"))
+    return deployment(one, min_batch=8, targets=targets)
 
 
 TWO = wide(4096, "she")
