@@ -17,7 +17,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Number, Text, Texts, Whole, written
-from murmurate.config.measures import AnyStream, Frequency, Stream
+from murmurate.config.measures.registry import AnyStream
+from murmurate.config.measures.stream import Stream
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
 from murmurate.config.streams import EVEN, METHODS, Table
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -216,7 +217,8 @@ class Deployment(BaseSettings):
     def _stream_mistakes(self, name: str) -> Iterator[Mistake]:
         stream, key = self.streams[name], f"streams.{name}"
         w = self.w(stream)
-        if isinstance(stream, Frequency) and stream.post.name == "auto" and self.population.users is None:
+        post = stream.shaping()
+        if post is not None and post.name == "auto" and self.population.users is None:
             yield Mistake("population.users", "nothing", f'a number of users, since streams.{name}.post is "auto"')
         schedule, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or EVEN))
         answers = math.ceil(1 / (schedule.part(w, stream.method.described()) * min(first, 1 - first) / first))

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import orjson
@@ -29,7 +29,6 @@ Reports = NDArray[np.uint8]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Spec = Mapping[str, str | int | float]
-Measure = Literal["frequency", "mean", "distribution"]
 
 MAX_LAW = 1 << 12  # reports that `law` will list
 
@@ -47,7 +46,7 @@ class Mechanism(ABC):
     """Of how words become reports: another one draws words of its own."""
     max_domain: ClassVar[int]
     """The largest `d` it takes."""
-    measure: ClassVar[Measure] = "frequency"
+    measure: ClassVar[str] = "frequency"
     """What a stream measures that asks by it."""
     says_none: ClassVar[bool | None] = None
     """Whether its last value is *none*; None where any value of the domain may be."""

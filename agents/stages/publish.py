@@ -200,14 +200,12 @@ class Publish:
     def _setting(self, stream: StreamPlan, first_t: int) -> Setting:
         seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{self._plan.name}\n{stream.name}\n{stream.config}".encode())
         return Setting(
-            d=stream.d,
+            measure=stream.measure,
             epsilon_micro=self._plan.epsilon_of(stream.name),
             w=stream.w,
             slots=stream.slots,
             first_t=first_t,
             seed=seed.digest(),
-            measure=stream.measure,
-            says_none=stream.says_none,
             mechanism=stream.mechanism,
             prefer=stream.prefer,
             min_batch=worth_asking(self._plan.min_batch),

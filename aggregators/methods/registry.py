@@ -46,7 +46,8 @@ def method(spec: Mapping[str, Any], setting: Setting) -> Method:
     """The method that a spec describes, at its beginning: its name and its options, and with "filter": "adaptive" the
     filter behind it ("revise": the lag of its revisions). With "clip": "found" it begins with a hold-out phase.
 
-    >>> setting = Setting(d=4, epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
+    >>> from murmurate.aggregators.measures.frequency import Frequency
+    >>> setting = Setting(Frequency.of_size(4), epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
     >>> method({"name": "lpa", "variance": "paper"}, setting).open(1).asked.sum()
     np.int64(100)
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import orjson
@@ -19,6 +18,7 @@ from murmurate.aggregators.methods.asking import sample_of
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import Crowd
+from murmurate.aggregators.methods.standing import Standing
 from murmurate.randomizers import Mechanism, SnapshotError
 from murmurate.randomizers.state import Arrays, dump, load
 from murmurate.randomizers.terms import Division
@@ -40,9 +40,7 @@ class Turns(ABC):
         """The newest period that was opened."""
         self.waiting: tuple[Purpose, int] | None = None
         """Purpose and amount of the question that is open."""
-        facts = {**asdict(setting), "seed": setting.seed.hex(), **options}
-        if setting.season is None:
-            del facts["season"]
+        facts = {**setting.facts(), **options}
         self._setting = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     @property
@@ -104,6 +102,10 @@ class Turns(ABC):
         self.crowd.reports, self.crowd.asked = facts["reports"], facts["asked"]
         self.standing = standing.restored(facts["standing"], arrays)
         self._load(facts["own"], arrays)
+
+    def _stands(self, mechanism: Mechanism, answer: Answer) -> Standing:
+        """The estimate from an answer of this period that counts."""
+        return standing.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
 
     # ---- what a method fills in ----
 

@@ -16,7 +16,6 @@ from murmurate.aggregators.methods.asking import Everybody, oracle
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
 from murmurate.aggregators.methods.slots import groups
-from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import Mechanism
 from murmurate.randomizers.state import Arrays
@@ -34,7 +33,7 @@ class Uniform(Turns):
         old = self.standing
         if not answer.counted:
             return self._unasked()
-        self.standing = measured(self.t, self._mechanism, answer, self.sample)
+        self.standing = self._stands(self._mechanism, answer)
         self._drift.note(old, self.standing)
         return self.standing.decision(self.t)
 

@@ -11,7 +11,8 @@ import pytest
 
 from murmurate.agents.cli import watch
 from murmurate.agents.cli.watch import heading, shaped
-from murmurate.config.plan import StreamPlan, stretches
+from murmurate.aggregators.measures.distribution import stretches
+from murmurate.config.plan import StreamPlan
 from murmurate.topics.codec import decode
 from murmurate.topics.domains import Grid
 from murmurate.topics.release import Release
@@ -248,7 +249,7 @@ def test_the_heading_says_what_follows() -> None:
         "distance: distribution of numbers from 0 to 30 km in 5 stretches; their shape,\n"
         "  the highest and its standard error"
     )
-    long = replace(FARE, name="n" * 64, unit="u" * 64)
+    long = stream("n" * 64, measure="mean", domain=Grid(0, 120, 5, "points"), unit="u" * 64)
     assert all(len(part) <= 80 for part in heading(long).splitlines())
 
 

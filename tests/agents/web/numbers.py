@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from murmurate.config.plan import stretches
+from murmurate.aggregators.measures.distribution import stretches
 from murmurate.topics.domains import Grid
 from tests.agents.web.frames import BEGIN, MINUTES, done, hello, progress, releases, unmeasured
 
