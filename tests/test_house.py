@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import shutil
 import subprocess
 import tomllib
@@ -60,6 +61,22 @@ def test_the_examples_in_docstrings_are_true(name: str) -> None:
 def test_no_module_is_too_long(folder: str) -> None:
     long = {p: n for p in (ROOT / folder).rglob("*.py") if (n := len(p.read_text().splitlines())) > 320}
     assert not long
+
+
+BY_NAME = re.compile(r"measure (==|!=)|\.measure in|isinstance\(.*(Grid|Categories|ValueAndPresence)|measure ===")
+"""Decisions by the name of what is measured, or by the class of what is declared or told."""
+
+
+def test_only_a_measure_decides_by_what_is_measured() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{place}: {line.strip()}"
+        for folder in FOLDERS.values()
+        for path in sorted((ROOT / folder).rglob("*.*"))
+        if path.suffix in (".py", ".js") and path.parent != ROOT / "aggregators" / "measures"
+        for place, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if BY_NAME.search(line)
+    ]
+    assert not found, "\n".join(found)
 
 
 @every("name", modules())

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure, Range
@@ -19,6 +23,8 @@ class Numbers(Measure):
     domain: Grid
     says_none: bool = True
     unit: str | None = None
+
+    recorded_as = "fiu", "numbers"
 
     @property
     def range(self) -> Range:
@@ -38,6 +44,16 @@ class Numbers(Measure):
     def ends(self) -> tuple[int, int]:
         """The cells of the numbers 0 and 1."""
         return self.domain.code(0), self.domain.code(1)
+
+    def codes_of(self, recorded: NDArray[Any]) -> NDArray[Any]:
+        """The cells of numbers, -1 of NaN."""
+        numbers = np.asarray(recorded, np.float64)
+        spoken = ~np.isnan(numbers)
+        return np.where(spoken, self.domain.encode(np.where(spoken, numbers, self.domain.low)).astype(np.int64), -1)
+
+    def spread_over(self, columns: int) -> NDArray[np.uint32]:
+        """Evenly over the range, both ends among them."""
+        return np.rint(np.linspace(0, self.domain.cells - 1, columns)).astype(np.uint32)
 
     @property
     def what(self) -> str:

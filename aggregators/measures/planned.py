@@ -7,7 +7,7 @@ What is said here fits shares of codes.  Not here: users and reports (agents/rep
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ class Planned(ABC):
 
     costly: ClassVar[bool] = False
     """Whether an estimate takes a hundredth of a second or more."""
+    recorded_as: ClassVar[tuple[str, str]] = "iu", "integers"
+    """What an array of values holds, by NumPy's kinds and in words: the codes themselves, -1 for no event."""
 
     @property
     @abstractmethod
@@ -54,6 +56,14 @@ class Planned(ABC):
     def ends(self) -> tuple[int, int]:
         """The codes that stand for 0 and 1 in the papers' streams of two values."""
         return 0, 1
+
+    def codes_of(self, recorded: NDArray[Any]) -> NDArray[Any]:
+        """The codes of an array of values, -1 for no event."""
+        return recorded
+
+    def spread_over(self, columns: int) -> NDArray[np.uint32]:
+        """The codes that so many columns of made-up counts stand for."""
+        return np.arange(columns, dtype=np.uint32)
 
     def true_figures(self, holders: Holders) -> Floats:
         """What a release without noise would say of the statistics that are scored: float64[periods, k]."""

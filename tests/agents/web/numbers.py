@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from murmurate.aggregators.measures.distribution import stretches
+from murmurate.aggregators.measures.distribution import Distribution, stretches
+from murmurate.aggregators.measures.mean import Mean
 from murmurate.topics.domains import Grid
 from tests.agents.web.frames import BEGIN, MINUTES, done, hello, progress, releases, unmeasured
 
@@ -29,7 +30,11 @@ def spec(name: str, periods: int | None = 96, **more: Any) -> dict[str, Any]:
         "fare": {"names": ["mean", "present"], "measure": "mean", "unit": "EUR", "range": FARES},
         "distance": {"names": list(LENGTHS), "measure": "distribution", "unit": "km", "range": KILOMETRES},
     }
-    return stream | {"name": name, "method": "lpa"} | numbers[name] | more
+    stream |= {"name": name, "method": "lpa"} | numbers[name] | more
+    kind, form = ((Mean, "points"), (Distribution, "stretches"))[name == "distance"]
+    cells = len(stream["names"]) - ("none" in stream["names"]) if name == "distance" else CELLS
+    of = kind(Grid(*stream["range"], cells, form), "none" in stream["names"] or name == "fare", stream["unit"])
+    return stream | of.page() | more
 
 
 def rides(*names: str, periods: int | None = 96, mode: str = "replay", **more: Any) -> dict[str, Any]:
