@@ -6,11 +6,16 @@ changes what its releases mean.  Not here: reading the file (loader.py, settings
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.measures.measure import Measure, Range
+from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 from murmurate.topics.domains import Domain
@@ -30,11 +35,9 @@ class StreamPlan:
     share_micro: int
     slots: int
     """S: at least 32 w and a multiple of 2 w, at most 65 536."""
-    method: Mapping[str, str | int | float]
-    """Its name and options, as a release shows them: {"name": "lpa", "variance": "sampling"}."""
+    method: MethodOptions
     mechanism: str
     """Word "auto" or a mechanism's name."""
-    division: Division
     several: Literal["last", "first"]
     carry_ms: int | None
     """How long a value stands for periods without an event: 0 not at all, None for ever (the papers' setting)."""
@@ -63,6 +66,11 @@ class StreamPlan:
     def domain(self) -> Domain:
         """What its events may say."""
         return self.measure.domain
+
+    @property
+    def division(self) -> Division:
+        """What the promise is divided into: the method's word."""
+        return METHODS[self.method.name].division
 
     @property
     def says_none(self) -> bool:
@@ -99,6 +107,24 @@ class StreamPlan:
     def period(self, time_ms: int) -> int:
         """The period that holds an instant."""
         return time_ms // self.every_ms
+
+    def setting(self, made: Plan, first_t: int) -> Setting:
+        """What its method knows, from its first period on. Who is asked is no secret: slots are drawn from a public
+        seed, the same after a crash.
+        """
+        seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{made.name}\n{self.name}\n{self.config}".encode())
+        return Setting(
+            measure=self.measure,
+            epsilon_micro=made.epsilon_of(self.name),
+            w=self.w,
+            slots=self.slots,
+            first_t=first_t,
+            seed=seed.digest(),
+            mechanism=self.mechanism,
+            prefer=self.prefer,
+            min_batch=worth_asking(made.min_batch),
+            season=self.season,
+        )
 
     def terms(self) -> StreamTerms:
         """Its part of the promise."""

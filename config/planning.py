@@ -17,13 +17,12 @@ import numpy as np
 import orjson
 
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.methods.registry import OFF
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures.stream import Stream
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
-from murmurate.config.streams import METHODS
 from murmurate.randomizers import Mechanism
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
@@ -85,7 +84,7 @@ def answer_micro(made: Plan, name: str) -> int:
     limit = made.epsilon_of(name)
     if stream.division == "population":
         return limit
-    return int(limit * METHODS[str(stream.method["name"])].part(stream.w, stream.method))
+    return int(limit * METHODS[stream.method.name].smallest(stream.w, stream.method))
 
 
 def resolve(made: Plan, name: str) -> Mechanism:
@@ -104,8 +103,8 @@ def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = N
     stream = made.stream(name)
     used = resolve(made, name)
     share = Fraction(1) if made.split == "budget" else Fraction(stream.share_micro, MICRO)
-    part = Fraction(1, stream.w) if stream.division == "population" and stream.method["name"] != "lsp" else Fraction(1)
-    rounds = 1 if stream.method.get("filter") == OFF else FILTERED
+    part = METHODS[stream.method.name].usual(stream.w) if stream.division == "population" else Fraction(1)
+    rounds = FILTERED if stream.method.filtered else 1
     n = max(1, int(users * share * part) * rounds)
     plain = np.full(stream.d, float(used.noise(np.zeros(stream.d))[0]) / n)
     context = context_of(used, plain)
@@ -128,9 +127,8 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         w=w,
         share_micro=stream.share_micro,
         slots=slots,
-        method=stream.said_method(),
+        method=stream.method_options(),
         mechanism=stream.mechanism,
-        division=METHODS[stream.method.name].division,
         several=stream.several,
         carry_ms=stream.missing.carry_ms,
         topic=topic,
@@ -173,7 +171,7 @@ def _meaning(
         "split": privacy.split,
         "share_micro": stream.share_micro,
         "slots": slots,
-        "method": stream.said_method(),
+        "method": stream.method_options().described(),
         "mechanism": stream.mechanism,
         **({} if stream.preference == "accuracy" else {"prefer": stream.preference}),
         **({} if stream.season is None else {"season_ms": stream.season}),

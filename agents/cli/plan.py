@@ -199,7 +199,7 @@ def _assumed(
 def _taken(stream: StreamPlan, assumed: Assumed, like: str | None) -> str:
     measured_in = not all(map(stream.measure.is_share, stream.measure.scored))
     unit = f"; errors in {stream.unit}" if stream.unit and measured_in else ""
-    if stream.method.get("clip") == "found":
+    if stream.method.finds_clip:
         unit += "; in the whole range, before a threshold is found"
     if like is not None:
         return f"if the truth is like {like}{unit}"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.methods.registry import FOUND
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.measures.numbers import NumbersStream
 from murmurate.config.streams import OneOf
 from murmurate.randomizers.numeric.mean import GRID
@@ -29,7 +29,6 @@ class MeanStream(NumbersStream):
         """The mean of its numbers."""
         return Mean(Grid(*self.range, GRID, "points"), self.says_none, self.unit)
 
-    def said_method(self) -> dict[str, str | int]:
+    def method_options(self) -> MethodOptions:
         """That it begins by finding a threshold belongs to it."""
-        said = super().said_method()
-        return {**said, "clip": self.clip} if self.clip == FOUND else said
+        return self.method.options(clip=self.clip)

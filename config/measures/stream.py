@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, model_validator
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure
-from murmurate.aggregators.methods.registry import ADAPTIVE, OFF
+from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Levels, Whole, seen, written
 from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
@@ -86,9 +86,9 @@ class Stream(Table):
     def meaning(self) -> dict[str, Any]:
         """What it declares, as a part of what gives a stream's releases their meaning: whole numbers and texts."""
 
-    def said_method(self) -> dict[str, str | int]:
-        """The method as a release shows it."""
-        return self.method.described()
+    def method_options(self) -> MethodOptions:
+        """Its method."""
+        return self.method.options()
 
     @property
     def preference(self) -> Prefer:

@@ -8,6 +8,7 @@ import numpy as np
 
 from murmurate.agents.replay.truth import TruePeriod
 from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.domains import Categories
 from murmurate.topics.events import Fields
@@ -29,10 +30,9 @@ def stream(
     w: int = 4,
     fields: Fields = FIELDS,
 ) -> StreamPlan:
-    division: Literal["population", "budget"] = "budget" if method.startswith("lb") else "population"
     return StreamPlan(
         name, Frequency(Categories(values, other), carry_ms is not None), every_ms, w, 500_000, 64 * w,
-        {"name": method}, "auto", division,
+        MethodOptions(method), "auto",
         several, carry_ms, "shop.events", fields, "0" * 16,
     )  # fmt: skip
 
