@@ -23,7 +23,7 @@ from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context
 from murmurate.config.measures.stream import Stream
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.events import Fields
@@ -87,8 +87,8 @@ def answer_micro(made: Plan, name: str) -> int:
     return int(limit * METHODS[stream.method.name].smallest(stream.w, stream.method))
 
 
-def resolve(made: Plan, name: str) -> Mechanism:
-    """The mechanism that an answer of this stream uses, at the epsilon that it really spends."""
+def resolve(made: Plan, name: str) -> Question:
+    """The question that an answer of this stream uses, at the epsilon that it really spends."""
     stream = made.stream(name)
     epsilon = Fraction(answer_micro(made, name), MICRO)
     return stream.measure.question(stream.mechanism, epsilon, stream.prefer)

@@ -25,7 +25,7 @@ def sized(d: int, measure: str = "frequency", *, says_none: bool = True) -> Meas
 def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Named:
     """What a measure of the kind that a decision's mechanism serves says of it, over this range."""
     asked = decision.mechanism
-    says_none = bool(asked.says_none)
+    says_none, d = bool(asked.says_none), asked.layout[1]
     if asked.measure == Mean.name:
-        return Mean(Grid(*(range_ or (-1.0, 1.0)), asked.d - says_none, "points"), says_none).result(decision, shaping)
-    return sized(asked.d, asked.measure, says_none=says_none).result(decision, shaping)
+        return Mean(Grid(*(range_ or (-1.0, 1.0)), d - says_none, "points"), says_none).result(decision, shaping)
+    return sized(d, asked.measure, says_none=says_none).result(decision, shaping)

@@ -34,11 +34,11 @@ from murmurate.aggregators.expected import (
     usual_mechanism,
     usual_users,
 )
+from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
-from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Mechanism, ParameterError
+from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.thresholds import MICRO
 
 How = Literal["closed form", "simulated", "scaled"]
@@ -273,7 +273,7 @@ class _Desk:
         wire = self.stream.measure.question(name, Fraction(mine.epsilon_micro, MICRO)).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
 
-    def _mechanism(self, method: str, name: str) -> Mechanism:
+    def _mechanism(self, method: str, name: str) -> Question:
         return usual_mechanism(method, replace(self.setting, mechanism=name))
 
 

@@ -12,7 +12,7 @@ from murmurate.aggregators.measures.measure import Measure, stands
 from murmurate.aggregators.measures.result import Floats, Named
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.registry import serving
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Categories
@@ -54,7 +54,7 @@ class Frequency(Measure):
         """The frequency oracles."""
         return serving(self.name, says_none=self.says_none)
 
-    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Mechanism:
+    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """The oracle with the smallest exact variance, or a short report."""
         return choose(d=self.d, epsilon=epsilon, prefer=prefer)
 

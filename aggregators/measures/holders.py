@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final
 
-from murmurate.randomizers import Mechanism, ValueAndPresence
+from murmurate.randomizers import Question, ValueAndPresence
 
 Holding = ValueAndPresence
 """A mechanism that tells a share and a total."""
@@ -19,7 +19,7 @@ of two standard errors that belongs to a ratio (Fieller's) has no end: no mean w
 """
 
 
-def holding(asked: Mechanism) -> Holding | None:
+def holding(asked: Question) -> Holding | None:
     """The mechanism, where it tells a share and a total; None where it tells a mean, since everybody has a value."""
     return asked if isinstance(asked, ValueAndPresence) else None
 

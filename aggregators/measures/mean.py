@@ -23,7 +23,7 @@ from murmurate.aggregators.measures.wandering import bumps, wandering_number
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
-from murmurate.randomizers import Mechanism, Recoded
+from murmurate.randomizers import Question, Recoded
 from murmurate.topics.domains import Grid
 
 MEAN, PRESENT = "mean", "present"
@@ -56,11 +56,11 @@ class Mean(Numbers):
         """A mean lies in its range."""
         return self.range if name == MEAN else (0.0, 1.0)
 
-    def ranges(self, asked: Mechanism) -> tuple[Range, ...]:
+    def ranges(self, asked: Question) -> tuple[Range, ...]:
         """On the scale of the mechanism."""
         return _RANGES[asked.statistics]
 
-    def round_error(self, asked: Mechanism, n: float, users: float | None, profile: Floats) -> float:
+    def round_error(self, asked: Question, n: float, users: float | None, profile: Floats) -> float:
         """Of numbers on the scale -1 to 1; with silence that of the holders' mean."""
         if holds := holding(asked):
             return holds.mean_error(profile, max(1, round(n)), users) ** 2
@@ -78,7 +78,7 @@ class Mean(Numbers):
         taken[0] = decision.clipped * (ends[1] - ends[0])
         return replace(told, stderr=np.hypot(told.stderr, taken))
 
-    def _told(self, decision: Decision, asked: Mechanism, ends: Range) -> Named:
+    def _told(self, decision: Decision, asked: Question, ends: Range) -> Named:
         """What a mechanism says whose scale has these ends."""
         said, (low, half) = stands(decision), _scale(ends)
         if holds := holding(asked):

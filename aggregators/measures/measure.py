@@ -23,7 +23,7 @@ from murmurate.aggregators.measures.result import Floats, Named
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
-from murmurate.randomizers import Mechanism, mechanism
+from murmurate.randomizers import Question, mechanism
 from murmurate.randomizers.registry import STREAMED
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import Epsilon
@@ -105,10 +105,10 @@ class Measure(Planned):
         """The mechanisms that serve it."""
 
     @abstractmethod
-    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Mechanism:
+    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """What "auto" takes at this epsilon: a function of what is declared."""
 
-    def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Mechanism:
+    def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """What a device is asked by: the mechanism of this name, or what "auto" takes."""
         if name == AUTO:
             return self.choose(epsilon, prefer)
@@ -119,7 +119,7 @@ class Measure(Planned):
         """Those of the serving mechanisms that take so large a domain."""
         return tuple(name for name in self.serving if self.d <= STREAMED[name].max_domain)
 
-    def ranges(self, asked: Mechanism) -> Sequence[Range] | None:
+    def ranges(self, asked: Question) -> Sequence[Range] | None:
         """Between what the statistics of a mechanism lie; None for shares."""
         return None
 
@@ -127,9 +127,9 @@ class Measure(Planned):
         """Whether a filter follows shares of reports instead of statistics: where all come by one mechanism."""
         return False
 
-    def round_error(self, asked: Mechanism, n: float, users: float | None, profile: Floats) -> float:
+    def round_error(self, asked: Question, n: float, users: float | None, profile: Floats) -> float:
         """The mean squared error of what a release says of n reports, on the scale of the mechanism. users: of how many
-        they are a sample; None: of none. A profile is what `Mechanism.profile` would find without noise.
+        they are a sample; None: of none. A profile is what `Question.profile` would find without noise.
         """
         error = publication_error(asked, n, users or n, profile, "sampling")
         return error + float(asked.added_variance(max(1, round(n)), profile)[: asked.statistics].mean())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure, Range
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.registry import STREAMED, serving
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Grid
@@ -36,7 +36,7 @@ class Numbers(Measure):
         """The mechanisms for it that can say *none*, or those that need not."""
         return serving(self.name, says_none=self.says_none)
 
-    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Mechanism:
+    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """HM where it serves, whose worst variance is never above SR's or PM's; else the one there is."""
         names = self.serving
         return STREAMED["hm" if "hm" in names else names[0]](d=self.d, epsilon=epsilon)

@@ -11,6 +11,7 @@ import numpy as np
 
 from murmurate.aggregators.measures.distribution import Distribution, stretches
 from murmurate.aggregators.measures.mean import Mean
+from murmurate.aggregators.measures.measure import Measure
 from murmurate.topics.domains import Grid
 from tests.agents.web.frames import BEGIN, MINUTES, done, hello, progress, releases, unmeasured
 
@@ -31,9 +32,11 @@ def spec(name: str, periods: int | None = 96, **more: Any) -> dict[str, Any]:
         "distance": {"names": list(LENGTHS), "measure": "distribution", "unit": "km", "range": KILOMETRES},
     }
     stream |= {"name": name, "method": "lpa"} | numbers[name] | more
-    kind, form = ((Mean, "points"), (Distribution, "stretches"))[name == "distance"]
-    cells = len(stream["names"]) - ("none" in stream["names"]) if name == "distance" else CELLS
-    of = kind(Grid(*stream["range"], cells, form), "none" in stream["names"] or name == "fare", stream["unit"])
+    (low, high), names = stream["range"], stream["names"]
+    of: Measure = Mean(Grid(low, high, CELLS, "points"), "present" in names, stream["unit"])
+    if name == "distance":
+        none = "none" in names
+        of = Distribution(Grid(low, high, len(names) - none, "stretches"), none, stream["unit"])
     return stream | of.page() | more
 
 
