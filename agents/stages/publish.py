@@ -142,7 +142,7 @@ class Publish:
         self._ahead(course)
 
     def _next(self, course: Course, request: Request) -> None:
-        """Ask the next, unless it was asked ahead."""
+        """Ask the next question, unless it was asked ahead."""
         asked = course.ahead.pop(course.t) if course.t in course.ahead else self._put(course, course.t, request)
         course.ask(asked)
         self._ahead(course)
@@ -154,7 +154,7 @@ class Publish:
                 course.ahead[t] = self._put(course, t, known)
 
     def _put(self, course: Course, t: int, request: Request) -> Asked:
-        """What the method opens, as a round."""
+        """A question of the method's, as a round."""
         slots = Slots.every(course.plan.slots) if request.asked is None else Slots.chosen(request.asked)
         return self._ask(course, t, request.question, slots, request.purpose)
 
