@@ -159,7 +159,7 @@ def _meaning(
     return {
         "schema": "murmurate/stream/1",
         "name": name,
-        "measure": stream.measure,
+        "measure": stream.measured.name,
         **stream.meaning(),
         "every_ms": stream.every,
         "several": stream.several,

@@ -23,7 +23,6 @@ class Frequency(Measure):
     """Shares of declared values, of "other" if that is declared, and of *none*."""
 
     domain: Categories
-    says_none: bool = True
 
     name = "frequency"
     shaped = True

@@ -42,6 +42,8 @@ class Measure(Planned):
     """What its events may say."""
     says_none: bool = True
     """Whether a user may have no value. Who has none says so, by the last code."""
+    unit: str | None = None
+    """Of numbers, in words: "EUR"."""
 
     # ---- the kind: facts that no declaration changes ----
 
@@ -166,11 +168,6 @@ class Measure(Planned):
     def is_share(self, name: str) -> bool:
         """Whether a statistic is a share of users, or else a number in the measure's unit."""
         return True
-
-    @property
-    def unit(self) -> str | None:
-        """Of numbers, in words: "EUR"."""
-        return None
 
     def scale(self, stream: str) -> str:
         """What squared errors are in: the unit of numbers, or "share"."""

@@ -21,8 +21,6 @@ class Numbers(Measure):
     """Something about the numbers that users hold."""
 
     domain: Grid
-    says_none: bool = True
-    unit: str | None = None
 
     recorded_as = "fiu", "numbers"
 

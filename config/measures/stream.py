@@ -50,8 +50,7 @@ class Stream(Table):
     """By name of a statistic: releases say whether it is above or below, and how sure that is."""
     source: Source | None = None
     """Where its events come from; left out: {name}.events, told apart by their "stream"."""
-    if TYPE_CHECKING:  # keys of every table, in the place that suits it
-        measure: str
+    if TYPE_CHECKING:  # a key of every table, in the place that suits it
         mechanism: str
 
     @property
