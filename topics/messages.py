@@ -85,7 +85,7 @@ def _frozen(found: Any, levels: int) -> Any:
         return MappingProxyType({key: _frozen(value, levels - 1) for key, value in found.items()})
     raise ValueError(
         f"found {'a table' if isinstance(found, Mapping) else type(found).__name__} that is none of a spec; allowed: "
-        f"words of at most {MAX_WORD} characters, whole numbers, lists of one or more, tables of 1 to {MAX_KEYS} parameters"
+        f"words of at most {MAX_WORD} characters, whole numbers, lists of 1 or more, tables of 1 to {MAX_KEYS} of them"
     )
 
 

@@ -1,7 +1,7 @@
 """Padded sampling against Wang 2021, section 5.2, and the error of groups of random size; by real reports.
 
 The simulations are of fixed users under 20 000 rounds of coins, with fixed seeds: a mean lies within 4 of its standard
-errors, which another seed would exceed in one case of 16 000; a variance within 5 %, since 20 000 runs show it within 1.
+errors, which another seed would exceed in one case of 16 000; a variance within 5 %; 20 000 runs show it within 1.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ WORDS = (
     "itemsets", "whole", "items", "bits", "row", "code", "measured", "signed",
 )  # fmt: skip
 PARAMETERS = (
-    "name", "d", "epsilon_micro", "view", "mechanism", "layout", "length", "candidates", "of", "inner", "levels", "quantum",
-    "bits", "attributes", "widths", "clip", "group", "pool", "fold",
+    "name", "d", "epsilon_micro", "view", "mechanism", "layout", "length", "candidates", "of", "inner", "levels",
+    "quantum", "bits", "attributes", "widths", "clip", "group", "pool", "fold",
 )  # fmt: skip
 SCALARS = st.one_of(
     st.integers(-3, 70), st.integers(), st.text(max_size=8), st.booleans(), st.none(), st.floats(allow_nan=False),
