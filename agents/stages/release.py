@@ -18,7 +18,7 @@ from murmurate.aggregators.figures import Figures, figures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tally
 from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
 
@@ -55,7 +55,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
             carry="always" if stream.carry_ms is None else None,
         ),
         mechanism=_mechanism(decision.mechanism),
-        method={**stream.method, **stream.post.described()},
+        method={**stream.method.described(), **stream.post.described()},
     )
 
 
@@ -123,6 +123,6 @@ def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:
     )
 
 
-def _mechanism(mechanism: Mechanism) -> dict[str, str | int | float]:
+def _mechanism(mechanism: Question) -> dict[str, str | int | float]:
     spec = {key: value for key, value in mechanism.spec().items() if key != "epsilon_micro"}
     return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}

@@ -7,6 +7,7 @@ min_batch, the last release stands, and its variance grows with its age.  Source
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,29 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.asking import Everybody, oracle
 from murmurate.aggregators.methods.drift import Drift
-from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import groups
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.state import Arrays
 
 
 class Uniform(Turns):
     """What LBU, LPU and LSP share: releases of fresh answers, and drift where one is missing."""
 
-    def __init__(self, setting: Setting, *, mechanism: Mechanism) -> None:
+    fixed = True
+
+    def __init__(self, setting: Setting, *, mechanism: Question) -> None:
         super().__init__(setting, would_use=mechanism)
         self._mechanism = mechanism
         self._drift = Drift()
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """A w-th."""
+        return Fraction(1, w)
 
     def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Decision:
         old = self.standing
@@ -54,15 +63,16 @@ class LBU(Uniform):
 
     name = "lbu"
     division = Everybody.division
+    simplicity = 9
 
     def __init__(self, setting: Setting) -> None:
         self._asking = Everybody(setting)
         self._share = setting.epsilon_micro // setting.w
         super().__init__(setting, mechanism=self._asking.mechanism(self._share))
 
-    def _begin(self) -> Question:
+    def _begin(self) -> Request:
         self.waiting = "publication", self._share
-        return self._asking.question(self.t, self._share, "publication")
+        return self._asking.request(self.t, self._share, "publication")
 
     def _slots(self, amount: int) -> int:
         return self.setting.slots
@@ -73,16 +83,17 @@ class LPU(Uniform):
 
     name = "lpu"
     division = "population"
+    simplicity = 1
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
         self._group = groups(slots=setting.slots, w=setting.w, seed=setting.seed)
 
-    def later(self, t: int) -> Question:
+    def later(self, t: int) -> Request:
         """The turn of a group is known beforehand."""
-        return Question(self._mechanism, self._turn(t), "publication")
+        return Request(self._mechanism, self._turn(t), "publication")
 
-    def _begin(self) -> Question:
+    def _begin(self) -> Request:
         self.waiting = "publication", int(self._turn(self.t).sum())
         return self.later(self.t)
 
@@ -98,19 +109,30 @@ class LSP(Uniform):
 
     name = "lsp"
     division = "population"
+    simplicity = 2
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
 
-    def later(self, t: int) -> Question | None:
-        """When everybody is asked is known beforehand."""
-        return None if self._off(t) else Question(self._mechanism, None, "publication")
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """All of it."""
+        return Fraction(1)
 
-    def _begin(self) -> Question | Decision:
+    @classmethod
+    def usual(cls, w: int) -> Fraction:
+        """All of it."""
+        return Fraction(1)
+
+    def later(self, t: int) -> Request | None:
+        """When everybody is asked is known beforehand."""
+        return None if self._off(t) else Request(self._mechanism, None, "publication")
+
+    def _begin(self) -> Request | Decision:
         if self._off(self.t):
             return self._unasked()
         self.waiting = "publication", self.setting.slots
-        return Question(self._mechanism, None, "publication")
+        return Request(self._mechanism, None, "publication")
 
     def _off(self, t: int) -> int:
         """How many periods ago it was everybody's turn."""
