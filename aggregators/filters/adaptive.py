@@ -184,9 +184,8 @@ class AdaptiveFilter:
         own = {name: getattr(self, f"_{name}") for name in _OWN}
         tracks = {name: getattr(self._tracks, name) for name in _TRACKS}
         learned = {"tail": self._tail.sums, "squares": self._misses.squares, "unsaid": self._misses.unsaid}
-        season = {"states": self._seasons.states, "covariance": self._seasons.covariance}
-        course = {"course": self._course.sums, "newest": self._course.newest}
-        return {**own, **tracks, **learned, **season, **course, **self._past.arrays()}
+        rest = {"states": self._seasons.states, "covariance": self._seasons.covariance, "newest": self._course.newest}
+        return {**own, **tracks, **learned, **rest, "course": self._course.sums, **self._past.arrays()}
 
     def load(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Go on from `facts` and `arrays` of a filter with the same parameters."""
@@ -199,8 +198,7 @@ class AdaptiveFilter:
             setattr(self, f"_{name}", arrays[name].copy())
         for name in _TRACKS:
             setattr(self._tracks, name, arrays[name].copy())
-        self._misses.answers, self._course.periods = facts["answers"], facts["course"]
-        self._seasons.at = facts["season"]
+        self._misses.answers, self._course.periods, self._seasons.at = facts["answers"], facts["course"], facts["season"]
         self._misses.squares, self._misses.unsaid = arrays["squares"].copy(), arrays["unsaid"].copy()
         self._seasons.states, self._seasons.covariance = arrays["states"].copy(), arrays["covariance"].copy()
         self._course.sums, self._course.newest = arrays["course"].copy(), arrays["newest"].copy()
