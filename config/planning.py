@@ -186,7 +186,7 @@ def _meaning(
 
 
 def _method(stream: AnyStream) -> MethodOptions:
-    """The method; that it begins by finding a threshold belongs to it."""
+    """The method; that it may begin by finding a threshold belongs to it."""
     return stream.method.options(clip=stream.clip if isinstance(stream, Mean) else DECLARED)
 
 
