@@ -35,14 +35,12 @@ def first_round(made: Plan, stream: StreamPlan) -> Fraction:
 def asks_everybody_first(made: Plan, stream: StreamPlan) -> bool:
     """Whether it begins with one round of everybody, that finds a clipping threshold."""
     of = Setting(
-        d=stream.d,
+        stream.measure,
         epsilon_micro=made.epsilon_of(stream.name),
         w=stream.w,
         slots=stream.slots,
         first_t=0,
         seed=bytes(32),
-        measure=stream.measure,
-        says_none=stream.says_none,
         mechanism=stream.mechanism,
         prefer=stream.prefer,
     )

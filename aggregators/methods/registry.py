@@ -39,7 +39,8 @@ def method(options: MethodOptions, setting: Setting) -> Method:
     """The method of these options, at its beginning, with the filter behind it if they say so. Where the threshold is
     to be found it begins with a hold-out phase, if that can pay (`finds_first`).
 
-    >>> setting = Setting(d=4, epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
+    >>> from murmurate.aggregators.measures.frequency import Frequency
+    >>> setting = Setting(Frequency.of_size(4), epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
     >>> method(MethodOptions("lpa", variance="paper"), setting).open(1).asked.sum()
     np.int64(100)
     """
@@ -62,8 +63,8 @@ def finds_first(options: MethodOptions, setting: Setting) -> bool:
     """Whether the method begins with a hold-out phase: where its threshold is to be found, and that can pay."""
     if not options.finds_clip:
         return False
-    if setting.measure != "mean":
-        raise ParameterError(f"clip: found a stream of {setting.measure}; allowed: a mean")
+    if not setting.measure.clips:
+        raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean")
     return worthwhile(setting, _answers(options, setting))
 
 

@@ -15,14 +15,13 @@ from murmurate.aggregators.methods.threshold import Answers, cells_of, coarse, f
 from murmurate.aggregators.methods.worthwhile import COST, worthwhile
 from murmurate.aggregators.wave_readings import Readings
 from murmurate.randomizers import Recoded
+from tests.measured import sized
 
 TOP, USERS = 65_536, 100_000
 
 
 def setting(w: int, epsilon: float, *, none: bool) -> Setting:
-    return Setting(
-        TOP + 1 + none, int(epsilon * 1e6), w, 4_000, 1, bytes(32), measure="mean", says_none=none,
-    )  # fmt: skip
+    return Setting(sized(TOP + 1 + none, "mean", says_none=none), int(epsilon * 1e6), w, 4_000, 1, bytes(32))
 
 
 def asked_of(of: Setting) -> Recoded:
