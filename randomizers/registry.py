@@ -22,7 +22,7 @@ from murmurate.randomizers.frequency import (
     HadamardResponse,
     SubsetSelection,
 )
-from murmurate.randomizers.mechanism import Measure, Mechanism
+from murmurate.randomizers.mechanism import Mechanism
 from murmurate.randomizers.numeric import HM, PM, SR, SW, Recoded, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
@@ -39,6 +39,9 @@ ASKED: dict[str, type[Mechanism]] = {**STREAMED, Recoded.name: Recoded}
 """Those that a round may name."""
 MECHANISMS: dict[str, type[Mechanism]] = {**ASKED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
 """All there are."""
+_BY_MEASURE: dict[str, list[str]] = {}
+for _name, _kind in STREAMED.items():
+    _BY_MEASURE.setdefault(_kind.measure, []).append(_name)
 _PARAMETERS = {name: signature(kind).parameters for name, kind in MECHANISMS.items()}
 
 
@@ -80,13 +83,11 @@ def streamed(spec: Mapping[str, Any]) -> Mechanism:
     return mechanism(spec)
 
 
-def serving(measure: Measure, *, says_none: bool) -> tuple[str, ...]:
+def serving(measure: str, *, says_none: bool) -> tuple[str, ...]:
     """The mechanisms that serve such a stream; says_none: whether its users may have no value.
 
     >>> serving("mean", says_none=True)
     ('value_presence',)
     """
-    kinds = STREAMED.items()
-    return tuple(
-        sorted(name for name, kind in kinds if kind.measure == measure and kind.says_none in (None, says_none))
-    )
+    able = (name for name in _BY_MEASURE.get(measure, ()) if STREAMED[name].says_none in (None, says_none))
+    return tuple(sorted(able))

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.source import Batch, Ints, Source
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.block import REFUSED
-from murmurate.topics.domains import Grid
 
 SPARE_ROWS = 1 << 20  # events of an open period beyond four a user; then each user's event that counts is kept
 _LONG_AGO, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -155,7 +154,7 @@ class _Stream:
                 self.time[users] = t * self.every + (keys >> _CODE_BITS)
             if t >= self.first_t:
                 counts = self._counts(t)
-                yield TruePeriod(self.plan.name, t, int(counts.sum()), figures(self.plan, counts))
+                yield TruePeriod(self.plan.name, t, int(counts.sum()), self.plan.measure.truth(counts))
 
     def _counts(self, t: int) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d
@@ -179,22 +178,6 @@ class _Stream:
         spoke = np.zeros(len(best), np.bool_)
         spoke[users] = True
         return np.flatnonzero(spoke), best[spoke]
-
-
-def figures(plan: StreamPlan, counts: Ints) -> NDArray[np.float64]:
-    """What is true where so many users hold each value, int64[d], under the stream's names. Of nobody nothing is true:
-    the shares of no users, and the mean of those who hold no value, are NaN.
-    """
-    users = int(counts.sum())
-    if not users:
-        return np.full(len(plan.names), np.nan)
-    if plan.measure != "mean" or not isinstance(plan.domain, Grid):
-        return counts / users
-    grid, holders = plan.domain, counts[: plan.domain.cells]
-    present = int(holders.sum())
-    place = float(holders @ np.arange(grid.cells)) / present / (grid.cells - 1) if present else np.nan
-    mean = grid.low + place * (grid.high - grid.low)
-    return np.array([mean, present / users] if plan.says_none else [mean])
 
 
 def true_periods(plan: Plan, source: Source) -> Iterator[TruePeriod]:
