@@ -49,7 +49,7 @@ def test_of_counts_in_blocks_it_is_said_how_many_there_are_and_what_announces_th
     assert "tally block   q 1 round 8974620a018e sequence 2 counts 4" in text
     found, text = said("shop.tallies", golden["announced tally"].encode())
     assert (found["kind"], found["cells"], found["counted"]) == ("tally_in_blocks", 5000, 3)
-    assert "q 1 received 5 counted 3" in text
+    assert "t 29916540 q 1 received 5" in text
 
 
 def test_of_an_event_only_its_place_is_said() -> None:
