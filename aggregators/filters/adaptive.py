@@ -198,7 +198,9 @@ class AdaptiveFilter:
             setattr(self, f"_{name}", arrays[name].copy())
         for name in _TRACKS:
             setattr(self._tracks, name, arrays[name].copy())
-        self._misses.answers, self._course.periods, self._seasons.at = facts["answers"], facts["course"], facts["season"]
+        self._misses.answers, self._course.periods, self._seasons.at = (
+            facts[of] for of in ("answers", "course", "season")
+        )
         self._misses.squares, self._misses.unsaid = arrays["squares"].copy(), arrays["unsaid"].copy()
         self._seasons.states, self._seasons.covariance = arrays["states"].copy(), arrays["covariance"].copy()
         self._course.sums, self._course.newest = arrays["course"].copy(), arrays["newest"].copy()
