@@ -198,9 +198,8 @@ class AdaptiveFilter:
             setattr(self, f"_{name}", arrays[name].copy())
         for name in _TRACKS:
             setattr(self._tracks, name, arrays[name].copy())
-        self._misses.answers, self._course.periods, self._seasons.at = (
-            facts[of] for of in ("answers", "course", "season")
-        )
+        self._misses.answers, self._course.periods = facts["answers"], facts["course"]
+        self._seasons.at = facts["season"]
         self._misses.squares, self._misses.unsaid = arrays["squares"].copy(), arrays["unsaid"].copy()
         self._seasons.states, self._seasons.covariance = arrays["states"].copy(), arrays["covariance"].copy()
         self._course.sums, self._course.newest = arrays["course"].copy(), arrays["newest"].copy()
@@ -260,8 +259,7 @@ class AdaptiveFilter:
         likely = held / before
         self._occupied += likely
         others = self._jumps.independent * self.statistics - 1
-        guess = m.company if self._whole else m.strangers
-        first = m.first_odds(self._room)
+        guess, first = m.company if self._whole else m.strangers, m.first_odds(self._room)
         odds = (guess * first + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
         held *= odds / self._odds
         held *= before / held.sum(axis=0)
