@@ -1,8 +1,8 @@
 """Users a second through `perturb`, on one core: questions over values of several words, and mechanisms of one code.
 
 `python -m benchmarks.questions` prints the first; `python -m benchmarks.questions TREE` also the ratio of every
-mechanism of one code to that of another working tree (say, of the commit before), whose package is imported in a process
-of its own and takes turns with this one.  TREE needs its `build/typed`, which `python tools/link.py` makes there.
+mechanism of one code to that of another working tree (say, of the commit before), whose package is imported in a
+process of its own and takes turns with this one.  TREE needs its `build/typed`, which `python tools/link.py` makes there.
 """
 
 from __future__ import annotations
