@@ -2,7 +2,7 @@
 
 `python -m benchmarks.questions` prints the first; `python -m benchmarks.questions TREE` also the ratio of every
 mechanism of one code to that of another working tree (say, of the commit before), whose package is imported in a
-process of its own and takes turns with this one.  TREE needs its `build/typed`, which `python tools/link.py` makes there.
+process of its own and takes turns with this one.  TREE needs its `build/typed`, which `python tools/link.py` makes.
 """
 
 from __future__ import annotations
