@@ -24,6 +24,7 @@ from murmurate.agents.recount import recount
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built
+from murmurate.randomizers.layouts import Code, layout
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.block import REFUSED, RawBlock, ReportBlock
 from murmurate.topics.codec import decode_record
@@ -175,10 +176,11 @@ def _others(
     """What these users would have said with every other value; of very many values, with those they ever had."""
     found = Counter[bytes]()
     for user, value in answers:
-        d = oracle.layout[1]
-        values: Iterable[int] = range(d)
-        if d > MANY:
-            values = {code for events in people[user].events.values() for _, code in events} | {d - 1}
+        of = layout(oracle.layout)
+        values: Iterable[int] = range(of.d) if isinstance(of, Code) else ()
+        if not isinstance(of, Code) or of.d > MANY:
+            none = {of.d - 1} if isinstance(of, Code) else {of.nothing} - {None}
+            values = {code for events in people[user].events.values() for _, code in events} | none
         found.update(_report(oracle, key, user, other, question) for other in values if other != value)
     return found
 

@@ -7,8 +7,20 @@ from itertools import product
 
 import pytest
 
-from murmurate.randomizers import GRR, Branches, Padded, Question, Viewed, question
-from murmurate.randomizers.audit import audit_exact
+from murmurate.randomizers import (
+    GRR,
+    OLH,
+    Branches,
+    Key,
+    Marginal,
+    Padded,
+    Prefix,
+    Question,
+    Viewed,
+    Weighted,
+    question,
+)  # fmt: skip
+from murmurate.randomizers.audit import audit_exact, measure, trials_for
 from murmurate.randomizers.layouts import FILLER, NONE, layout
 from murmurate.randomizers.thresholds import exp_floor
 from tests.audit.questions import (
@@ -26,6 +38,7 @@ from tests.audit.questions import (
 from tests.audit.registry import EPSILONS, ROUND
 from tests.cases import every
 
+KEY = Key(bytes(range(9, 41)), deployment="audit")
 FEW = [EPSILONS[0], EPSILONS[8], EPSILONS[13], EPSILONS[19]]
 
 
@@ -101,6 +114,33 @@ def test_sums_of_padding_by_items_or_of_the_first_items_alone_are_caught_by_bias
     honest = bias(Padded(of, 2), users)  # all of its items are told too rarely, and alike
     assert abs(honest[0] - honest[2]) < Fraction(1, 2**55)
     assert -Fraction(1, 17) < honest[0] < 0
+
+
+def test_no_more_than_the_claim_is_measured_of_reports_that_are_sent() -> None:
+    small = Padded(("items", 4, 3, 1), 3)
+    groups = [
+        (3, told_by(Marginal(("row", (2, 3), 1), [1]), 2.0)),
+        (1, told_by(Marginal(("row", (2, 3), 1), [0]), 2.0)),
+    ]
+    for asked in (
+        told_by(small, 2.0),
+        Viewed(Prefix(("bits", 40, 1), 3), OLH(d=9, epsilon=2.0)),
+        Branches(groups),
+        Weighted(told_by(small, 2.0), 5),
+    ):
+        found = measure(asked, KEY, trials=trials_for(asked, 0.1))
+        assert found.holds, asked
+        assert found.at_least > 0.8 * found.claimed, asked
+    broken = RoundedClaim(small, GRR(d=small.d, epsilon=2.0))
+    assert not measure(broken, KEY, trials=trials_for(broken, 0.1)).holds
+
+
+class RoundedClaim(Viewed):
+    """Draws with a larger epsilon than it says."""
+
+    def __init__(self, view: Padded, mechanism: GRR) -> None:
+        super().__init__(view, GRR(d=mechanism.d, epsilon=1.2 * mechanism.epsilon))
+        vars(self)["epsilon_micro"] = mechanism.epsilon_micro
 
 
 def test_a_branch_depends_on_no_value_and_none_is_told_like_the_empty_set() -> None:
