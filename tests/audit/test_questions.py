@@ -143,6 +143,46 @@ class RoundedClaim(Viewed):
         vars(self)["epsilon_micro"] = mechanism.epsilon_micro
 
 
+@every("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
+def test_a_blanket_has_what_the_laws_have_in_common_and_tells_its_pair_apart(epsilon: Fraction) -> None:
+    row = ("row", (2, 3), 0)
+    cases: list[Question] = [
+        GRR(d=2, epsilon=epsilon),
+        GRR(d=5, epsilon=epsilon),
+        told_by(Marginal(row, [1]), epsilon),
+        *(told_by(Padded(("items", 4, 3, 1), length), epsilon) for length in (1, 2, 3)),
+        Branches([(1, told_by(Marginal(row, [0]), epsilon)), (3, told_by(Marginal(row, [1]), epsilon))]),
+    ]
+    for asked in cases:
+        blanket = asked.blanket()
+        assert blanket is not None
+        laws = [asked.law(value) for value in layout(asked.layout).enumerate()]
+        share = sum(atom.mass for atom in blanket)
+        common = sum(min(law[report] for law in laws) for report in laws[0])
+        assert 0 <= common - share < Fraction(1, 2**55)  # no better than the laws, and as good
+        for total in (sum(mass * one for mass, one, _ in blanket), sum(mass * other for mass, _, other in blanket)):
+            assert total == 1  # both are whole laws
+        assert max(max(one, other) for _, one, other in blanket) == asked.realised
+    assert Weighted(cases[1], 2).blanket() is None  # what is public is not mixed
+    assert told_by(Padded(("items", 4, 2, 1), 3), epsilon).blanket() is None
+
+
+def test_a_padded_sample_through_grr_has_the_blanket_of_its_collisions() -> None:
+    d, length = 9, 4
+    made = told_by(Padded(("items", d, 5, 0), length), 1)
+    e = exp_floor(10**6)
+    blanket = made.blanket()
+    assert blanket is not None
+    omega = length * e + d
+    found = sorted((round(float(mass * omega), 9), round(float(one / other), 9)) for mass, one, other in blanket)
+    ratio = float(e)
+    assert found == [
+        (4.0, round(1 / ratio, 9)),
+        (4.0, round(ratio, 9)),
+        (5.0, 1.0),
+    ]  # of L, of the others' L, of the rest
+
+
 def test_a_branch_depends_on_no_value_and_none_is_told_like_the_empty_set() -> None:
     asked = next(one for one in others(1) if isinstance(one, Branches))
     for value in layout(asked.layout).enumerate():
