@@ -21,19 +21,19 @@ from typing import Final
 import numpy as np
 
 from murmurate.aggregators import clipping
-from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.threshold import (
     Answers,
     answers_behind,
+    asked_first,
     cells_of,
-    coarse,
+    grid_of,
     noise_of_total,
     usual_answer,
     wave_of,
 )
 from murmurate.aggregators.wave_readings import noise_where_alike
-from murmurate.randomizers import Recoded
+from murmurate.randomizers import Viewed
 
 COST: Final = 1.1
 """A release that follows a hold-out in vain may have this many times the error of one that follows none."""
@@ -48,18 +48,17 @@ def worthwhile(setting: Setting, answers: Answers) -> bool:
 
 @lru_cache(maxsize=64)
 def _worthwhile(setting: Setting, answers: Answers) -> bool:
-    asked = oracle(coarse(setting), setting.epsilon_micro)
-    assert isinstance(asked, Recoded)  # noqa: S101 - what `coarse` asks for
+    asked, _ = asked_first(setting)
     shares = (1.0, 0.0) if asked.says_none else (1.0,)
     return any(_pays(setting, answers, asked, share) for share in shares) and (
         answers.periods == 1 or all(_affordable(setting, answers, asked, share) for share in shares)
     )
 
 
-def _pays(setting: Setting, answers: Answers, asked: Recoded, share: float) -> bool:
+def _pays(setting: Setting, answers: Answers, asked: Viewed, share: float) -> bool:
     """Whether a threshold could, where this share holds amounts that are all alike: some or other ones."""
-    middles, edges = cells_of(asked)
-    unknown = _with(share, _of_what_lies_above(asked))[:, : asked.cells]
+    middles, edges = cells_of(grid_of(asked))
+    unknown = _with(share, _of_what_lies_above(asked))[:, : grid_of(asked).cells]
     mechanism, n = usual_answer(setting, answers, USERS)
     values = 2 * np.minimum(middles, edges[:, None]) / edges[:, None] - 1
     noise = (edges[:, None] / 2) ** 2 * noise_of_total(mechanism, n, share, values, values**2)
@@ -67,11 +66,11 @@ def _pays(setting: Setting, answers: Answers, asked: Recoded, share: float) -> b
     return bool((squared[:-1] < clipping.WORTH**2 * squared[-1]).any())
 
 
-def _affordable(setting: Setting, answers: Answers, asked: Recoded, share: float) -> bool:
+def _affordable(setting: Setting, answers: Answers, asked: Viewed, share: float) -> bool:
     """Whether what everybody's answer says of the mean is nearly as good as a window of the method's own answers, where
     this share holds amounts that are all alike: whichever these are.
     """
-    values = 2 * cells_of(asked)[0] / asked.clip - 1
+    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
     mechanism, n = usual_answer(setting, answers, USERS)
     window = noise_of_total(mechanism, n, share, values, values**2) * USERS * float(answers.share)
     return bool((np.diag(_with(share, _of_the_mean(asked))) <= COST**2 * window).all())
@@ -83,20 +82,20 @@ def _with(share: float, noise: Floats) -> Floats:
 
 
 @lru_cache(maxsize=4)  # half a second, and 2 MB
-def _of_what_lies_above(asked: Recoded) -> Floats:
+def _of_what_lies_above(asked: Viewed) -> Floats:
     """The variance of what everybody's answer says of what lies above each edge, of one user: where all hold an amount
     of one cell, and last where all say none: float64[edges, inputs].
     """
-    return _noise(asked, clipping.excess(*cells_of(asked)))
+    return _noise(asked, clipping.excess(*cells_of(grid_of(asked))))
 
 
 @lru_cache(maxsize=4)
-def _of_the_mean(asked: Recoded) -> Floats:
+def _of_the_mean(asked: Viewed) -> Floats:
     """The same of how far the mean is from what a cell stands for, on a scale from -1 to 1: float64[cells, inputs]."""
-    values = 2 * cells_of(asked)[0] / asked.clip - 1
+    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
     return _noise(asked, values - values[:, None])
 
 
-def _noise(asked: Recoded, functions: Floats) -> Floats:
+def _noise(asked: Viewed, functions: Floats) -> Floats:
     """functions: of the cells of holders."""
     return noise_where_alike(wave_of(asked), np.pad(functions, ((0, 0), (0, int(bool(asked.says_none))))))

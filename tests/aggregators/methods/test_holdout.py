@@ -20,7 +20,18 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, finds_first
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
-from murmurate.randomizers import HM, SR, SW, Key, Mechanism, ParameterError, Recoded, SnapshotError, ValueAndPresence
+from murmurate.randomizers import (
+    HM,
+    SR,
+    SW,
+    Key,
+    Mechanism,
+    ParameterError,
+    SnapshotError,
+    ValueAndPresence,
+    clipped,
+    view_clipped,
+)
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import contexts
 from tests.aggregators.distribution.dense import band
@@ -68,7 +79,8 @@ def replies(
 
 def clip_of(step: Asked | Decision) -> int:
     assert isinstance(step, Decision)
-    return step.mechanism.clip if isinstance(step.mechanism, Recoded) else TOP
+    view = view_clipped(step.mechanism)
+    return TOP if view is None else view.clip
 
 
 @pytest.mark.parametrize("none", [True, False])
@@ -408,7 +420,7 @@ def test_the_noise_that_is_weighed_is_the_mechanisms_own(mechanism: Mechanism) -
 
 def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clipping_may_take() -> None:
     inner = ValueAndPresence(d=1_002, epsilon=2)
-    made = Recoded(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
+    made = clipped(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
     codes = np.full(20_000, 5_000)  # all of them above
     support = made.support(made.perturb(codes, KEY.draw(contexts(np.arange(20_000)), round=bytes(32))))
     profile = made.profile(support, 20_000)

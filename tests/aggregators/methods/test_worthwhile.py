@@ -11,10 +11,10 @@ from murmurate.aggregators.clipping import PERIODS
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Setting
-from murmurate.aggregators.methods.threshold import Answers, cells_of, coarse, find, mean_noise, wave_of
+from murmurate.aggregators.methods.threshold import Answers, asked_first, cells_of, find, grid_of, mean_noise, wave_of
 from murmurate.aggregators.methods.worthwhile import COST, worthwhile
 from murmurate.aggregators.wave_readings import Readings
-from murmurate.randomizers import Recoded
+from murmurate.randomizers import Viewed
 from tests.measured import sized
 
 TOP, USERS = 65_536, 100_000
@@ -24,13 +24,11 @@ def setting(w: int, epsilon: float, *, none: bool) -> Setting:
     return Setting(sized(TOP + 1 + none, "mean", says_none=none), int(epsilon * 1e6), w, 4_000, 1, bytes(32))
 
 
-def asked_of(of: Setting) -> Recoded:
-    asked = oracle(coarse(of), of.epsilon_micro)
-    assert isinstance(asked, Recoded)
-    return asked
+def asked_of(of: Setting) -> Viewed:
+    return asked_first(of)[0]
 
 
-def answered(asked: Recoded, amounts: np.ndarray, share: float) -> np.ndarray:
+def answered(asked: Viewed, amounts: np.ndarray, share: float) -> np.ndarray:
     """The reports that so many users are expected to give. amounts: a distribution over cells."""
     held = share * amounts
     chances = channel_of(wave_of(asked)).forward(np.append(held, 1 - share) if asked.says_none else held)
@@ -51,8 +49,8 @@ def test_a_threshold_is_looked_for_where_some_amounts_would_have_one(
     of, answers = setting(w, 1, none=none), usual(w, averages=averages)
     assert worthwhile(of, answers) == looks
     asked, rng = asked_of(of), np.random.default_rng(3)
-    kinds = [np.eye(asked.cells)[0]]
-    kinds += [rng.dirichlet(np.full(asked.cells, 0.01)) * np.exp(-np.arange(asked.cells) / 40)]
+    kinds = [np.eye(grid_of(asked).cells)[0]]
+    kinds += [rng.dirichlet(np.full(grid_of(asked).cells, 0.01)) * np.exp(-np.arange(grid_of(asked).cells) / 40)]
     clips = []
     for kind in kinds:
         support = answered(asked, kind / kind.sum(), 1.0 - 0.4 * none)
@@ -70,11 +68,11 @@ def test_behind_a_filter_nobodys_answer_says_much_less_of_the_mean_than_a_window
     w = 100
     of, answers = setting(w, epsilon, none=none), usual(w, averages=True)
     asked, mechanism = asked_of(of), oracle(of, of.epsilon_micro)
-    values = 2 * cells_of(asked)[0] / asked.clip - 1
+    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
     ratios = []
     rng = np.random.default_rng(4)
     for share in (0.01, 0.3, 1.0) if none else (1.0,):
-        for amounts in (*np.eye(asked.cells)[::64], *rng.dirichlet(np.full(asked.cells, 0.01), 4)):
+        for amounts in (*np.eye(grid_of(asked).cells)[::64], *rng.dirichlet(np.full(grid_of(asked).cells, 0.01), 4)):
             held = share * amounts
             likely = np.append(held, 1 - share) if none else held
             readings = Readings.of(wave_of(asked), answered(asked, amounts, share), likely)
