@@ -13,7 +13,7 @@ from typing import Literal
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
-from murmurate.topics.domains import Categories, Domain, Grid
+from murmurate.topics.domains import Categories, Coded, Grid
 from murmurate.topics.events import Fields
 
 
@@ -23,7 +23,7 @@ class StreamPlan:
 
     name: str
     measure: Measure
-    domain: Domain
+    domain: Coded
     """What its events may say: texts of a frequency, numbers of a mean or a distribution."""
     every_ms: int
     w: int
