@@ -178,8 +178,9 @@ class EventReader:
             users.append(user)
             index.append(row)
         column = np.array(stream_column, np.uint16)
+        long: dict[int, Words] = {}
         if self._widths is None:
-            values, long = np.array(code_column, np.uint32), {}
+            values = np.array(code_column, np.uint32)
         else:
             values, long = _widened(code_column, column, self._widths)
         return Columns(
