@@ -1,5 +1,5 @@
-"""Twelve small replays that together touch every measure, family of mechanisms and methods, division, split, filter,
-revision and way to miss a value; and a digest of what each releases, twice.
+"""Small replays that together touch every measure, method, mechanism, clip, division, split, filter, revision, shape
+and way to miss a value, as the file allows them; and a digest of what each releases, twice.
 
 Contract: known keys and fixed sources, so that the same code gives the same digests.  `releases` is the SHA-256 of
 releases.jsonl, byte for byte; `measured` that of what was asked and answered alone (period, decision, reports,
@@ -35,6 +35,8 @@ SCREEN = 'measure = "frequency"\nvalues = ["home", "search", "basket", "help"]\n
 MEAN = 'measure = "mean"\nrange = [0, 100]\nunit = "EUR"\nevery = "1m"\n'
 SPREAD = 'measure = "distribution"\nrange = [0, 100]\ncells = 12\nevery = "1m"\n'
 BITS, TEXTS, NUMBERS = "synthetic:lns,n=1500,periods=24,seed=3", "texts.jsonl", "numbers.npy"
+SHORT = "short.jsonl"
+ALWAYS = 'missing = { carry = "always" }\n'
 
 CASES: dict[str, tuple[str, str, str]] = {
     "lpa, filter": ("", BIT + 'method = "lpa"\n', BITS),
@@ -63,6 +65,42 @@ CASES: dict[str, tuple[str, str, str]] = {
     "mean, a threshold that is found": ("", MEAN + 'method = "lpa"\nclip = "found"\n', NUMBERS),
     "mean of everybody": ("", MEAN + 'method = "lsp"\nmissing = { carry = "always" }\n', NUMBERS),
     "distribution": ("", SPREAD + 'method = "lpu"\n', NUMBERS),
+    "lbd, dsat, rescuedp and fast": (
+        'split = "budget"',
+        "[streams.second]\n".join(
+            SCREEN + f'share = 0.5\nmethod = "{method}"\nmechanism = "{mechanism}"\n'
+            for method, mechanism in (("lbd", "grr"), ("lp-dsat", "she"))
+        ),
+        SHORT,
+    ),
+    "rescuedp and fast, the other division": (
+        'split = "budget"',
+        "[streams.second]\n".join(
+            SCREEN + f'share = 0.5\nmethod = "{method}"\nmechanism = "{mechanism}"\n'
+            for method, mechanism in (("lb-rescuedp", "the"), ("lp-fast", "auto"))
+        ),
+        SHORT,
+    ),
+    "pegasus with paid groups, lpd with seasons": (
+        "window = { periods = 6 }",
+        SCREEN + 'share = 0.5\nmethod = { name = "lb-pegasus", grouping = "paid" }\nprefer = "bytes"\n'
+        + 'several = "first"\n[streams.second]\n' + SCREEN + 'share = 0.5\nseason = "4m"\n'
+        + 'post = { name = "base-cut", alpha = 1 }\n'
+        + 'method = { name = "lpd", first_share = 0.3, revise = 2 }\ninitial = "basket"\n' + ALWAYS,
+        SHORT,
+    ),
+    "lba and a shape that is chosen": (
+        "delta = 1e-6\nassumed_corrupt = 0.2",
+        SCREEN + 'method = { name = "lba", first_share = 0.25 }\npost = "auto"\nother = true\n' + ALWAYS, SHORT
+    ),
+    "mean by pm, found, without a filter": (
+        "", MEAN + 'method = { name = "lbu", filter = "off" }\nclip = "found"\nmechanism = "pm"\n' + ALWAYS, NUMBERS
+    ),
+    "mean by sr, from a number on": (
+        "", MEAN + 'method = { name = "lpa", revise = 3 }\nmechanism = "sr"\ninitial = 40\nthresholds = { mean = 20 }\n'
+        + ALWAYS, NUMBERS
+    ),
+    "distribution of everybody": ("", SPREAD + 'method = "lpd"\n' + ALWAYS, NUMBERS),
 }  # fmt: skip
 """By name: a line of [privacy], the streams' tables (the first one's header left out), the source."""
 
@@ -71,6 +109,7 @@ def sources(folder: Path) -> None:
     """Texts with silence, undeclared and repeated values; numbers with silence, most of them small."""
     rng = np.random.default_rng(14)
     users, periods = 1_200, 24
+    short(folder / SHORT)
     with (folder / TEXTS).open("wb") as file:
         for t in range(periods):
             for u in np.flatnonzero(rng.random(users) < 0.8).tolist():
@@ -86,6 +125,19 @@ def sources(folder: Path) -> None:
     np.save(folder / NUMBERS, np.where(rng.random((periods, users)) < 0.25, np.nan, numbers))
 
 
+def short(path: Path) -> None:
+    """Texts of fewer users and periods, of two streams each; some users say two things in a period."""
+    rng = np.random.default_rng(15)
+    with path.open("wb") as file:
+        for t in range(14):
+            for u in np.flatnonzero(rng.random(500) < 0.9).tolist():
+                for said in rng.integers(0, 4 if t < 7 else 2, 1 + (u % 5 == 0)).tolist():
+                    at = START_MS + t * MINUTE_MS + int(rng.integers(0, MINUTE_MS))
+                    for stream in ("one", "second"):
+                        event = {"stream": stream, "user": f"u-{u}", "time": at, "value": SCREENS[said]}
+                        file.write(orjson.dumps(event) + b"\n")
+
+
 def replayed(name: str, folder: Path) -> list[bytes]:
     """The releases of a case, whose sources are in the folder."""
     privacy, streams, source = CASES[name]
@@ -93,7 +145,8 @@ def replayed(name: str, folder: Path) -> list[bytes]:
     if source == TEXTS and "[streams.second]" not in streams:
         streams += "[streams.second]\n" + SCREEN + 'method = "lpu"\nshare = 0.3\n'
         streams = streams.replace(SCREEN, SCREEN + "share = 0.7\n", 1)
-    return _released(privacy, window, streams, source if source == BITS else str(folder / source), folder)
+    population = "users = 500\n" if source == SHORT else ""
+    return _released(privacy, window, streams, source if source == BITS else str(folder / source), folder, population)
 
 
 def replayed_text(stream: str, *, users: int) -> list[bytes]:

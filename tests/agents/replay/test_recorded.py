@@ -7,6 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from murmurate.aggregators.methods.registry import METHODS
+from murmurate.config.measures import MEASURES
 from tests.agents.replay.recorded import CASES, RECORD, digest, replayed, sources
 
 
@@ -20,3 +22,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", CASES)
 def test_a_recorded_replay_releases_the_bytes_of_the_record(name: str, folder: Path) -> None:
     assert digest(replayed(name, folder)) == orjson.loads(RECORD.read_bytes())[name]
+
+
+def test_every_method_and_measure_is_in_the_recorded_replays() -> None:
+    streams = "".join(streams for _, streams, _ in CASES.values())
+    assert [name for name in METHODS if f'"{name}"' not in streams] == []
+    assert [name for name in MEASURES if f'measure = "{name}"' not in streams] == []
