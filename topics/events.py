@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -74,6 +74,18 @@ class Fields:
     stream: str | None = None
 
 
+class Part(NamedTuple):
+    """Events of one stream, in their order."""
+
+    times: NDArray[np.int64]
+    values: NDArray[np.uint32]
+    """uint32[n], or uint32[n, words]."""
+    long: Mapping[int, Words]
+    """Of them those whose lists have too many items, with the words of all."""
+    rows: NDArray[np.int64]
+    """Which rows of the columns they are."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """Events as columns: row i stands for record `index[i]`."""
@@ -100,6 +112,14 @@ class Columns:
             chosen: NDArray[np.uint32] = self.code[rows]
             return chosen
         return np.ascontiguousarray(self.code[rows, 0] if words == 1 else self.code[rows, :words])
+
+    def of(self, position: int, words: int, part: slice = slice(None)) -> Part:
+        """The events of the stream at this position, whose values take so many words, among these rows."""
+        mine = np.flatnonzero(self.stream[part] == position) + (part.start or 0)
+        long: Mapping[int, Words] = {}
+        if self.long:
+            long = {i: self.long[row] for i, row in enumerate(mine.tolist()) if row in self.long}
+        return Part(self.time[mine], self.words_of(mine, words), long, mine)
 
     @property
     def counts(self) -> Mapping[Reason, int]:

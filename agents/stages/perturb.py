@@ -19,13 +19,12 @@ import orjson
 from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.guarded import Guarded
+from murmurate.agents.stages.guarded import Guarded, values_of
 from murmurate.agents.stages.ordering import by_target, permutation
-from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.reading import dead, read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
@@ -60,7 +59,7 @@ class Perturb:
         self._out: list[Out] = []
         self._urgent = False
         self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late | foreign | second) -> events: raw-side facts, for the edge's own metrics."""
+        """(stream, accepted | late | foreign | second | width) -> events: raw-side facts, for the edge's metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
         """(stream, reason) -> users that a round asked in vain."""
 
@@ -71,7 +70,7 @@ class Perturb:
         found = read(record, "edge", self._out)
         match found:  # anything else is what other stages tell each other
             case RawBlock():
-                self._events(found)
+                self._block(found, record)
             case Progress():
                 self._progress(found)
             case Start() if found.stream in self._streams:
@@ -92,10 +91,18 @@ class Perturb:
 
     # ---- raw ----
 
-    def _events(self, block: RawBlock) -> None:
+    def _block(self, block: RawBlock, record: Record) -> None:
+        """Take its events, if its values are as wide as the stream's. Else it was written under another config."""
         guarded = self._by_id.get(block.stream)
         if guarded is None:
             return
+        if block.words != guarded.plan.domain.words:
+            self.edge_counts[guarded.plan.name, "width"] += len(block.users)
+            self._out.append(dead("width", record, "edge"))
+            return
+        self._events(guarded, block)
+
+    def _events(self, guarded: Guarded, block: RawBlock) -> None:
         users, times, codes = block.users, block.times, block.values
         # By what raw has shown, never by `open_t`: how long a close is put off depends on `rounds`.
         past = times < (guarded.closing.reached_t or 0) * guarded.plan.every_ms
@@ -109,7 +116,7 @@ class Perturb:
             self.edge_counts[guarded.plan.name, "foreign"] += int((found == UNKNOWN).sum())
             rows, times, codes = rows[mine], times[mine], codes[mine]
         guarded.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
-        good = codes < guarded.plan.d  # REFUSED is not, nor what another config may have meant
+        good = guarded.valid(codes)  # REFUSED is not, nor what another config may have meant
         accepted = int(good.sum())
         self.edge_counts[guarded.plan.name, "accepted"] += accepted
         if accepted < len(good):
@@ -316,4 +323,4 @@ class Perturb:
         closing = Closing(stream.every_ms, self._plan.lateness_ms, self._sources[stream.topic])
         position = [terms.name for terms in self._terms.streams].index(stream.name)
         devices = DeviceArray(self._terms, stream.name, self._secrets.devices, partition=self._partition)
-        return Guarded(stream, position, devices, closing, Values(stream, self._plan.forget_after_ms), {})
+        return Guarded(stream, position, devices, closing, values_of(stream, self._plan.forget_after_ms), {})

@@ -47,6 +47,11 @@ class Bits(Domain):
         """Bits."""
         return ("bits", self.m, int(none))
 
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet: nothing but zeros."""
+        return (0,) * self.words
+
     def codes(self, *, texts: bool = False) -> Codes:
         """Their codes: strings are texts everywhere."""
         return _Strings(self)

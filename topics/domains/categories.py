@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from murmurate.topics.domains.domain import Codes, Domain, Layout, Wrong, checked_names
+from murmurate.topics.domains.domain import Codes, Domain, Layout, Words, Wrong, checked_names
 
 MAX_CATEGORIES: Final = 1 << 24
 """As many as the largest domain of a mechanism."""
@@ -44,6 +44,16 @@ class Categories(Domain):
     def layout(self, none: bool) -> Layout:
         """Codes."""
         return ("code", self.none + none)
+
+    @property
+    def nothing(self) -> Words:
+        """The code after all others."""
+        return (self.none,)
+
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet: "other", or the first one."""
+        return (len(self.values) if self.other else 0,)
 
     def value(self, row: int, /) -> str:
         """What an event of this code says."""

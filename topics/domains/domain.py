@@ -18,6 +18,8 @@ from murmurate.topics.errors import MappingError
 
 FILLER: Final = 0x7FFFFFFF
 """Stands where a list has no further item: above every item."""
+NONE: Final = 0xFFFFFFFE
+"""The first word of what a user says who has no value; the others are 0."""
 MAX_LISTED: Final = 64
 """Items of a set, at most."""
 
@@ -55,6 +57,16 @@ class Domain(ABC):
     @abstractmethod
     def layout(self, none: bool) -> Layout:
         """What the words mean. none: whether a user may have no value."""
+
+    @property
+    @abstractmethod
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet, unless the file says it."""
+
+    @property
+    def nothing(self) -> Words:
+        """The words of a user who has no value. No event has them."""
+        return (NONE, *(0,) * (self.words - 1))
 
     @abstractmethod
     def codes(self, *, texts: bool = False) -> Codes:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.topics.domains.domain import Codes, Domain, Layout, Wrong
+from murmurate.topics.domains.domain import Codes, Domain, Layout, Words, Wrong
 from murmurate.topics.errors import MappingError
 
 MAX_CELLS: Final = (1 << 22) + 1
@@ -67,6 +67,16 @@ class Grid(Domain):
     def layout(self, none: bool) -> Layout:
         """Codes."""
         return ("code", self.cells + none)
+
+    @property
+    def nothing(self) -> Words:
+        """The code after all others."""
+        return (self.none,)
+
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet: the low end."""
+        return (0,)
 
     def code(self, number: float) -> int:
         """The cell of a number; of one outside the range that of the nearer end."""

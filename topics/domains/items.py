@@ -62,6 +62,11 @@ class Items(Domain):
         """Items."""
         return ("items", self.d, self.most, int(none))
 
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet: the empty set."""
+        return (FILLER,) * self.most
+
     def codes(self, *, texts: bool = False) -> Codes:
         """Their codes. texts: lists stand in cells."""
         return _Sets(self, texts=texts)

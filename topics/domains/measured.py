@@ -43,6 +43,16 @@ class Measured(Domain):
         """The inner layout, and how many levels there are."""
         return ("measured", self.inner.layout(none), self.measure.cells)
 
+    @property
+    def nothing(self) -> Words:
+        """The inner value's, at the lowest level."""
+        return (*self.inner.nothing, 0)
+
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say without a valid one: the inner one at the lowest level."""
+        return (*self.inner.initial, 0)
+
     def codes(self, *, texts: bool = False) -> Codes:
         """Their codes. texts: both stand in one cell."""
         return _Beside(self, texts=texts)

@@ -84,6 +84,16 @@ class Row(Domain):
         """Rows."""
         return ("row", self.sizes, int(none))
 
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet: of each attribute "other" if that
+        is declared, else its first value.
+        """
+        words = [0] * self.words
+        for (_, domain), (word, weight) in zip(self.attributes, self.places, strict=True):
+            words[word] += domain.initial[0] * weight
+        return tuple(words)
+
     def codes(self, *, texts: bool = False) -> Codes:
         """Their codes. texts: objects stand in cells."""
         return _Packed(self, texts=texts)

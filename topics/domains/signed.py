@@ -61,6 +61,11 @@ class Signed(Domain):
         """Items with numbers."""
         return ("signed", self.d, self.most, int(none))
 
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet: no entry."""
+        return (FILLER, 0) * self.most
+
     def codes(self, *, texts: bool = False) -> Codes:
         """Their codes. texts: objects stand in cells."""
         return _Vectors(self, texts=texts)
