@@ -40,7 +40,7 @@ from murmurate.aggregators.methods.method import Setting
 from murmurate.config.enough import users_needed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.streams import METHODS
-from murmurate.randomizers import Mechanism, ParameterError, mechanism
+from murmurate.randomizers import ParameterError, Question, mechanism
 from murmurate.randomizers.registry import STREAMED, serving
 from murmurate.randomizers.thresholds import MICRO
 
@@ -297,7 +297,7 @@ class _Desk:
         wire = mechanism({"name": name, "d": self.stream.d, "epsilon_micro": mine.epsilon_micro}).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
 
-    def _mechanism(self, method: str, name: str) -> Mechanism:
+    def _mechanism(self, method: str, name: str) -> Question:
         return usual_mechanism(method, replace(self.setting, mechanism=name))
 
 

@@ -21,17 +21,18 @@ import numpy as np
 import orjson
 
 from murmurate.agents.stages.agreed import AgreedConfig
-from murmurate.agents.stages.asked import mechanism_of
+from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.course import Asked, Course, release_of, tallies_of
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import ReportError
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally
 from murmurate.topics.names import stream_partition
@@ -111,11 +112,10 @@ class Publish:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
             )
-        if len(tally.counts) != (outcomes := mechanism_of(asked.round).outcomes):
-            raise StageError(
-                f"publish: stream {tally.stream!r}: a tally of {len(tally.counts)} counts (period {tally.t}); "
-                f"allowed: {outcomes}"
-            )
+        try:
+            question_of(asked.round).check(np.array(tally.counts, np.int64), tally.counted)
+        except ReportError as error:
+            raise StageError(f"publish: stream {tally.stream!r}: a tally of period {tally.t}: {error}") from None
         asked.got[tally.q] = tally
         while course.open is not None and course.open.complete:  # those asked ahead may be complete before their turn
             tallies = [course.open.got[q] for q in sorted(course.open.got)]
@@ -149,25 +149,25 @@ class Publish:
         step = course.method.open(course.t)
         if isinstance(step, Decision):
             course.decided = step
-            step = Question(step.mechanism, np.zeros(course.plan.slots, np.bool_), "publication")
+            step = Request(step.mechanism, np.zeros(course.plan.slots, np.bool_), "publication")
         self._next(course, step)
 
-    def _next(self, course: Course, question: Question) -> None:
-        """Ask the next question, unless it was asked ahead; and what is known of others."""
-        course.open = course.ahead.pop(course.t, None) or self._ask(course, course.t, question)
+    def _next(self, course: Course, request: Request) -> None:
+        """Ask the next, unless it was asked ahead; and what is known of others."""
+        course.open = course.ahead.pop(course.t, None) or self._ask(course, course.t, request)
         course.since = None
         course.slots += course.open.round.slots.count()
         for t in range(course.t + 1, course.t + 1 + AHEAD):
             if t not in course.ahead and (known := course.method.later(t)) is not None:
                 course.ahead[t] = self._ask(course, t, known)
 
-    def _ask(self, course: Course, t: int, question: Question) -> Asked:
+    def _ask(self, course: Course, t: int, request: Request) -> Asked:
         asked = Round(
             stream=course.plan.name,
             t=t,
-            slots=Slots.every(course.plan.slots) if question.asked is None else Slots.chosen(question.asked),
-            mechanism=question.mechanism.spec(),
-            purpose=question.purpose,
+            slots=Slots.every(course.plan.slots) if request.asked is None else Slots.chosen(request.asked),
+            mechanism=request.question.spec(),
+            purpose=request.purpose,
             contributors=self._plan.partitions,
             targets=self._plan.targets,
             patience_ms=self._plan.patience_ms,

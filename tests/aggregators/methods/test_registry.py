@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from murmurate.aggregators.methods.absorption import LPA
-from murmurate.aggregators.methods.method import Question, Setting
+from murmurate.aggregators.methods.method import Request, Setting
 from murmurate.aggregators.methods.registry import METHODS, division, method
 from murmurate.config.streams import METHODS as SCHEDULES
 from murmurate.config.streams import Method as Named
@@ -63,10 +63,10 @@ def test_a_file_is_told_what_the_smallest_round_uses(name: str) -> None:
             continue
         described = Named(name=name, **options).described()
         step = method(described, setting).open(1)
-        assert isinstance(step, Question)
+        assert isinstance(step, Request)
         part = SCHEDULES[name].part(setting.w, described)
         if division(name) == "budget":
-            used, total = step.mechanism.epsilon_micro, setting.epsilon_micro
+            used, total = step.question.epsilon_micro, setting.epsilon_micro
         else:
             used, total = setting.slots if step.asked is None else int(step.asked.sum()), setting.slots
         if "rescuedp" in name:  # the first sample is a little larger than said
