@@ -50,6 +50,11 @@ class Domain(ABC):
     """Whether a value is a single code below a declared number, *none* the last one. All others are rows of words."""
 
     @property
+    def none(self) -> int:
+    """The code of a user without a value, where values are codes. MappingError for rows of words."""
+        raise MappingError("domain: found rows of words; allowed: only domains of codes have a last one")
+
+    @property
     @abstractmethod
     def words(self) -> int:
         """How many 32-bit words every value takes."""
