@@ -233,7 +233,7 @@ class _Rows(_Stream):
         rows, time = self._row[members], self.time[members]
         stands = time != _LONG_AGO if carry is None else time >= start - carry
         rows[~stands] = domain.initial if carry is None else domain.nothing
-        return len(rows), self.plan.measure.truth(rows)
+        return len(rows), self.plan.measure.truth(rows)  # type: ignore[union-attr]
 
 
 def _stream(plan: StreamPlan, lateness: int, first_t: int, seen: Ints) -> _Stream:

@@ -51,7 +51,7 @@ class Domain(ABC):
 
     @property
     def none(self) -> int:
-    """The code of a user without a value, where values are codes. MappingError for rows of words."""
+        """The code of a user without a value, where values are codes. MappingError for rows of words."""
         raise MappingError("domain: found rows of words; allowed: only domains of codes have a last one")
 
     @property

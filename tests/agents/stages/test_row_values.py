@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ ROWS = SETS.rows([[], [0], [0, 1], [0, 1, 5], [1], [5]])
 EVENT = st.tuples(st.integers(0, 7), st.sampled_from([0, 3, 900, 1000, 2600]), st.integers(0, 5), st.booleans())
 
 
-def plan(domain: Domain = SETS, **changes: object) -> StreamPlan:
+def plan(domain: Domain = SETS, **changes: Any) -> StreamPlan:
     return stream("screen", domain=domain, every_ms=EVERY, **changes)
 
 
