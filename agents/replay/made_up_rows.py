@@ -104,7 +104,7 @@ def _sets(generator: np.random.Generator, n: int, t: int, d: int, most: int) -> 
 def _alike(generator: np.random.Generator, common: NDArray[np.float64], size: int, t: int) -> NDArray[np.int64]:
     """Codes below `size` that go with what their user has in common with other attributes, and with the tide."""
     place = 0.5 * common + 0.4 * generator.random(len(common)) + 0.05 * (1 + np.sin(2 * np.pi * t / TIDE))
-    return np.minimum((place * size).astype(np.int64), size - 1)
+    return np.asarray(np.minimum((place * size).astype(np.int64), size - 1))
 
 
 def _texts(domain: Bits) -> list[str]:
