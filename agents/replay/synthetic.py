@@ -60,7 +60,7 @@ class Synthetic(PeriodSource):
 
     def __init__(self, text: str, plan: Plan, stream: str) -> None:
         model, options = parse(text)
-        (self.model,) = (name for name in BINARY if name == model)
+        self.model: Model = next(name for name in BINARY if name == model)
         domain = plan.stream(stream).domain
         if domain.none < 2:
             raise SourceError(f"{text}: stream {stream!r} has {domain.none} value; allowed: at least two, for 0 and 1")
