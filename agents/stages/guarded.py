@@ -32,9 +32,15 @@ def as_ask(asked: Round) -> Ask:
     return Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), question_of(asked), asked.digest)
 
 
-def values_of(stream: StreamPlan, forget_after_ms: int) -> Values:
-    """The values of a stream's users, as its domain has them."""
-    return (CodeValues if stream.domain.coded else RowValues)(stream, forget_after_ms)
+def guarding(
+    plan: Plan, terms: Terms, stream: StreamPlan, secrets: Secrets, partition: int, sources: int
+) -> Guarded:  # fmt: skip
+    """A stream at a raw partition, before its first record. sources: partitions of the stream's source."""
+    closing = Closing(stream.every_ms, plan.lateness_ms, sources)
+    position = [one.name for one in terms.streams].index(stream.name)
+    devices = DeviceArray(terms, stream.name, secrets, partition=partition)
+    values = (CodeValues if stream.domain.coded else RowValues)(stream, plan.forget_after_ms)
+    return Guarded(stream, position, devices, closing, values, {})
 
 
 @dataclass(eq=False)

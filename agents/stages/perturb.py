@@ -16,17 +16,16 @@ from typing import ClassVar
 import numpy as np
 import orjson
 
-from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.guarded import Guarded, values_of
+from murmurate.agents.stages.guarded import Guarded, guarding
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import dead, read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
+from murmurate.config.plan import Plan
+from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
 from murmurate.randomizers.state import Arrays, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
@@ -53,7 +52,10 @@ class Perturb:
         self._placed = 0  # users of the roll who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
         self._row = np.zeros(1, np.int32)  # and the row there; the last of both is nobody's, where UNKNOWN points
-        self._streams = {stream.name: self._guarded(stream) for stream in plan.streams}
+        self._streams = {
+            stream.name: guarding(plan, self._terms, stream, secrets.devices, partition, sources[stream.topic])
+            for stream in plan.streams
+        }
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
         self._out: list[Out] = []
@@ -318,9 +320,3 @@ class Perturb:
         if len(known):
             self._roll.add(known)
         self._placed = len(known)
-
-    def _guarded(self, stream: StreamPlan) -> Guarded:
-        closing = Closing(stream.every_ms, self._plan.lateness_ms, self._sources[stream.topic])
-        position = [terms.name for terms in self._terms.streams].index(stream.name)
-        devices = DeviceArray(self._terms, stream.name, self._secrets.devices, partition=self._partition)
-        return Guarded(stream, position, devices, closing, values_of(stream, self._plan.forget_after_ms), {})
