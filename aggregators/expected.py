@@ -12,13 +12,11 @@ from math import sqrt
 
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Floats, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.registry import method as method_of
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import Question, ValueAndPresence
-
-UNIFORM = ("lbu", "lpu", "lsp")
-"""Schedules whose own series has a closed form."""
 
 
 def round_error(mechanism: Question, n: float, users: float | None, profile: Floats) -> float:
@@ -46,14 +44,15 @@ def heard_error(mechanism: Question, n: float, users: float | None, profile: Flo
 
 def usual_mechanism(method: str, setting: Setting) -> Question:
     """By what a method asks most of its questions."""
-    made = method_of({"name": method}, setting)
+    made = method_of(MethodOptions(method), setting)
     assert isinstance(made, Turns)  # noqa: S101 - no filter is asked for
     return made.standing.mechanism
 
 
 def usual_users(method: str, setting: Setting, users: int) -> float:
     """How many it asks then, as far as an error's dependence on the mechanism goes: all, or a w-th."""
-    return users if METHODS[method].division == "budget" or method == "lsp" else users / setting.w
+    kind = METHODS[method]
+    return users if kind.division == "budget" else float(users * kind.usual(setting.w))
 
 
 def uniform_error(method: str, mechanism: Question, setting: Setting, users: int, profile: Floats) -> float:

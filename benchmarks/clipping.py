@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.drawn import run
 from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import Recoded
 from murmurate.randomizers.numeric.mean import GRID
 
@@ -45,7 +45,7 @@ class Case:
     kind: str
     clip: str
     seed: int
-    spec: tuple[tuple[str, Any], ...]
+    options: MethodOptions
     users: int
     epsilon: float
     w: int
@@ -71,7 +71,7 @@ def measured(case: Case) -> tuple[Floats, Floats, float]:
         says_none=False,
     )
     off, error, clip = list[float](), list[float](), 1.0
-    for period in run(holders, {**dict(case.spec), "clip": case.clip}, setting, seed=case.seed):
+    for period in run(holders, replace(case.options, clip=case.clip), setting, seed=case.seed):
         decision = period.decision
         if decision.t <= case.w:
             continue
@@ -97,8 +97,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first run")
     parser.add_argument("--processes", type=int, default=2)
     asked = parser.parse_args()
-    spec = (("name", asked.method), ("filter", asked.filter))
-    shape = spec, asked.users, asked.epsilon, asked.w, asked.periods, asked.grow
+    options = MethodOptions(asked.method, filter=asked.filter)
+    shape = options, asked.users, asked.epsilon, asked.w, asked.periods, asked.grow
     print("                   error   within 2 errors       thresholds")
     print("          found/declared   found   declared           found")
     for kind in KINDS:

@@ -21,6 +21,7 @@ from benchmarks.measure import Row, at_most, heading, line, short
 from benchmarks.pipeline import fresh
 from murmurate.agents.replay.drawn import support
 from murmurate.aggregators.methods.method import Answer, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
 
 D, W, SLOTS, USERS, PERIODS, WARM = 1024, 20, 4_000, 200_000, 120, 40
@@ -54,7 +55,7 @@ def decided(name: str, filtering: str, *, slots: int = 1, d: int = 1, revise: in
     setting = Setting(
         d=d * D, epsilon_micro=1_000_000, w=W, slots=slots * SLOTS, first_t=1, seed=bytes(32), mechanism="oue"
     )  # fmt: skip
-    machine, taken = method({"name": name, "filter": filtering, "revise": revise}, setting), []
+    machine, taken = method(MethodOptions(name, filter=filtering, revise=revise), setting), []
     shares = chance.dirichlet(np.ones(d * D))
     for t in range(1, PERIODS + 1):
         shares = shares * np.exp(chance.normal(0, 0.05, d * D))

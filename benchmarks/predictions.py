@@ -23,6 +23,7 @@ from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.synthetic import probabilities
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.config.loader import build
 from murmurate.config.plan import Plan
@@ -68,7 +69,7 @@ def measured(case: tuple[str, str, int, int, float | None]) -> tuple[float, floa
         d=d, epsilon_micro=1_000_000, w=W, slots=papers().streams[0].slots, first_t=1, says_none=False,
         seed=bytes([seed % 251]) * 32,
     )  # fmt: skip
-    found = series(path, {"name": method, "filter": "adaptive"}, setting, seed=seed)
+    found = series(path, MethodOptions(method, filter="adaptive"), setting, seed=seed)
     assert found.best is not None
     best = np.array([norm_sub(one) for one in found.best])
     return tuple(float(((said - found.true)[W:] ** 2).mean()) for said in (best, found.said))  # type: ignore[return-value]

@@ -84,7 +84,7 @@ def _stream(stream: StreamPlan) -> dict[str, str | int]:
         "w": stream.w,
         "share_micro": stream.share_micro,
         "slots": stream.slots,
-        "method": _text(dict(stream.method)),
+        "method": _text(stream.method.described()),
         "mechanism": stream.mechanism,
         "prefer": stream.prefer,
         "several": stream.several,

@@ -243,7 +243,7 @@ def _written(value: Any) -> str:
         case Mapping():
             return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
         case Method():
-            name, *options = value.described().items()
+            name, *options = value.options().described().items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Post():
             return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[

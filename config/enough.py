@@ -11,41 +11,24 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from murmurate.aggregators.methods.registry import FOUND
+from murmurate.aggregators.batches import SIGMAS, users_needed
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.config.streams import METHODS
 from murmurate.randomizers.thresholds import MICRO
 
-SIGMAS: Final = 5
-"""A unit is expected this many standard deviations above min_batch, so that it is hardly ever too small (rule 8)."""
-LARGER: Final = {"lp-rescuedp": Fraction(7, 50)}
-"""Methods whose first round is larger than their smallest one: its part of the users, at most."""
 REMEDY: Final = "Allow a smaller min_batch, longer periods or a shorter window."
-
-
-def users_needed(part: Fraction, min_batch: int) -> int:
-    """The least n with n part - 5 sqrt(n part (1 - part)) >= min_batch: users fall into slots by chance.
-
-    >>> users_needed(Fraction(1, 122), 1000), users_needed(Fraction(1), 1000)
-    (142783, 1000)
-    """
-    spread = SIGMAS * math.sqrt(1 - part)
-    root = (spread + math.sqrt(spread * spread + 4 * min_batch)) / 2
-    return math.ceil(Fraction(root * root) / part) if spread else math.ceil(min_batch / part)
 
 
 def smallest_round(made: Plan, stream: StreamPlan) -> Fraction:
     """The part of all users that a stream's smallest round asks."""
-    part = METHODS[str(stream.method["name"])].part(stream.w, stream.method)
-    return _shared(made, stream, part)
+    return _shared(made, stream, METHODS[stream.method.name].smallest(stream.w, stream.method))
 
 
 def first_round(made: Plan, stream: StreamPlan) -> Fraction:
     """The part of all users that its first round asks: without an answer to that, nothing is ever measured."""
-    if stream.method.get("clip") == FOUND:
-        return _shared(made, stream, Fraction(1))
-    larger = LARGER.get(str(stream.method["name"]))
-    return smallest_round(made, stream) if larger is None else _shared(made, stream, larger)
+    whole = stream.method.finds_clip
+    part = Fraction(1) if whole else METHODS[stream.method.name].first(stream.w, stream.method)
+    return _shared(made, stream, part)
 
 
 def shortage(made: Plan, stream: StreamPlan, users: int) -> str | None:
@@ -61,7 +44,7 @@ def shortage(made: Plan, stream: StreamPlan, users: int) -> str | None:
     if users < made.min_batch or first + above_first < made.min_batch:
         takes = f"It takes {spaced(round_up(needed))} users"
         return f"{said}, below {least}: nothing will ever be released. {takes}. {REMEDY}"
-    if stream.method.get("clip") == FOUND and expected + above < made.min_batch:
+    if stream.method.finds_clip and expected + above < made.min_batch:
         return f"{said}, below {least}: once the threshold is found, nothing will be measured any more. {REMEDY}"
     wanted = spaced(math.ceil(made.min_batch + above))
     return (

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from murmurate.aggregators.batches import users_needed
 from murmurate.aggregators.filters.seasons import PHASES
-from murmurate.aggregators.methods.registry import FOUND
+from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
-from murmurate.config.enough import round_up, shortage, smallest_round, spaced, users_needed
+from murmurate.config.enough import round_up, shortage, smallest_round, spaced
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
@@ -46,7 +47,7 @@ class StreamFacts:
     w: int
     share: float
     share_of: str
-    method: dict[str, str | int | float]
+    method: MethodOptions
     mechanism: str
     answer_epsilon: float
     """What one answer spends."""
@@ -83,7 +84,8 @@ class Facts:
 
     def document(self) -> dict[str, Any]:
         """The same as JSON takes it."""
-        return {"ok": True, **asdict(self)}
+        streams = [asdict(stream) | {"method": stream.method.described()} for stream in self.streams]
+        return {"ok": True, **asdict(self), "streams": streams}
 
     def lines(self) -> Iterator[str]:
         """The same in words."""
@@ -126,7 +128,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         w=stream.w,
         share=stream.share_micro / MICRO,
         share_of="the users" if made.split == "users" else "epsilon",
-        method=dict(stream.method),
+        method=stream.method,
         mechanism=used.name,
         answer_epsilon=used.epsilon,
         wire_bytes=used.wire_size,
@@ -194,17 +196,18 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     lead, indent = f"  {stream.name:<{wide}}  ", " " * min(wide + 4, 24)
     share = {1.0: "all of", 0.5: "half of"}.get(stream.share, f"{stream.share * 100:g} % of")
     whole = f"{share} {stream.share_of}".replace("all of the", "all")
-    variance = " by the paper's variance" if stream.method.get("variance") == "paper" else ""
-    first = f", {stream.method['first_share']} of it to look" if "first_share" in stream.method else ""
-    paid = ", groups by rounds of their own" if stream.method.get("grouping") == "paid" else ""
-    filtered = ", unfiltered" if stream.method.get("filter") == "off" else ""
-    revised = f", revised {stream.method['revise']} periods later" if "revise" in stream.method else ""
+    method, even = stream.method, OF_ONE["first_share"]
+    variance = " by the paper's variance" if method.variance == "paper" else ""
+    first = f", {method.first_share} of it to look" if method.first_share not in (None, even) else ""
+    paid = ", groups by rounds of their own" if method.grouping == "paid" else ""
+    filtered = "" if method.filtered else ", unfiltered"
+    revised = f", revised {method.revise} periods later" if method.revise else ""
     shaped = f", estimates by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
         f"{_measured(stream)} every {shortest(stream.every_ms)}",
         f"w = {stream.w}",
         whole,
-        f"{stream.method['name']}{variance}{first}{paid}{filtered}{revised}{shaped}",
+        f"{method.name}{variance}{first}{paid}{filtered}{revised}{shaped}",
         f"{stream.mechanism} at epsilon {stream.answer_epsilon:g}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]
@@ -218,8 +221,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         phases = min(stream.season_ms // stream.every_ms, PHASES)
         learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"
         yield from _wrapped(learned, indent, indent)
-    if stream.method.get("clip") == FOUND:
-        begins = f"{stream.method['name']} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
+    if method.finds_clip:
+        begins = f"{method.name} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
         found = (
             f"finds its clipping threshold first, in the first period with users: everybody answers once, and {begins}"
         )

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from murmurate.aggregators.methods.registry import ADAPTIVE, OFF
+from murmurate.aggregators.methods.options import ADAPTIVE, OFF
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import AnyNumber, Flag, Levels, Text, Texts, Whole, seen, written
 from murmurate.config.plan import stretches

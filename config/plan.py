@@ -6,10 +6,15 @@ changes what its releases mean.  Not here: reading the file (loader.py, settings
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from murmurate.aggregators.batches import worth_asking
+from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
@@ -31,11 +36,9 @@ class StreamPlan:
     share_micro: int
     slots: int
     """S: at least 32 w and a multiple of 2 w, at most 65 536."""
-    method: Mapping[str, str | int | float]
-    """Its name and options, as a release shows them: {"name": "lpa", "variance": "sampling"}."""
+    method: MethodOptions
     mechanism: str
     """Word "auto" or a mechanism's name."""
-    division: Division
     several: Literal["last", "first"]
     carry_ms: int | None
     """How long a value stands for periods without an event: 0 not at all, None for ever (the papers' setting)."""
@@ -57,6 +60,11 @@ class StreamPlan:
     """Where values stand for ever, the code of users of whom no value was valid yet, if the file says one."""
     post: Shaping = NORM_SUB
     """How the estimates of a frequency are shaped."""
+
+    @property
+    def division(self) -> Division:
+        """What the promise is divided into: the method's word."""
+        return METHODS[self.method.name].division
 
     @property
     def says_none(self) -> bool:
@@ -96,6 +104,26 @@ class StreamPlan:
     def period(self, time_ms: int) -> int:
         """The period that holds an instant."""
         return time_ms // self.every_ms
+
+    def setting(self, made: Plan, first_t: int) -> Setting:
+        """What its method knows, from its first period on. Who is asked is no secret: slots are drawn from a public
+        seed, the same after a crash.
+        """
+        seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{made.name}\n{self.name}\n{self.config}".encode())
+        return Setting(
+            d=self.d,
+            epsilon_micro=made.epsilon_of(self.name),
+            w=self.w,
+            slots=self.slots,
+            first_t=first_t,
+            seed=seed.digest(),
+            measure=self.measure,
+            says_none=self.says_none,
+            mechanism=self.mechanism,
+            prefer=self.prefer,
+            min_batch=worth_asking(made.min_batch),
+            season=self.season,
+        )
 
     def terms(self) -> StreamTerms:
         """Its part of the promise."""

@@ -17,13 +17,13 @@ import numpy as np
 import orjson
 
 from murmurate.aggregators.chooser import choose_for
-from murmurate.aggregators.methods.registry import FOUND, OFF
+from murmurate.aggregators.methods.options import DECLARED, MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures import AUTO, AnyStream, Frequency, Mean, Numbers
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
-from murmurate.config.streams import METHODS
 from murmurate.randomizers import Mechanism, mechanism
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
@@ -85,7 +85,7 @@ def answer_micro(made: Plan, name: str) -> int:
     limit = made.epsilon_of(name)
     if stream.division == "population":
         return limit
-    return int(limit * METHODS[str(stream.method["name"])].part(stream.w, stream.method))
+    return int(limit * METHODS[stream.method.name].smallest(stream.w, stream.method))
 
 
 def resolve(made: Plan, name: str) -> Mechanism:
@@ -106,8 +106,8 @@ def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = N
     stream = made.stream(name)
     used = resolve(made, name)
     share = Fraction(1) if made.split == "budget" else Fraction(stream.share_micro, MICRO)
-    part = Fraction(1, stream.w) if stream.division == "population" and stream.method["name"] != "lsp" else Fraction(1)
-    rounds = 1 if stream.method.get("filter") == OFF else FILTERED
+    part = METHODS[stream.method.name].usual(stream.w) if stream.division == "population" else Fraction(1)
+    rounds = FILTERED if stream.method.filtered else 1
     n = max(1, int(users * share * part) * rounds)
     plain = np.full(stream.d, float(used.noise(np.zeros(stream.d))[0]) / n)
     context = context_of(used, plain)
@@ -133,7 +133,6 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         slots=slots,
         method=_method(stream),
         mechanism=stream.mechanism,
-        division=METHODS[stream.method.name].division,
         several=stream.several,
         carry_ms=stream.missing.carry_ms,
         topic=topic,
@@ -178,7 +177,7 @@ def _meaning(
         "split": privacy.split,
         "share_micro": stream.share_micro,
         "slots": slots,
-        "method": _method(stream),
+        "method": _method(stream).described(),
         "mechanism": stream.mechanism,
         **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
         **({} if stream.season is None else {"season_ms": stream.season}),
@@ -186,10 +185,9 @@ def _meaning(
     }
 
 
-def _method(stream: AnyStream) -> dict[str, str | int]:
-    """The method as a release shows it; that it begins by finding a threshold belongs to it."""
-    said = stream.method.described()
-    return {**said, "clip": stream.clip} if isinstance(stream, Mean) and stream.clip == FOUND else said
+def _method(stream: AnyStream) -> MethodOptions:
+    """The method; that it begins by finding a threshold belongs to it."""
+    return stream.method.options(clip=stream.clip if isinstance(stream, Mean) else DECLARED)
 
 
 def _domain(stream: AnyStream) -> dict[str, Any]:

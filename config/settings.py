@@ -15,11 +15,13 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from murmurate.aggregators.methods.options import HALF
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Number, Text, Texts, Whole, written
 from murmurate.config.measures import AnyStream, Frequency, Stream
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
-from murmurate.config.streams import EVEN, METHODS, Table
+from murmurate.config.streams import Table
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO, micro_nats
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
@@ -218,20 +220,20 @@ class Deployment(BaseSettings):
         w = self.w(stream)
         if isinstance(stream, Frequency) and stream.post.name == "auto" and self.population.users is None:
             yield Mistake("population.users", "nothing", f'a number of users, since streams.{name}.post is "auto"')
-        schedule, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or EVEN))
-        answers = math.ceil(1 / (schedule.part(w, stream.method.described()) * min(first, 1 - first) / first))
+        kind, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or HALF))
+        answers = math.ceil(1 / (kind.smallest(w, stream.method.options()) * min(first, 1 - first) / first))
         if w > MAX_W:
             yield Mistake(f"{key}.every", f"{w} periods in one window", f"at most {MAX_W} periods in one window")
         elif stream.slots is not None and (stream.slots % (2 * w) or not 2 * w <= stream.slots <= MAX_SLOTS):
             most = MAX_SLOTS - MAX_SLOTS % (2 * w)
             yield Mistake(f"{key}.slots", f"{stream.slots}", f"a multiple of 2 w = {2 * w}, up to {most}")
-        elif schedule.division == "population" and (stream.slots or min(32 * w, MAX_SLOTS)) < answers:
+        elif kind.division == "population" and (stream.slots or min(32 * w, MAX_SLOTS)) < answers:
             found = f"{stream.slots or 'no number'}, and {answers} rounds of stream {name!r} a window"
             yield Mistake(f"{key}.slots", found, f"at least {answers}, or another method")
         limit = self.privacy.epsilon_micro
         if self.privacy.split == "budget":
             limit = limit * stream.share_micro // MICRO
-        if schedule.division == "budget" and limit < answers:
+        if kind.division == "budget" and limit < answers:
             found = f"{self.privacy.epsilon:g}, {limit} micro-nats for {answers} answers of stream {name!r}"
             yield Mistake("privacy.epsilon", found, "at least one micro-nat an answer")
         ours = {f"{self.name}.{topic}" for topic in TOPICS if topic != "events"}

@@ -1,85 +1,24 @@
 """The parts of a [streams.NAME] table that do not depend on what it measures: its method, and where its events come
 from.
 
-Contract: `METHODS` is the one list of methods a file may name.  Not here: what is measured (measures.py), what streams
-share (settings.py), what a method does (aggregators/methods).
+Contract: a file may name every method that there is (aggregators/methods/registry.py), and of its options those that
+its class takes.  Not here: what is measured (measures.py), what streams share (settings.py), what a method does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from murmurate.aggregators.methods.adaptive import HALF
-from murmurate.aggregators.methods.dsat import often
-from murmurate.aggregators.methods.pegasus import PARTS
-from murmurate.aggregators.methods.registry import ADAPTIVE, OFF
+from murmurate.aggregators.methods.options import ADAPTIVE, DECLARED, OF_ONE, OFF, MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.registry import METHODS as SHAPES
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Number, Text, Whole, seen
-from murmurate.randomizers.terms import Division
-
-EVEN: Final = float(HALF)
-"""The share of first rounds where the file does not say."""
 
 MAX_REVISE: Final = 100
 """Periods after which one may be revised."""
-
-Described = Mapping[str, str | int | float]
-"""A method's name and options as a release shows them."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How a method spends the promise, as far as the file's checks need to know."""
-
-    division: Division
-    """budget: everybody answers each period with a part of epsilon; population: a part of the users with all of it."""
-    part: Callable[[int, Described], Fraction]
-    """From w and the method with its options to the part that a period's smallest round uses: of the users, or of
-    epsilon under budget division."""
-    options: tuple[str, ...] = ()
-    """Which of [streams.NAME.method]'s keys it takes."""
-
-
-def _one_of(parts: Callable[[int], int]) -> Callable[[int, Described], Fraction]:
-    return lambda w, said: Fraction(1, parts(w))
-
-
-def _first(w: int, said: Described) -> Fraction:
-    return Fraction(str(said.get("first_share", EVEN))) / w
-
-
-def _grouped(w: int, said: Described) -> Fraction:
-    return Fraction(1, PARTS * w if said.get("grouping") == "paid" else w)
-
-
-METHODS: Final[Mapping[str, Schedule]] = MappingProxyType(
-    {
-        "lbu": Schedule("budget", _one_of(lambda w: w)),
-        "lpu": Schedule("population", _one_of(lambda w: w)),
-        "lsp": Schedule("population", _one_of(lambda w: 1)),
-        "lbd": Schedule("budget", _first, ("first_share",)),
-        "lpd": Schedule("population", _first, ("variance", "first_share")),
-        "lba": Schedule("budget", _first, ("first_share",)),
-        "lpa": Schedule("population", _first, ("variance", "first_share")),
-        "lb-dsat": Schedule("budget", _first),
-        "lp-dsat": Schedule("population", _first, ("variance",)),
-        # The first sample has 0.2 ln 2 of the resource; later ones may have less, as far as min_batch allows.
-        "lb-rescuedp": Schedule("budget", _one_of(lambda w: 8)),
-        "lp-rescuedp": Schedule("population", _one_of(lambda w: 8), ("variance",)),
-        "lb-fast": Schedule("budget", _one_of(often)),
-        "lp-fast": Schedule("population", _one_of(often), ("variance",)),
-        "lb-pegasus": Schedule("budget", _grouped, ("grouping",)),
-        "lp-pegasus": Schedule("population", _grouped, ("variance", "grouping")),
-    }
-)
-"""Every method by name. Sources: LDP-IDS, sections 5 and 6; spec/streams.md 2.1 and 2.2."""
 
 
 class Table(BaseModel):
@@ -175,10 +114,10 @@ class Method(Table):
     @model_validator(mode="after")
     def _only_its_own(self) -> Self:
         mistakes = []
-        for option in OPTIONS:
+        for option in OF_ONE:
             found = getattr(self, option)
-            if found is not None and option not in METHODS[self.name].options:
-                takers = ", ".join(name for name, schedule in METHODS.items() if option in schedule.options)
+            if found is not None and option not in METHODS[self.name].takes():
+                takers = ", ".join(name for name, kind in METHODS.items() if option in kind.takes())
                 mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
         if self.revise and self.filter == OFF:
             mistakes.append(Mistake("revise", seen(self.revise), f"only with filter = {ADAPTIVE}"))
@@ -186,25 +125,13 @@ class Method(Table):
             raise NotAllowedError(*mistakes)
         return self
 
-    def described(self) -> dict[str, str | int]:
-        """Name and options as a release shows them, defaults written out; an even share is as good as none. Numbers
-        as texts that say them exactly.
+    def options(self, *, clip: str = DECLARED) -> MethodOptions:
+        """All that there is to say of it, what the file leaves out written out. Numbers as texts that say them exactly.
+
+        clip: of a mean, where numbers are clipped, which the stream says.
         """
-        said: dict[str, str | int] = {"name": self.name}
-        for option in METHODS[self.name].options:
-            found = getattr(self, option) or OPTIONS[option]
-            if option != "first_share" or found != EVEN:
-                said[option] = str(found)
-        said["filter"] = self.filter
-        if self.revise:
-            said["revise"] = self.revise
-        return said
-
-
-OPTIONS: Final[Mapping[str, str | float]] = MappingProxyType(
-    {"variance": "sampling", "first_share": EVEN, "grouping": "free"}
-)
-"""What a method takes besides its name, and its value where the file does not say."""
+        said = {option: str(getattr(self, option) or OF_ONE[option]) for option in METHODS[self.name].takes()}
+        return MethodOptions(self.name, **said, filter=self.filter, revise=self.revise, clip=clip)
 
 
 def by_name(found: Any) -> Any:

@@ -177,7 +177,7 @@ def _deployment(of: Plan) -> dict[str, Any]:
         "config": {stream.name: stream.config for stream in of.streams},
         "facts": of.terms(fingerprints).facts(),
         "compared": _sha(orjson.dumps(values(of, fed=False), option=orjson.OPT_SORT_KEYS)),
-        "method": {stream.name: dict(stream.method) for stream in of.streams},
+        "method": {stream.name: stream.method.described() for stream in of.streams},
         "names": {stream.name: _sha("\n".join(stream.names).encode()) for stream in of.streams},
     }
 

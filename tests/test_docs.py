@@ -12,9 +12,9 @@ import click
 import pytest
 
 from murmurate.agents.cli.main import command as front
-from murmurate.aggregators.methods.registry import OF_FILTERS
+from murmurate.aggregators.methods.options import OF_FILTERS, OF_ONE
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.settings import Deployment
-from murmurate.config.streams import METHODS, OPTIONS
 from murmurate.topics.codec import MESSAGES
 from murmurate.topics.names import STAGES, TOPICS
 
@@ -235,7 +235,7 @@ def test_every_method_and_option_has_its_row_and_no_other() -> None:
     methods = [name for row in rows if len(row) == 7 for name in re.findall(r"`([^`]+)`", row[1])]
     options = [name for row in rows if len(row) == 5 for name in re.findall(r"`([^`]+)`", row[1])]
     assert sorted(methods) == sorted(METHODS)
-    assert sorted(options) == sorted((*OPTIONS, *OF_FILTERS))
+    assert sorted(options) == sorted((*OF_ONE, *OF_FILTERS))
     for row in (row for row in rows if len(row) == 7 and row[2].strip() != "both"):
         for name in re.findall(r"`([^`]+)`", row[1]):
             assert METHODS[name].division == row[2].strip()

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import shutil
 import subprocess
 import tomllib
@@ -106,3 +107,11 @@ def test_no_tracked_file_names_a_path_of_this_machine() -> None:
         check=False,
     )
     assert found.returncode == 1, found.stdout
+
+
+def test_what_a_methods_options_are_is_asked_by_their_names() -> None:
+    """No code reads options out of a mapping: who adds one is told by the type checker where it is used."""
+    wanted = re.compile(r"\bmethod(\.get\(|\[)|\bspec\[")
+    sources = [path for folder in FOLDERS.values() for path in (ROOT / folder).rglob("*.py")]
+    lines = [(path.name, line) for path in sources for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [(name, line) for name, line in lines if wanted.search(line)] == []

@@ -199,7 +199,7 @@ def _assumed(
 
 def _taken(stream: StreamPlan, assumed: Assumed, like: str | None) -> str:
     unit = f"; errors in {stream.unit}" if stream.unit and stream.measure == "mean" else ""
-    if stream.method.get("clip") == "found":
+    if stream.method.finds_clip:
         unit += "; in the whole range, before a threshold is found"
     if like is not None:
         return f"if the truth is like {like}{unit}"

@@ -25,6 +25,7 @@ from murmurate.agents.replay.filtered import SETTLED
 from murmurate.agents.replay.measured import mean_squared_error
 from murmurate.agents.replay.series import Series, series
 from murmurate.agents.replay.told import squared_errors, summed
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.monitoring import reading
 from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.randomizers.registry import mechanism
@@ -131,7 +132,7 @@ def compared(configuration: Configuration, seed: int, periods: int) -> Compared:
     true = np.asarray(holders / holders.sum(axis=1, keepdims=True))[SETTLED:]
 
     def run(name: str, filter_: str = "off") -> Series:
-        return series(holders, {"name": name, "filter": filter_}, setting, seed=seed)
+        return series(holders, MethodOptions(name, filter=filter_), setting, seed=seed)
 
     lpu = run("lpu", "adaptive")
     if lpu.best is None or lpu.variance is None or lpu.course is None:

@@ -13,15 +13,15 @@ user through all stages (run.py).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
 from murmurate.randomizers import GRR, Key, Question, Recoded, SubsetSelection
 from murmurate.randomizers.mechanism import PureOracle
@@ -60,15 +60,15 @@ class Period:
 
 
 def run(
-    holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed: int, counts_from: int | None = None
+    holders: Holders, options: MethodOptions, setting: Setting, *, seed: int, counts_from: int | None = None
 ) -> Iterator[Period]:
-    """A method (its name and options) over a stream of users, who fall into slots by chance. counts_from: a smaller
+    """A method over a stream of users, who fall into slots by chance. counts_from: a smaller
     round counts for nothing; None: from the size on from which the method thinks one worth asking.
     """
     generator = np.random.default_rng([seed, 3])
     users, least = int(holders[0].sum()), setting.min_batch if counts_from is None else counts_from
     sizes = _slots(users, setting.slots, generator)
-    machine = method(spec, setting)
+    machine = method(options, setting)
     for i, held in enumerate(holders):
         t, left, rounds = setting.first_t + i, held.copy(), list[Heard]()
         step = machine.open(t)

@@ -18,6 +18,7 @@ from murmurate.agents.replay.made_up import PERIODS, USERS, Stream, stream
 from murmurate.agents.replay.measured import mean_squared_error
 from murmurate.agents.replay.series import Series, series
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions
 from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.randomizers.thresholds import MICRO
 
@@ -54,7 +55,7 @@ class Trial:
     def series(self, method: str, seed: int) -> Series:
         """A method's own series, and the filter's behind it."""
         holders = self.truth(seed).holders
-        return series(holders, {"name": method, "filter": "adaptive"}, self.setting(seed), seed=seed)
+        return series(holders, MethodOptions(method, filter=ADAPTIVE), self.setting(seed), seed=seed)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.terms import Division
+from murmurate.aggregators.methods.registry import METHODS
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,6 @@ SMALLEST: Final = 0.001
 EVENT: Final = 0.75
 """Where an event begins, from a stream's lowest to its highest."""
 _BIT_VECTORS = ("oue", "sue")
-_FIXED_SCHEDULES = ("lbu", "lpu", "lsp")
 
 
 def mean_relative_error(said: Floats, held: Floats, *, second: bool) -> float:
@@ -51,13 +50,14 @@ def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
     return d if mechanism["name"] in _BIT_VECTORS else max(1, (d - 1).bit_length())
 
 
-def bits(answers: Iterable[tuple[int, int]], users: int, *, method: str, division: Division, published: float) -> float:
+def bits(answers: Iterable[tuple[int, int]], users: int, *, method: str, published: float) -> float:
     """Bits per user and period. answers: b and how many reports; users: the sum over the periods; published: the share
     of the periods.
     """
-    announced = 1 if division == "population" else 0
+    kind = METHODS[method]
+    announced = 1 if kind.division == "population" else 0
     each = sum((size + announced) * reports for size, reports in answers) / users
-    decides = division == "budget" and method not in _FIXED_SCHEDULES
+    decides = kind.division == "budget" and not kind.fixed
     return each + min(published, 1 - published) if decides else each
 
 

@@ -24,10 +24,9 @@ from murmurate.agents.replay.drawn import Holders
 from murmurate.agents.replay.measured import report_bits
 from murmurate.agents.replay.shapes import coarse, made_up
 from murmurate.agents.replay.trial import MOST, Bench, Tried, profiles_of, settled, truth
-from murmurate.agents.stages.publish import worth_asking
+from murmurate.aggregators.batches import users_needed
 from murmurate.aggregators.chooser import QUICK
 from murmurate.aggregators.expected import (
-    UNIFORM,
     filtered_error,
     heard_error,
     moved,
@@ -36,10 +35,10 @@ from murmurate.aggregators.expected import (
     usual_mechanism,
     usual_users,
 )
-from murmurate.aggregators.methods.method import Setting
-from murmurate.config.enough import users_needed
+from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
+from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.config.streams import METHODS
 from murmurate.randomizers import ParameterError, Question, mechanism
 from murmurate.randomizers.registry import STREAMED, serving
 from murmurate.randomizers.thresholds import MICRO
@@ -52,11 +51,6 @@ DRIFT: Final = 0.002
 """Where nobody says."""
 TIE: Final = 1.05
 """Errors within this ratio are as good."""
-SIMPLE: Final = (
-    "lpu", "lsp", "lp-pegasus", "lpa", "lpd", "lp-fast", "lp-rescuedp", "lp-dsat",
-    "lbu", "lb-pegasus", "lba", "lbd", "lb-fast", "lb-rescuedp", "lb-dsat",
-)  # fmt: skip
-"""Methods by how little has to be understood of them."""
 FEWEST_PERIODS, MOST_PERIODS = 800, 2_000
 """Of a made-up truth; in between, five windows."""
 
@@ -138,7 +132,7 @@ class Outlook:
         """Method and mechanism of the file; None where they are not possible."""
         for one in self.prospects:
             if one.method == self.method:
-                of_file = (it for it in one.mechanisms if self.mechanism in ("auto", it.mechanism))
+                of_file = (it for it in one.mechanisms if self.mechanism in (AUTO, it.mechanism))
                 return next(((one, it) for it in of_file), None)
         return None
 
@@ -151,7 +145,7 @@ class Outlook:
 
         def cost(pair: tuple[Prospect, Expected]) -> tuple[float, int, int, int]:
             one = pair[1]
-            return round(one.bits, 4), SIMPLE.index(pair[0].method), one.wire_bytes, _quickness(one.mechanism)
+            return round(one.bits, 4), METHODS[pair[0].method].simplicity, one.wire_bytes, _quickness(one.mechanism)
 
         most = TIE * min(one.error for _, one in pairs)
         return min((pair for pair in pairs if pair[1].error <= most), key=cost)
@@ -197,7 +191,7 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
         users=serving_users(plan, stream, users),
         epsilon=plan.epsilon_of(stream.name) / MICRO,
         w=stream.w,
-        method=str(stream.method["name"]),
+        method=stream.method.name,
         mechanism=stream.mechanism,
         unit=stream.unit,
         prospects=tuple(sorted(prospects, key=lambda prospect: (prospect.starves, prospect.best.error))),
@@ -233,19 +227,9 @@ class _Desk:
         self.plan, self.stream, self.deployed = job.plan, job.stream, job.users
         plan, stream = job.plan, job.stream
         self.users = users = serving_users(plan, stream, job.users)
-        self.setting = Setting(
-            d=coarse(stream),
-            epsilon_micro=plan.epsilon_of(stream.name),
-            w=stream.w,
-            slots=stream.slots,
-            first_t=0,
-            seed=bytes(32),
-            measure=stream.measure,
-            says_none=stream.says_none,
-            prefer=stream.prefer if stream.mechanism == "auto" else "accuracy",
-            min_batch=worth_asking(plan.min_batch),
-            season=stream.season,
-        )
+        prefer = stream.prefer if stream.mechanism == AUTO else "accuracy"
+        asked = replace(stream, mechanism=AUTO, prefer=prefer).setting(plan, first_t=0)
+        self.setting = replace(asked, d=coarse(stream), seed=bytes(32))
         self.truths = _truths(stream, users, job.assumed)
         self.bench = Bench(self.truths, stream.range, stream.d, job.within, plan.min_batch)
         several = [self.truths(run) for run in range(SEVERAL)]
@@ -257,10 +241,10 @@ class _Desk:
 
     def prospect(self, name: str) -> Prospect:
         """All about it."""
-        spec = dict(self.stream.method) if self.stream.method["name"] == name else {"name": name}
-        spec = {key: said for key, said in spec.items() if key not in ("clip", "filter", "revise")}
-        tried = self.bench.try_out(spec, self.setting)
-        part = METHODS[name].part(self.stream.w, spec) if METHODS[name].division == "population" else Fraction(1)
+        kind, own = METHODS[name], self.stream.method
+        options = replace(own, filter=OFF, revise=0, clip=DECLARED) if own.name == name else MethodOptions(name)
+        tried = self.bench.try_out(options, self.setting)
+        part = kind.smallest(self.stream.w, options) if kind.division == "population" else Fraction(1)
         share = Fraction(self.stream.share_micro, MICRO) if self.plan.split == "users" else Fraction(1)
         needed = users_needed(part * share, self.plan.min_batch)
         chosen = usual_mechanism(name, self.setting)
@@ -287,7 +271,7 @@ class _Desk:
         sample = None if n == self.users else self.users
         ratio, heard = (of(mine, n, sample, self.profile) / of(ours, n, sample, self.profile) for of in ERRORS)
         series, series_by = tried.series * ratio, by
-        if method in UNIFORM:
+        if METHODS[method].fixed:
             series = self.scale * uniform_error(method, mine, self.setting, self.users, self.profile)
             series, series_by = series + (self.moved if method == "lsp" else 0), "closed form"
         filtered = tried.filtered

@@ -228,7 +228,7 @@ def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
     answers = [(report_bits(release["mechanism"], plan.d), release["reports"]["received"]) for release, _ in pairs]
     published = sum(release["decision"] == "published" for release, _ in pairs) / len(pairs)
     users = sum(period.users for _, period in pairs)
-    return bits(answers, users, method=str(plan.method["name"]), division=plan.division, published=published)
+    return bits(answers, users, method=plan.method.name, published=published)
 
 
 def _places(value: float | None, places: int = 6) -> float | None:

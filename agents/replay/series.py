@@ -6,9 +6,7 @@ mechanism, -1 to 1, and so is what was said.  Not here: drawing users (drawn.py)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.drawn import Holders, run
 from murmurate.agents.replay.measured import bits, mean_relative_error, report_bits
 from murmurate.aggregators.methods.method import Setting
-from murmurate.aggregators.methods.registry import division
+from murmurate.aggregators.methods.options import MethodOptions
 
 Floats = NDArray[np.float64]
 
@@ -47,13 +45,13 @@ class Series:
         return mean_relative_error(mine, self.true, second=mine.shape[1] == 2)
 
 
-def series(holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed: int) -> Series:
+def series(holders: Holders, options: MethodOptions, setting: Setting, *, seed: int) -> Series:
     """Run a method over a stream."""
     true = truth(holders, setting)
     said, best, variance = np.empty_like(true), np.empty_like(true), np.empty_like(true)
     course = np.empty((len(true), 2, true.shape[1]))
     answers, published, filtered = list[tuple[int, int]](), 0, False
-    for i, period in enumerate(run(holders, spec, setting, seed=seed)):
+    for i, period in enumerate(run(holders, options, setting, seed=seed)):
         decision = period.decision
         said[i], published = decision.unbiased, published + decision.published
         if filtered := decision.best is not None:
@@ -61,7 +59,7 @@ def series(holders: Holders, spec: Mapping[str, Any], setting: Setting, *, seed:
         for heard in period.rounds:
             answers.append((report_bits(heard.request.question.spec(), setting.d), heard.answer.counted))
     share = published / len(holders)
-    cost = bits(answers, int(holders.sum()), method=spec["name"], division=division(spec["name"]), published=share)
+    cost = bits(answers, int(holders.sum()), method=options.name, published=share)
     return Series(said, true, cost, share, *((best, variance, course) if filtered else ()))
 
 

@@ -10,10 +10,10 @@ Not here: what is tried (shapes.py), closed forms (aggregators/expected.py).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from murmurate.aggregators.expected import heard_error
 from murmurate.aggregators.figures import Range, figures
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Setting
-from murmurate.aggregators.methods.registry import division
+from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 
 Floats = NDArray[np.float64]
 
@@ -92,9 +93,9 @@ class Bench:
     counts_from: int | None = None
     """So many reports count; None: as many as are worth asking for."""
 
-    def try_out(self, spec: Mapping[str, Any], setting: Setting) -> Tried:
+    def try_out(self, options: MethodOptions, setting: Setting) -> Tried:
         """Run a method, filtered, as often as it takes."""
-        runs = [self._run(spec, setting, number) for number in range(FEWEST)]
+        runs = [self._run(options, setting, number) for number in range(FEWEST)]
         most = MOST_OF_DISTRIBUTIONS if setting.measure == "distribution" else MOST
         while True:
             lucks = [one.luck for one in runs]
@@ -103,14 +104,14 @@ class Bench:
             within = max(off, within)
             if within <= self.within or len(runs) == most:
                 break
-            runs.append(self._run(spec, setting, len(runs)))
+            runs.append(self._run(options, setting, len(runs)))
         means = {
             name: float(np.mean([getattr(one, name) for one in runs])) for name in ("published", "bits", "reports")
         }
         told = float(np.mean([one.told for one in runs]))
         return Tried(series, filtered, within, **means, unit=1 / told if told else inf)
 
-    def _run(self, spec: Mapping[str, Any], setting: Setting, number: int) -> Run:
+    def _run(self, options: MethodOptions, setting: Setting, number: int) -> Run:
         holders = self.truths(number)
         setting = replace(setting, seed=hashlib.sha256(b"murmurate/trial/1 %d" % number).digest())
         true, profiles = truth(holders, setting, self.range), profiles_of(holders, setting)
@@ -118,10 +119,10 @@ class Bench:
         said, best, lucks = np.empty_like(true), np.empty_like(true), []
         answers, published, told = list[tuple[int, int]](), 0, 0.0
         middle = sum(self.range) / 2 if self.range is not None and setting.measure == "mean" else 0.0
-        after, name = settled(setting.w, len(holders)), str(spec["name"])
+        after, name = settled(setting.w, len(holders)), options.name
         counted = scored(name, setting, len(holders), number)
         looked = set(counted.tolist())
-        periods = run(holders, {**spec, "filter": "adaptive"}, setting, seed=number, counts_from=self.counts_from)
+        periods = run(holders, replace(options, filter=ADAPTIVE), setting, seed=number, counts_from=self.counts_from)
         for i, period in enumerate(periods):
             if i in looked:
                 shown = figures(period.decision, self.range)
@@ -146,7 +147,7 @@ class Bench:
             filtered=((best[counted] - true[counted]) ** 2).mean(axis=1),
             luck=np.array(lucks)[after:],
             published=share,
-            bits=bits(answers, total, method=name, division=division(name), published=share),
+            bits=bits(answers, total, method=name, published=share),
             reports=sum(n for _, n in answers) / total,
             told=told / len(holders),
         )
@@ -186,7 +187,7 @@ def scored(method: str, setting: Setting, periods: int, seed: int) -> NDArray[np
     of SCORED equal parts, by multiples of the golden ratio, since a fixed step could keep time with the method's own.
     """
     first = settled(setting.w, periods)
-    if setting.measure != "distribution" or division(method) == "budget" or periods - first <= SCORED:
+    if setting.measure != "distribution" or METHODS[method].division == "budget" or periods - first <= SCORED:
         return np.arange(first, periods)
     cuts = np.linspace(first, periods, SCORED + 1).astype(np.int64)
     places = (seed * SCORED + np.arange(SCORED)) * GOLDEN % 1

@@ -1,16 +1,22 @@
 """Where a stream stands, as the stage that releases it sees it: what it asked, what came back, what is still to come.
 
-Contract: plain state; a round and its tallies as a part of a state and back.  Not here: what is done next (publish.py).
+Contract: the open period goes through the states of TURNS and no others; a round and its tallies are a part of a state
+and come back from it.  Not here: what is done next (publish.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
 
 from murmurate.agents.stages.errors import StateError
-from murmurate.aggregators.methods.method import Decision, Method
+from murmurate.aggregators.methods.method import Answer, Decision, Method
+from murmurate.aggregators.transitions import State
 from murmurate.config.plan import StreamPlan
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.errors import WireError
@@ -42,6 +48,28 @@ class Asked:
         return cls(asked, {tally.q: tally for tally in tallies_of(kept["got"])})
 
 
+class Turn(Enum):
+    """Where the open period of a stream stands."""
+
+    OPENING = "opening"
+    """Its method is to say what it asks."""
+    ASKED = "asked"
+    """A question of the method's is out."""
+    HEARD = "heard"
+    """Its answer is whole: the method is to say what follows."""
+    UNASKED = "unasked"
+    """The method has decided without a question. A round to nobody says when the period is over."""
+
+
+TURNS: Final[Mapping[Turn, tuple[Turn, ...]]] = MappingProxyType({
+    Turn.OPENING: (Turn.ASKED, Turn.UNASKED),
+    Turn.ASKED: (Turn.HEARD,),
+    Turn.HEARD: (Turn.ASKED, Turn.OPENING),
+    Turn.UNASKED: (Turn.OPENING,),
+})  # fmt: skip
+"""What may follow: a decision is released, and the next period is opening."""
+
+
 @dataclass(eq=False)
 class Course:
     """Where one stream stands."""
@@ -51,19 +79,58 @@ class Course:
     first_t: int
     t: int
     open: Asked | None = None
-    """The open round."""
+    """The round that is out."""
     ahead: dict[int, Asked] = field(default_factory=dict)
     """The first rounds of the next periods, where they were known and asked before their turn."""
     slots: int = 0
     """Slots asked in all rounds of this period,"""
     tallies: list[Tally] = field(default_factory=list)
     """and what came back in those that are complete."""
-    decided: Decision | None = None
-    """What the method said of this period unasked: released when the period is over."""
+    unasked: Decision | None = None
+    """What the method said of this period without a question: released when the period is over."""
     past: dict[int, Release] = field(default_factory=dict)
     """Releases that are still to be revised."""
     since: int | None = None
     """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
+
+    def __post_init__(self) -> None:
+        self.turn: State[Turn] = State(f"publish: stream {self.plan.name!r}", Turn.OPENING, TURNS)
+
+    def ask(self, asked: Asked) -> None:
+        """A question of the method's goes out, or has been out ahead of its turn."""
+        self.turn.to(Turn.ASKED)
+        self._wait(asked)
+
+    def pass_by(self, ends: Asked, decision: Decision) -> None:
+        """Nothing is asked of this period: the decision is there, and is released once a round to nobody is over."""
+        self.turn.to(Turn.UNASKED)
+        self.unasked = decision
+        self._wait(ends)
+
+    def hear(self) -> Answer | Decision | None:
+        """What is there, if the round that is out is complete: the answer that the method waits for; or of a period of
+        which nothing was asked the decision, with which it is over.
+        """
+        if self.open is None or not self.open.complete:
+            return None
+        tallies = [self.open.got[q] for q in sorted(self.open.got)]
+        self.tallies += tallies
+        self.open = None
+        if self.unasked is not None:
+            decision, self.unasked = self.unasked, None
+            return decision
+        self.turn.to(Turn.HEARD)
+        support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
+        return Answer(support, sum(one.counted for one in tallies))
+
+    def end(self) -> None:
+        """The period has been released: on to the next one."""
+        self.turn.to(Turn.OPENING)
+        self.t, self.slots, self.tallies = self.t + 1, 0, []
+
+    def _wait(self, asked: Asked) -> None:
+        self.open, self.since = asked, None
+        self.slots += asked.round.slots.count()
 
     def asked(self, digest: str) -> Asked | None:
         """The round of this digest that waits for its tallies, if there is one."""

@@ -12,8 +12,6 @@ Its state is small and whole in every transaction.  Source: DESIGN rules 15, 16 
 from __future__ import annotations
 
 import base64
-import hashlib
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -28,11 +26,11 @@ from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import ReportError
+from murmurate.randomizers import Question, ReportError
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally
 from murmurate.topics.names import stream_partition
@@ -43,11 +41,6 @@ AHEAD = MAX_UNSETTLED - 1
 """Periods beyond the open one that are asked beforehand, where a method knows its question."""
 FEED = "feed"
 """The log with the recording's own time, where `murmurate feed` is the clock of periods."""
-
-
-def worth_asking(min_batch: int) -> int:
-    """The smallest expected size of a round that stays below min_batch once in millions: n - 5 sqrt(n) >= min_batch."""
-    return math.ceil(((5 + math.sqrt(25 + 4 * min_batch)) / 2) ** 2)
 
 
 class Publish:
@@ -72,7 +65,7 @@ class Publish:
         match found:
             case Start() if found.stream in self._mine and found.stream not in self._courses:
                 plan = self._mine[found.stream]
-                course = Course(plan, method(plan.method, self._setting(plan, found.t)), found.t, found.t)
+                course = self._begun(plan, found.t, found.t)
                 self._courses[found.stream] = course
                 self._open(course)
             case Config() if self._partition == 0 and record.log == ROUNDS and not self._agreed.fold(found):
@@ -117,19 +110,13 @@ class Publish:
         except ReportError as error:
             raise StageError(f"publish: stream {tally.stream!r}: a tally of period {tally.t}: {error}") from None
         asked.got[tally.q] = tally
-        while course.open is not None and course.open.complete:  # those asked ahead may be complete before their turn
-            tallies = [course.open.got[q] for q in sorted(course.open.got)]
-            course.tallies += tallies
-            support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
-            course.open = None
-            decided, course.decided = course.decided, None
-            answer = Answer(support, sum(one.counted for one in tallies))
-            step = course.method.tally(answer) if decided is None else decided
-            if isinstance(step, Decision):
+        while (heard := course.hear()) is not None:  # those asked ahead may be complete before their turn
+            step = course.method.tally(heard) if isinstance(heard, Answer) else heard
+            if isinstance(step, Request):
+                self._next(course, step)
+            else:
                 self._release(course, step)
                 self._open(course)
-            else:
-                self._next(course, step)
 
     def _release(self, course: Course, decision: Decision) -> None:
         """Release, and settle the period."""
@@ -138,36 +125,46 @@ class Publish:
         self._out.append(Out(releases, encode(record)))
         if decision.revised is not None and (before := course.past.pop(decision.revised.t, None)) is not None:
             self._out.append(Out(releases, encode(revised(course.plan, decision, before))))
-        if lag := int(course.plan.method.get("revise", 0)):
+        if lag := course.plan.method.revise:
             course.past[record.t] = record
             course.past.pop(record.t - lag, None)  # of which nothing is known, so that it was not revised above
         self._out.append(Out(ROUNDS, encode(Settled(stream=course.plan.name, t=course.t))))
-        course.t, course.slots, course.tallies = course.t + 1, 0, []
+        course.end()
 
     def _open(self, course: Course) -> None:
         """Begin a period. Where the method asks nothing, a round that asks nobody says when the period is over."""
         step = course.method.open(course.t)
-        if isinstance(step, Decision):
-            course.decided = step
-            step = Request(step.mechanism, np.zeros(course.plan.slots, np.bool_), "publication")
-        self._next(course, step)
+        if isinstance(step, Request):
+            self._next(course, step)
+            return
+        ends = self._ask(course, course.t, step.mechanism, Slots.none(course.plan.slots), "publication")
+        course.pass_by(ends, step)
+        self._ahead(course)
 
     def _next(self, course: Course, request: Request) -> None:
-        """Ask the next, unless it was asked ahead; and what is known of others."""
-        course.open = course.ahead.pop(course.t, None) or self._ask(course, course.t, request)
-        course.since = None
-        course.slots += course.open.round.slots.count()
+        """Ask the next question, unless it was asked ahead."""
+        asked = course.ahead.pop(course.t) if course.t in course.ahead else self._put(course, course.t, request)
+        course.ask(asked)
+        self._ahead(course)
+
+    def _ahead(self, course: Course) -> None:
+        """Ask what is known of the next periods."""
         for t in range(course.t + 1, course.t + 1 + AHEAD):
             if t not in course.ahead and (known := course.method.later(t)) is not None:
-                course.ahead[t] = self._ask(course, t, known)
+                course.ahead[t] = self._put(course, t, known)
 
-    def _ask(self, course: Course, t: int, request: Request) -> Asked:
+    def _put(self, course: Course, t: int, request: Request) -> Asked:
+        """A question of the method's, as a round."""
+        slots = Slots.every(course.plan.slots) if request.asked is None else Slots.chosen(request.asked)
+        return self._ask(course, t, request.question, slots, request.purpose)
+
+    def _ask(self, course: Course, t: int, question: Question, slots: Slots, purpose: Purpose) -> Asked:
         asked = Round(
             stream=course.plan.name,
             t=t,
-            slots=Slots.every(course.plan.slots) if request.asked is None else Slots.chosen(request.asked),
-            mechanism=request.question.spec(),
-            purpose=request.purpose,
+            slots=slots,
+            mechanism=question.spec(),
+            purpose=purpose,
             contributors=self._plan.partitions,
             targets=self._plan.targets,
             patience_ms=self._plan.patience_ms,
@@ -177,6 +174,10 @@ class Publish:
         self._out.append(Out(ROUNDS, encode(asked)))
         self._urgent = True
         return Asked(asked)
+
+    def _begun(self, plan: StreamPlan, first_t: int, t: int) -> Course:
+        """A stream that stands at the beginning of a period, its method at its own."""
+        return Course(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t)
 
     def _tick(self, time_ms: int) -> None:
         """Give up rounds whose patience is over; it begins anew, for those that nobody could answer yet. And write the
@@ -197,23 +198,6 @@ class Publish:
                 self._out.append(Out(ROUNDS, encode(GiveUp(round=course.open.round.digest.hex()))))
                 self._urgent = True
 
-    def _setting(self, stream: StreamPlan, first_t: int) -> Setting:
-        seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{self._plan.name}\n{stream.name}\n{stream.config}".encode())
-        return Setting(
-            d=stream.d,
-            epsilon_micro=self._plan.epsilon_of(stream.name),
-            w=stream.w,
-            slots=stream.slots,
-            first_t=first_t,
-            seed=seed.digest(),
-            measure=stream.measure,
-            says_none=stream.says_none,
-            mechanism=stream.mechanism,
-            prefer=stream.prefer,
-            min_batch=worth_asking(self._plan.min_batch),
-            season=stream.season,
-        )
-
     # ---- state: all of it, in every transaction ----
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
@@ -233,7 +217,8 @@ class Publish:
                 "tallies": [encode(tally).decode() for tally in course.tallies],
                 "method": base64.b64encode(course.method.state()).decode(),
                 "past": [encode(record).decode() for record in course.past.values()],
-                "decided": base64.b64encode(packed(course.decided)).decode() if course.decided else None,
+                "turn": course.turn.now.value,
+                "unasked": base64.b64encode(packed(course.unasked)).decode() if course.unasked else None,
                 "config": course.plan.config,
                 "revision": course.plan.revision,
             }
@@ -259,10 +244,11 @@ class Publish:
                     f"publish: stream {name!r}: the state was written under config {kept['config']}, revision "
                     f"{kept['revision']}; found {found} (see `murmurate check --against`)"
                 )
-            course = Course(plan, method(plan.method, self._setting(plan, kept["first_t"])), kept["first_t"], kept["t"])
+            course = self._begun(plan, kept["first_t"], kept["t"])
+            course.turn.load(kept["turn"])
             course.method.load(base64.b64decode(kept["method"]))
             course.slots, course.since = kept["slots"], kept["since"]
-            course.decided = unpacked(base64.b64decode(kept["decided"])) if kept["decided"] else None
+            course.unasked = unpacked(base64.b64decode(kept["unasked"])) if kept["unasked"] else None
             course.open = Asked.of(kept["open"]) if kept["open"] else None
             course.ahead = {asked.round.t: asked for asked in map(Asked.of, kept["ahead"])}
             course.tallies = list(tallies_of(kept["tallies"]))

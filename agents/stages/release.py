@@ -55,7 +55,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
             carry="always" if stream.carry_ms is None else None,
         ),
         mechanism=_mechanism(decision.mechanism),
-        method={**stream.method, **stream.post.described()},
+        method={**stream.method.described(), **stream.post.described()},
     )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from murmurate.aggregators.methods.adaptive import HALF, Adaptive
+from murmurate.aggregators.methods.adaptive import Adaptive
 from murmurate.aggregators.methods.asking import Everybody, FreshSlots
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import HALF
 
 
 class Absorption:
@@ -52,6 +53,7 @@ class LBA(Adaptive):
 
     name = "lba"
     division = Everybody.division
+    simplicity = 11
 
     def __init__(self, setting: Setting, *, first_share: str = HALF) -> None:
         super().__init__(setting, Everybody(setting), _absorbing(setting), first_share=first_share)
@@ -64,6 +66,7 @@ class LPA(Adaptive):
 
     name = "lpa"
     division = FreshSlots.division
+    simplicity = 4
 
     def __init__(self, setting: Setting, *, variance: str = "sampling", first_share: str = HALF) -> None:
         asking = FreshSlots(setting)

@@ -24,11 +24,10 @@ from murmurate.aggregators.methods.dissimilarity import dissimilarity
 from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Request, Setting
+from murmurate.aggregators.methods.options import HALF, MethodOptions
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.state import Arrays
-
-HALF = "0.5"
 
 
 class Allotment(Protocol):
@@ -75,6 +74,11 @@ class Adaptive(Drawing):
         self.allotment = allotment(rest)
         self.dis: float | None = None
         """The last mean squared distance measured."""
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """A period's first round."""
+        return part(options.first_share or HALF) / w
 
     def _begin(self) -> Request | Decision:
         return self._ask(self.unit, "dissimilarity")

@@ -101,6 +101,7 @@ class LBDsat(Dsat):
 
     name = "lb-dsat"
     division = Everybody.division
+    simplicity = 15
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, Everybody(setting))
@@ -111,6 +112,7 @@ class LPDsat(Dsat):
 
     name = "lp-dsat"
     division = FreshSlots.division
+    simplicity = 8
 
     def __init__(self, setting: Setting, *, variance: str = "sampling") -> None:
         super().__init__(setting, FreshSlots(setting), variance)

@@ -7,6 +7,7 @@ below `GOAL` and shortens it above.  Source: FAST in LDP-IDS's frame, which only
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import exp
 
 import numpy as np
@@ -16,6 +17,7 @@ from murmurate.aggregators.methods.drawing import too_little
 from murmurate.aggregators.methods.dsat import often
 from murmurate.aggregators.methods.filtered import Filtered
 from murmurate.aggregators.methods.method import Floats, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 
 THETA, GOAL = 5.0, 0.1
 """How far the interval moves, and xi: the feedback that leaves it as it is."""
@@ -36,6 +38,11 @@ class Fast(Filtered):
             raise too_little(self.name, asking, setting.w, f"{self.samples}")
         usual = asking.total // self.samples
         super().__init__(setting, asking, usual=usual, variance=variance, memory=MEMORY)
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """1 / M."""
+        return Fraction(1, often(w))
 
     def share(self) -> float:
         """1 / M, as long as the window has had fewer than M."""
@@ -59,6 +66,7 @@ class LBFast(Fast):
 
     name = "lb-fast"
     division = Everybody.division
+    simplicity = 13
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, Everybody(setting))
@@ -69,6 +77,7 @@ class LPFast(Fast):
 
     name = "lp-fast"
     division = FreshSlots.division
+    simplicity = 6
 
     def __init__(self, setting: Setting, *, variance: str = "sampling") -> None:
         super().__init__(setting, FreshSlots(setting), variance)

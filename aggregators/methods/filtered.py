@@ -29,6 +29,8 @@ from murmurate.randomizers.state import Arrays
 class Filtered(Drawing):
     """A filter over any resource, but for its amounts and its intervals."""
 
+    averages = True
+
     def __init__(self, setting: Setting, asking: Asking, *, usual: int, variance: str | None, memory: int) -> None:
         """memory: how many errors the controller remembers."""
         super().__init__(setting, asking, usual=usual, variance=variance)

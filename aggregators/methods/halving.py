@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from murmurate.aggregators.methods.adaptive import HALF, Adaptive
+from murmurate.aggregators.methods.adaptive import Adaptive
 from murmurate.aggregators.methods.asking import Everybody, FreshSlots
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.recent import Publications
 
 
@@ -34,6 +35,7 @@ class LBD(Adaptive):
 
     name = "lbd"
     division = Everybody.division
+    simplicity = 12
 
     def __init__(self, setting: Setting, *, first_share: str = HALF) -> None:
         super().__init__(setting, Everybody(setting), _halving(setting), first_share=first_share)
@@ -46,6 +48,7 @@ class LPD(Adaptive):
 
     name = "lpd"
     division = FreshSlots.division
+    simplicity = 5
 
     def __init__(self, setting: Setting, *, variance: str = "sampling", first_share: str = HALF) -> None:
         asking = FreshSlots(setting)

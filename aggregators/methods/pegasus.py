@@ -11,6 +11,7 @@ streams.md 2.2.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.grouping import Grouping
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.standing import Standing
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
@@ -35,6 +37,8 @@ PARTS = 5
 
 class Pegasus(Drawing):
     """PeGaSus over any resource."""
+
+    averages = True
 
     def __init__(self, setting: Setting, asking: Asking, grouping: str, variance: str | None = None) -> None:
         if grouping not in KAPPA:
@@ -53,6 +57,11 @@ class Pegasus(Drawing):
         self._sums: Floats = np.zeros((2, self.standing.mechanism.statistics))
         """Of the group's estimates, and of their variances."""
         self._drift = Drift()
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """A w-th, or the grouper's part of it."""
+        return Fraction(1, PARTS * w if options.grouping == "paid" else w)
 
     def _begin(self) -> Request:
         return self._ask(self.grouper, "dissimilarity") if self.grouper else self._ask(self.unit, "publication")
@@ -106,6 +115,7 @@ class LBPegasus(Pegasus):
 
     name = "lb-pegasus"
     division = Everybody.division
+    simplicity = 10
 
     def __init__(self, setting: Setting, *, grouping: str = "free") -> None:
         super().__init__(setting, Everybody(setting), grouping)
@@ -116,6 +126,7 @@ class LPPegasus(Pegasus):
 
     name = "lp-pegasus"
     division = FreshSlots.division
+    simplicity = 3
 
     def __init__(self, setting: Setting, *, grouping: str = "free", variance: str = "sampling") -> None:
         super().__init__(setting, FreshSlots(setting), grouping, variance)

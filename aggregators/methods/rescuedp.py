@@ -9,12 +9,14 @@ its grouping of many dimensions, and the noise of the grouping.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import log, sqrt
 
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import too_little
 from murmurate.aggregators.methods.filtered import Filtered
 from murmurate.aggregators.methods.method import Floats, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 
 PHI, MOST_OF_REST, MOST = 0.2, 0.6, 0.2
 """Of the rest ln(I + 1) times phi, at most so much; and at most so much of all."""
@@ -32,6 +34,16 @@ class RescueDP(Filtered):
         if not first:
             raise too_little(self.name, asking, setting.w, "8")
         super().__init__(setting, asking, usual=first, variance=variance, memory=MEMORY)
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """Later samples may have less than this eighth, as far as min_batch allows."""
+        return Fraction(1, 8)
+
+    @classmethod
+    def first(cls, w: int, options: MethodOptions) -> Fraction:
+        """The first sample has phi ln 2 of all."""
+        return Fraction(7, 50)
 
     def share(self) -> float:
         """By how long ago the last sample was meant to be, and by what the window has left."""
@@ -55,6 +67,7 @@ class LBRescueDP(RescueDP):
 
     name = "lb-rescuedp"
     division = Everybody.division
+    simplicity = 14
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, Everybody(setting))
@@ -65,6 +78,7 @@ class LPRescueDP(RescueDP):
 
     name = "lp-rescuedp"
     division = FreshSlots.division
+    simplicity = 7
 
     def __init__(self, setting: Setting, *, variance: str = "sampling") -> None:
         super().__init__(setting, FreshSlots(setting), variance)

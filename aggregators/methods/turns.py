@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import asdict
+from fractions import Fraction
+from inspect import signature
 from typing import Any, ClassVar
 
 import orjson
@@ -18,6 +20,7 @@ from murmurate.aggregators.methods import standing
 from murmurate.aggregators.methods.asking import sample_of
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Crowd
 from murmurate.randomizers import Question, SnapshotError
 from murmurate.randomizers.state import Arrays, dump, load
@@ -31,6 +34,12 @@ class Turns(ABC):
     """The word for it in a configuration and a release."""
     division: ClassVar[Division]
     """What its promise is divided into: of the users (population) or of epsilon (budget)."""
+    averages: ClassVar[bool] = False
+    """Whether many periods' answers are behind a release, also without a filter."""
+    fixed: ClassVar[bool] = False
+    """Whether it asks the same whatever is answered."""
+    simplicity: ClassVar[int]
+    """How little has to be understood of it: of two that are as good the smaller one is taken."""
 
     def __init__(self, setting: Setting, *, would_use: Question, **options: str) -> None:
         self.setting = setting
@@ -44,6 +53,26 @@ class Turns(ABC):
         if setting.season is None:
             del facts["season"]
         self._setting = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    @classmethod
+    def takes(cls) -> tuple[str, ...]:
+        """Which options are its own."""
+        return tuple(name for name in signature(cls).parameters if name != "setting")
+
+    @classmethod
+    @abstractmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """The part that a period's smallest round uses: of the users, or of epsilon under budget division."""
+
+    @classmethod
+    def first(cls, w: int, options: MethodOptions) -> Fraction:
+        """The part that the very first round uses."""
+        return cls.smallest(w, options)
+
+    @classmethod
+    def usual(cls, w: int) -> Fraction:
+        """About the part that is behind a period's estimate, whatever the options."""
+        return Fraction(1, w)
 
     @property
     def step(self) -> int:

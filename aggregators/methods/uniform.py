@@ -7,6 +7,7 @@ min_batch, the last release stands, and its variance grows with its age.  Source
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.methods.asking import Everybody, oracle
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import groups
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.turns import Turns
@@ -25,10 +27,17 @@ from murmurate.randomizers.state import Arrays
 class Uniform(Turns):
     """What LBU, LPU and LSP share: releases of fresh answers, and drift where one is missing."""
 
+    fixed = True
+
     def __init__(self, setting: Setting, *, mechanism: Question) -> None:
         super().__init__(setting, would_use=mechanism)
         self._mechanism = mechanism
         self._drift = Drift()
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """A w-th."""
+        return Fraction(1, w)
 
     def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Decision:
         old = self.standing
@@ -54,6 +63,7 @@ class LBU(Uniform):
 
     name = "lbu"
     division = Everybody.division
+    simplicity = 9
 
     def __init__(self, setting: Setting) -> None:
         self._asking = Everybody(setting)
@@ -73,6 +83,7 @@ class LPU(Uniform):
 
     name = "lpu"
     division = "population"
+    simplicity = 1
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
@@ -98,9 +109,20 @@ class LSP(Uniform):
 
     name = "lsp"
     division = "population"
+    simplicity = 2
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """All of it."""
+        return Fraction(1)
+
+    @classmethod
+    def usual(cls, w: int) -> Fraction:
+        """All of it."""
+        return Fraction(1)
 
     def later(self, t: int) -> Request | None:
         """When everybody is asked is known beforehand."""

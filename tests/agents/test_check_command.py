@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from murmurate.config.streams import METHODS
+from murmurate.aggregators.methods.registry import METHODS
 from tests.agents.commands import deploy, murmurate
 
 SHOP = Path(__file__).resolve().parent.parent / "data" / "shop.toml"

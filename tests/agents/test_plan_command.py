@@ -19,8 +19,8 @@ from murmurate.agents.replay.made_up import Holders
 from murmurate.agents.replay.prediction import Expected, Outlook, Prospect
 from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.source import Source
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
-from murmurate.config.streams import METHODS
 from murmurate.randomizers.registry import serving
 from tests.agents.commands import Done, deploy, murmurate
 

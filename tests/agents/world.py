@@ -17,6 +17,7 @@ from murmurate.agents.embedded.task import Fault, Faults
 from murmurate.agents.stages.door import TICKS
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.stage import Log, Out
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Pepper, Secrets
 from murmurate.topics.codec import encode
@@ -56,9 +57,8 @@ def stream(name: str, schedule: str = "lpa", **changes: Any) -> StreamPlan:
         w=4,
         share_micro=1_000_000,
         slots=128,
-        method={"name": schedule, **({"variance": "sampling"} if schedule == "lpa" else {}), "filter": "adaptive"},
+        method=MethodOptions(schedule, variance="sampling" if schedule == "lpa" else None, filter="adaptive"),
         mechanism="auto",
-        division="budget" if schedule == "lbu" else "population",
         several="last",
         carry_ms=0,
         topic=TOPIC,

@@ -23,7 +23,7 @@ from murmurate.topics.codec import encode
 from tests.agents.stages.hands import RAW, ROUNDS, progress, pseudonyms, question, reports, rows, start
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, deployment, secret, stream
 
-PLAN = deployment(stream("screen", w=4, division="budget"), partitions=1, targets=1)
+PLAN = deployment(stream("screen", "lba", w=4), partitions=1, targets=1)
 SCREEN, USERS = PLAN.streams[0], 30
 
 

@@ -24,8 +24,9 @@ from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.stage import Log, Out
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
-from murmurate.config.streams import METHODS
 from murmurate.randomizers import Ask, DeviceArray, Grant
 from murmurate.randomizers.audit import epsilon_at_least
 from murmurate.randomizers.binomial import lower, upper
@@ -52,7 +53,7 @@ PERIODS = range(FIRST - 1, BEGIN + W + 2)
 
 def plan(method: str) -> Plan:
     screen = stream("screen", domain=Categories(("home", "help")), w=W, carry_ms=None, mechanism="grr", slots=128)
-    screen = replace(screen, method={"name": method}, division=METHODS[method].division)
+    screen = replace(screen, method=MethodOptions(method))
     return deployment(screen, epsilon_micro=1_000_000, partitions=1, targets=2, min_batch=100)
 
 

@@ -14,13 +14,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import Any
 
 import pytest
 
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
-from murmurate.config.streams import METHODS
 from murmurate.randomizers.mechanism import nats
 from murmurate.randomizers.thresholds import exp_floor
 from murmurate.topics.block import ReportBlock
@@ -56,10 +58,10 @@ def snapshots_are_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_module, "SNAPSHOT_BYTES", 5_000)
 
 
-def plan(spec: dict[str, str], mechanism: str = "grr") -> Plan:
+def plan(spec: Mapping[str, Any], mechanism: str = "grr") -> Plan:
     screen = replace(
         stream("screen", domain=Categories(("home", "help")), w=W, mechanism=mechanism),
-        method=spec, division=METHODS[spec["name"]].division,
+        method=MethodOptions(**spec),
     )  # fmt: skip
     if "clip" in spec:
         screen = replace(screen, measure="mean", domain=Grid(0.0, 100.0, 17, "points"), mechanism="auto")
@@ -139,7 +141,7 @@ def neighbours(made: Plan, seed: int) -> Pair:
     for digest, users in one.said.items():  # the log holds what was heard, once, and nothing else
         assert logged.pop(digest, Counter()) == Counter(report for reports in users.values() for report in reports)
     assert not logged
-    begin = 1 if "clip" in made.streams[0].method else rng.randrange(2, PERIODS - W)  # a hold-out phase is in it
+    begin = 1 if made.streams[0].method.finds_clip else rng.randrange(2, PERIODS - W)  # a hold-out phase is in it
     window = range(FIRST - 1 + begin, FIRST - 1 + begin + W)
     user = max(range(USERS), key=lambda u: len(one.answered(pseudonym(u), window)))
     changed = [list(row) for row in said]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from murmurate.config.enough import first_round, needs, shortage, smallest_round, users_needed
+from murmurate.aggregators.batches import users_needed
+from murmurate.config.enough import first_round, needs, shortage, smallest_round
 from tests.config.deployments import planned
 
 ALONE: dict[str, Any] = {"screen__share": 1.0}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from murmurate.config.enough import users_needed
+from murmurate.aggregators.batches import users_needed
 from murmurate.config.explain import explain
 from murmurate.config.planning import resolve
 from tests.config.deployments import planned, shop

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import build, load
 from murmurate.config.measures import Frequency
-from murmurate.config.streams import METHODS
 from murmurate.randomizers import ORACLES
 from tests.config.deployments import SHOP, lines, shop, small
 
@@ -287,7 +287,11 @@ def test_every_key_can_come_from_the_environment() -> None:
     made = shop(environ)
     screen = made.stream("screen")
     assert (made.name, made.epsilon_micro, made.window_ms, made.min_batch) == ("other-shop", 290_000, None, 50)
-    assert (screen.names, screen.w, dict(screen.method)) == (("1", "2"), 20, {"name": "lpu", "filter": "adaptive"})
+    assert (screen.names, screen.w, screen.method.described()) == (
+        ("1", "2"),
+        20,
+        {"name": "lpu", "filter": "adaptive"},
+    )
     assert (screen.fields.user, screen.fields.value) == ("/session/user_id", "/page")
     assert made.stream("two").topic == "other-shop.events"
     assert load(SHOP, environ).kafka.brokers == ("kafka-1:9092", "kafka-2:9092")

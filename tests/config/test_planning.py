@@ -20,7 +20,7 @@ def test_the_shared_example_becomes_the_plan_it_describes() -> None:
     assert (made.partitions, made.targets, made.patience_ms, made.lateness_ms) == (8, 8, 30_000, 10_000)
     assert (screen.w, screen.slots, screen.share_micro, screen.division) == (61, 4148, 500_000, "population")
     assert screen.names == ("home", "search", "basket", "checkout", "help", "other", "none")
-    assert screen.method == {"name": "lpa", "variance": "sampling", "filter": "adaptive"}
+    assert screen.method.described() == {"name": "lpa", "variance": "sampling", "filter": "adaptive"}
     assert (screen.topic, screen.fields.stream, screen.fields.time) == ("app.clicks", None, "/at")
     assert screen.revision == 1
 
@@ -191,6 +191,6 @@ def test_a_threshold_that_is_to_be_found_belongs_to_the_method_and_to_the_meanin
         planned(streams__screen=fare | clip).stream("screen") for clip in ({}, {"clip": "declared"}, {"clip": "found"})
     )
     assert declared == same
-    assert found.method == {**declared.method, "clip": "found"}
+    assert found.method.described() == {**declared.method.described(), "clip": "found"}
     assert found.config != declared.config
     assert found.range == declared.range

@@ -125,7 +125,7 @@ def test_an_old_snapshot_under_new_marks_stops_perturb(
     broker: Broker, deployment_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(task_module, "SNAPSHOT_BYTES", 1)
-    screen = stream("screen", w=4, division="budget")
+    screen = stream("screen", "lba", w=4)
     plan = deployment(screen, name=deployment_name, partitions=1, targets=1)
     edge = Edge(broker, plan)
 

@@ -27,7 +27,8 @@ from murmurate.agents.replay.series import Series, series, truth
 from murmurate.agents.replay.synthetic import PACE, SPREAD
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.methods.method import Setting
-from murmurate.aggregators.methods.registry import division
+from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.loader import build
 from murmurate.config.planning import plan
 from murmurate.randomizers.thresholds import MICRO
@@ -139,15 +140,16 @@ def made(job: Job) -> Found:
     holders = held(case, job.seed) if job.data is None else recorded(job.data)
     setting = setting_of(case, holders.shape[1], job.seed)
     name, filtered = case.method.removesuffix(FILTERED), case.method.endswith(FILTERED)
-    spec = {"name": name, "filter": "adaptive" if filtered else "off"}
-    if name in _PAPER and not case.numbers:
-        spec["variance"] = "paper"
-    if case.first_share is not None:
-        spec["first_share"] = case.first_share
+    options = MethodOptions(
+        name,
+        variance="paper" if name in _PAPER and not case.numbers else None,
+        first_share=case.first_share,
+        filter=ADAPTIVE if filtered else OFF,
+    )
     if job.stages:
-        found = _through_stages(holders, spec, setting, case, job.seed)
+        found = _through_stages(holders, options, setting, case, job.seed)
     else:
-        found = series(holders, spec, setting, seed=job.seed)
+        found = series(holders, options, setting, seed=job.seed)
     said = found.best if filtered and found.best is not None else found.said
     event = events(watched(found.true))
     return Found(
@@ -194,7 +196,7 @@ def watched(series: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _oracle(d: int, epsilon_micro: int, case: Case) -> str:
     """The papers' choice between GRR and OUE, at the epsilon of the first round."""
-    shared = division(case.method.removesuffix(FILTERED)) == "budget"
+    shared = METHODS[case.method.removesuffix(FILTERED)].division == "budget"
     epsilon = epsilon_micro // (2 * case.w) if shared else epsilon_micro
     return choose(d=d, epsilon=max(1, epsilon) / MICRO, rule="paper").name
 
@@ -203,13 +205,10 @@ def _bytes(seed: int) -> bytes:
     return hashlib.sha256(b"murmurate reproduce %d" % seed).digest()
 
 
-def _through_stages(holders: Holders, spec: dict[str, str], setting: Setting, case: Case, seed: int) -> Series:
+def _through_stages(holders: Holders, options: MethodOptions, setting: Setting, case: Case, seed: int) -> Series:
     """The same by the path of every user: raw events, devices, shuffle, tallies, releases."""
-    options = {"name": spec["name"], "filter": spec["filter"]} | {
-        key: float(said) if key == "first_share" else said
-        for key, said in spec.items()
-        if key in ("variance", "first_share")
-    }
+    own = {key: float(value) if key == "first_share" else value for key, value in options.own.items()}
+    method = {"name": options.name, "filter": options.filter} | own
     values = [str(value) for value in range(setting.d)]
     asked = {"measure": "mean", "range": [-1, 1]} if case.numbers else {"measure": "frequency", "values": values}
     deployment = plan(
@@ -218,7 +217,7 @@ def _through_stages(holders: Holders, spec: dict[str, str], setting: Setting, ca
             "privacy": {"epsilon": case.epsilon, "window": {"periods": case.w}, "min_batch": 2},
             "population": {"partitions": 1}, "kafka": {"targets": 1},
             "streams": {"bit": {
-                **asked, "every": "1m", "slots": setting.slots, "method": options, "mechanism": setting.mechanism,
+                **asked, "every": "1m", "slots": setting.slots, "method": method, "mechanism": setting.mechanism,
                 "missing": {"carry": "always"},
             }},
         })

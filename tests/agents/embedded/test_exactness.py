@@ -20,6 +20,7 @@ from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.embedded.task import Task
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.stage import Log, Out
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan
 from tests.agents.world import (
     FIRST,
@@ -45,8 +46,8 @@ ALONE = deployment(stream("screen", "lpu", carry_ms=None, several="first"), part
 SELDOM = deployment(
     stream("screen", "lsp", share_micro=600_000),
     stream(
-        "mood", "lb-fast", share_micro=400_000, carry_ms=1500, division="budget",
-        method={"name": "lb-fast", "filter": "adaptive", "revise": 2},
+        "mood", "lb-fast", share_micro=400_000, carry_ms=1500,
+        method=MethodOptions("lb-fast", filter="adaptive", revise=2),
     ),
 )  # fmt: skip
 PLANS = {
@@ -105,7 +106,7 @@ def test_the_undisturbed_run_releases_every_period_once_and_passes_the_audit(nam
         said = [orjson.loads(record) for record in by_stream(runtime)[each.name]]
         released = [record for record in said if record["revision"] == 1]
         revised = [record["t"] for record in said if record["revision"] == 2]
-        assert len(revised) == (len(released) - 2 if "revise" in each.method else 0)
+        assert len(revised) == (len(released) - 2 if each.method.revise else 0)
         assert len(released) == (END - 500) // each.every_ms - FIRST * SECOND // each.every_ms
     found = audited(runtime, plan)
     assert found.holds, found.where

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from murmurate.agents.replay.truth import TruePeriod
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.domains import Categories
 from murmurate.topics.events import Fields
@@ -28,9 +29,8 @@ def stream(
     w: int = 4,
     fields: Fields = FIELDS,
 ) -> StreamPlan:
-    division: Literal["population", "budget"] = "budget" if method.startswith("lb") else "population"
     return StreamPlan(
-        name, "frequency", Categories(values, other), every_ms, w, 500_000, 64 * w, {"name": method}, "auto", division,
+        name, "frequency", Categories(values, other), every_ms, w, 500_000, 64 * w, MethodOptions(method), "auto",
         several, carry_ms, "shop.events", fields, "0" * 16,
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from murmurate.agents.replay.configurations import Configuration
 from murmurate.agents.replay.drawn import run
 from murmurate.agents.replay.filtered import SETTLED
 from murmurate.aggregators.figures import figures
+from murmurate.aggregators.methods.options import MethodOptions
 
 PERIODS = 60
 ONE = Configuration("near zero", "rare", 8, users=2_000)
@@ -19,7 +20,7 @@ ONE = Configuration("near zero", "rare", 8, users=2_000)
 def test_what_is_scored_is_what_a_release_says() -> None:
     found, holders, setting = compared(ONE, 1, PERIODS), ONE.holders(1, PERIODS), ONE.setting(1)
     true = (holders / holders.sum(axis=1, keepdims=True))[SETTLED:]
-    decisions = [one.decision for one in run(holders, {"name": "lpu", "filter": "adaptive"}, setting, seed=1)]
+    decisions = [one.decision for one in run(holders, MethodOptions("lpu", filter="adaptive"), setting, seed=1)]
     shown = [figures(decision, None) for decision in decisions][SETTLED:]
     estimate, stderr = (np.array([getattr(one, name) for one in shown]) for name in ("estimate", "stderr"))
     raw = projected(np.array([decision.unbiased for decision in decisions[SETTLED:]]))

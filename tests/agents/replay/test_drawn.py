@@ -18,6 +18,7 @@ from murmurate.agents.cli.reproductions.runs import Case, Job, made
 from murmurate.agents.replay.drawn import answer, run, support
 from murmurate.agents.replay.made_up import Stream, numbers, stream
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import BLH, GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, SubsetSelection, ValueAndPresence
 from murmurate.randomizers.mechanism import PureOracle
 
@@ -124,7 +125,11 @@ def test_a_round_may_count_that_the_method_would_not_have_asked_for() -> None:
     # A quarter of 400 users is asked each period: some 100, as many as the method would ask for at least.
     holders, of = np.tile([300, 100], (40, 1)), setting(w=4, min_batch=100)
     strict, real = (
-        [heard.answer.counted for period in run(holders, {"name": "lpu"}, of, seed=1, **how) for heard in period.rounds]
+        [
+            heard.answer.counted
+            for period in run(holders, MethodOptions("lpu"), of, seed=1, **how)
+            for heard in period.rounds
+        ]
         for how in ({}, {"counts_from": 50})
     )
     assert 0 in strict
@@ -136,7 +141,7 @@ def test_a_round_may_count_that_the_method_would_not_have_asked_for() -> None:
 
 def test_nearly_a_billion_users_are_drawn_at_once() -> None:
     holders = np.array([[900_000_000, 99_999_999]])
-    (period,) = run(holders, {"name": "lpu"}, setting(), seed=1)
+    (period,) = run(holders, MethodOptions("lpu"), setting(), seed=1)
     (heard,) = period.rounds
     assert heard.answer.counted == pytest.approx(999_999_999 / 10, abs=8 * sqrt(1e8))
     assert period.decision.unbiased[0] == pytest.approx(0.9, abs=1e-3)
@@ -146,8 +151,8 @@ def test_nearly_a_billion_users_are_drawn_at_once() -> None:
 def test_the_rounds_of_a_run_are_those_of_its_users(name: str) -> None:
     users = 20_000
     true = stream("sin", 1, users=users, periods=60)
-    periods = list(run(true.holders, {"name": name}, setting(), seed=7))
-    again = list(run(true.holders, {"name": name}, setting(), seed=7))
+    periods = list(run(true.holders, MethodOptions(name), setting(), seed=7))
+    again = list(run(true.holders, MethodOptions(name), setting(), seed=7))
     asked = np.zeros(400, np.int64) - 10
     for period, same in zip(periods, again, strict=True):
         assert period.decision.unbiased.tobytes() == same.decision.unbiased.tobytes()
@@ -167,7 +172,7 @@ def test_whoever_answers_is_a_sample_without_replacement() -> None:
     # One answer a run, at an epsilon where nobody lies; the holders among n of N are hypergeometric.
     true, sizes = Stream(np.array([[300, 100]]), np.zeros(1, np.bool_)), list[tuple[int, int]]()
     for seed in range(2_000):
-        (period,) = run(true.holders, {"name": "lpu"}, setting(epsilon_micro=20_000_000, slots=40), seed=seed)
+        (period,) = run(true.holders, MethodOptions("lpu"), setting(epsilon_micro=20_000_000, slots=40), seed=seed)
         (heard,) = period.rounds
         sizes.append((heard.answer.counted, int(heard.answer.support[1])))
     z = np.array([(ones - n / 4) / sqrt(n * 3 / 16 * (400 - n) / 399) for n, ones in sizes])

@@ -11,7 +11,7 @@ import pytest
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.replay.run import Replay, keys
 from murmurate.agents.replay.sources import open_source
-from murmurate.config.streams import METHODS
+from murmurate.aggregators.methods.registry import METHODS
 from tests.agents.replay.plans import plan, stream
 
 USERS, PERIODS = 4000, 16
@@ -20,7 +20,7 @@ USERS, PERIODS = 4000, 16
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_by_its_name_releases_every_period_within_its_errors(name: str) -> None:
     one = stream(method=name, values=("0", "1"), w=4, carry_ms=None)
-    one = dataclasses.replace(one, division=METHODS[name].division, share_micro=1_000_000)
+    one = dataclasses.replace(one, share_micro=1_000_000)
     of = plan(one, partitions=2, targets=2, epsilon_micro=4_000_000)
     source = open_source(f"synthetic:sin,n={USERS},periods={PERIODS}", of)
     outcome = Replay(of, source, keys(known_secrets(of.name), of.name)).run()

@@ -14,8 +14,9 @@ import pytest
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.replay.run import Outcome, Replay, keys
 from murmurate.agents.replay.sources import open_source
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
-from murmurate.config.streams import METHODS
 from murmurate.topics.domains import Grid
 from tests.agents.replay.plans import plan, stream
 from tests.agents.world import FIRST, SECOND, Crashes, Event, arrivals, deployment, played
@@ -27,7 +28,7 @@ GRID = Grid(*RANGE, (1 << 16) + 1, "points")
 
 
 def deployed(name: str, clip: str, *, none: bool, filtering: str) -> Plan:
-    method = {"name": name, "filter": filtering, **({"clip": clip} if clip == "found" else {})}
+    method = MethodOptions(name, filter=filtering, clip=clip)
     one = stream("fare", method=name, w=W, carry_ms=0 if none else None)
     one = dataclasses.replace(one, measure="mean", domain=GRID, share_micro=1_000_000, unit="EUR", method=method)
     assert one.division == METHODS[name].division
@@ -90,7 +91,7 @@ def test_a_threshold_is_found_privately_where_it_pays(
 def test_whatever_crashes_the_releases_are_those_of_the_undisturbed_run() -> None:
     fare = small_stream(
         "fare", measure="mean", domain=GRID, unit="EUR", share_micro=1_000_000,
-        method={"name": "lpa", "variance": "sampling", "filter": "adaptive", "clip": "found"},
+        method=MethodOptions("lpa", variance="sampling", filter="adaptive", clip="found"),
     )  # fmt: skip
     of, rng, periods = deployment(fare, partitions=2), np.random.default_rng(9), 9
     events = []

@@ -13,7 +13,6 @@ import pytest
 
 from murmurate.agents.replay.made_up import apportioned
 from murmurate.agents.replay.prediction import (
-    SIMPLE,
     Assumed,
     Expected,
     Outlook,
@@ -27,8 +26,9 @@ from murmurate.agents.replay.series import series
 from murmurate.agents.replay.synthetic import probabilities
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
-from murmurate.config.streams import METHODS
 from murmurate.randomizers.registry import serving
 from tests.config.deployments import planned
 
@@ -66,7 +66,7 @@ def measured(model: str, method: str) -> tuple[float, float]:
     )  # fmt: skip
     squares = []
     for seed in (101, 102):
-        found = series(truth(model, 1), {"name": method, "filter": "adaptive"}, setting, seed=seed)
+        found = series(truth(model, 1), MethodOptions(method, filter="adaptive"), setting, seed=seed)
         assert found.best is not None
         squares.append([float(((said - found.true)[W:] ** 2).mean()) for said in (found.best, found.said)])
     filtered, own = np.sqrt(np.mean(squares, axis=0)).tolist()
@@ -131,7 +131,7 @@ def test_of_errors_within_5_percent_fewer_bits_are_taken_and_then_the_simpler_me
     assert taken(least, simple) == ("lpu", "grr")
     assert taken(least, told("lpu", one("grr", 0.106))) == ("lp-pegasus", "grr")
     assert taken(least, told("lpu", one("grr", 0.106), within=0.02)) == ("lp-pegasus", "grr")
-    assert sorted(SIMPLE) == sorted(METHODS)
+    assert len({kind.simplicity for kind in METHODS.values()}) == len(METHODS)
 
 
 def test_what_starves_stands_last_however_small_its_error() -> None:

@@ -17,6 +17,7 @@ from murmurate.agents.replay.shapes import made_up
 from murmurate.agents.replay.trial import MOST_OF_DISTRIBUTIONS, SCORED, Bench, scored
 from murmurate.aggregators.figures import Figures, Range, figures
 from murmurate.aggregators.methods.method import Decision, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers.mechanism import Measure
 from tests.config.deployments import planned
 
@@ -71,16 +72,16 @@ def test_em_is_run_for_no_more_than_the_scored_periods(monkeypatch: pytest.Monke
         return figures(decision, of)
 
     monkeypatch.setattr(trial, "figures", watched)
-    bench()._run({"name": "lpu"}, setting(), 0)
+    bench()._run(MethodOptions("lpu"), setting(), 0)
     assert shown == scored("lpu", setting(), PERIODS, 0).tolist()
 
 
 def test_fewer_scored_periods_change_neither_the_series_nor_luck(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SCORED", 40)
     at = scored("lpa", setting(), PERIODS, 0) - W
-    few = bench()._run({"name": "lpa"}, setting(), 0)
+    few = bench()._run(MethodOptions("lpa"), setting(), 0)
     monkeypatch.setattr(trial, "SCORED", PERIODS)
-    every = bench()._run({"name": "lpa"}, setting(), 0)
+    every = bench()._run(MethodOptions("lpa"), setting(), 0)
     assert few.series.tobytes() == every.series.tobytes()
     assert few.luck.tobytes() == every.luck.tobytes()
     assert few.filtered.tobytes() == every.filtered[at].tobytes()
@@ -93,6 +94,6 @@ def test_a_trial_of_a_distribution_ends_and_says_how_well_errors_are_known(monke
         numbers.append(number)
         return made(number)
 
-    tried = replace(bench(within=1e-6), truths=watched).try_out({"name": "lpu"}, setting())
+    tried = replace(bench(within=1e-6), truths=watched).try_out(MethodOptions("lpu"), setting())
     assert numbers == list(range(MOST_OF_DISTRIBUTIONS))
     assert 0.005 < tried.within < 0.1

@@ -9,8 +9,10 @@ import pytest
 
 from murmurate.agents.stages.agreed import AGAIN_MS
 from murmurate.agents.stages.errors import StageError, StateError
-from murmurate.agents.stages.publish import AHEAD, Publish, worth_asking
+from murmurate.agents.stages.publish import AHEAD, Publish
 from murmurate.agents.stages.stage import Log
+from murmurate.aggregators.batches import worth_asking
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Rejected, Round, Settled, Tally
 from murmurate.topics.release import Release
 from tests.agents.stages.hands import ROUNDS, Hand, read, start
@@ -146,7 +148,7 @@ def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_wha
 
 
 def test_a_state_with_releases_of_another_form_is_refused_with_the_remedy() -> None:
-    hand = Hand(Publish(deployment(stream("screen", method={"name": "lpu", "revise": 2, "filter": "adaptive"}))))
+    hand = Hand(Publish(deployment(stream("screen", method=MethodOptions("lpu", filter="adaptive", revise=2)))))
     asked = read(hand.give(ROUNDS, start(SCREEN)))
     hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))
     small = hand.stage.small()
@@ -258,7 +260,7 @@ def test_what_is_worth_asking_stays_above_min_batch_by_five_sigma(min_batch: int
 
 
 def test_a_period_is_released_once_more_when_its_lag_is_over_also_by_a_successor() -> None:
-    plan = deployment(stream("screen", "lpu", method={"name": "lpu", "filter": "adaptive", "revise": 2}), min_batch=8)
+    plan = deployment(stream("screen", "lpu", method=MethodOptions("lpu", filter="adaptive", revise=2)), min_batch=8)
     hand = Hand(Publish(plan))
     asked = read(hand.give(ROUNDS, start(plan.streams[0])))
     first: dict[int, Release] = {}
@@ -280,7 +282,7 @@ def test_a_period_is_released_once_more_when_its_lag_is_over_also_by_a_successor
 
 
 def test_periods_of_which_nothing_is_known_are_not_kept_for_a_revision() -> None:
-    plan = deployment(stream("screen", "lpu", method={"name": "lpu", "filter": "adaptive", "revise": 2}), min_batch=8)
+    plan = deployment(stream("screen", "lpu", method=MethodOptions("lpu", filter="adaptive", revise=2)), min_batch=8)
     hand = Hand(Publish(plan))
     waiting = read(hand.give(ROUNDS, start(plan.streams[0])))
     for i in range(5):

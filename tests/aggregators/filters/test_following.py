@@ -14,10 +14,11 @@ from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.methods.method import Decision, Estimate, Method, Request, Setting
-from murmurate.aggregators.methods.registry import METHODS, method
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.randomizers import GRR, ParameterError, SnapshotError
-from tests.aggregators.methods.driving import SEED, Asked, decided, drive, random_answers, told
+from tests.aggregators.methods.driving import SEED, Asked, decided, drive, method, random_answers, told
 
 PERIODS = 30
 SETTING = Setting(d=4, epsilon_micro=2_000_000, w=4, slots=160, first_t=7, seed=SEED)
@@ -114,7 +115,7 @@ def test_cells_of_a_distribution_are_followed_as_a_row() -> None:
 def test_a_revision_speaks_of_the_period_its_lag_before_and_knows_more() -> None:
     lag, still = 5, np.tile([900, 500, 400, 200], (PERIODS, 1))
     before, saved = dict[int, Estimate](), list[float]()
-    spec = {"name": "lpu", "filter": "adaptive", "revise": lag}
+    spec = MethodOptions("lpu", filter="adaptive", revise=lag)
     for decision in (period.decision for period in run(still, spec, SETTING, seed=1)):
         if decision.best:
             before[decision.t] = decision.best

@@ -8,6 +8,7 @@ import pytest
 from murmurate.agents.replay.drawn import run
 from murmurate.agents.replay.filtered import Trial, added, recent, tried
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
+from murmurate.aggregators.methods.options import MethodOptions
 
 MOST = {"lns": 0.34, "sin": 0.19, "log": 0.16, "step": 0.18}
 """Targets of spec filter.md."""
@@ -42,7 +43,7 @@ def test_revisions_are_better_than_what_was_released() -> None:
     true, lag = trial.truth(0), 10
     first, later, held = list[float](), list[float](), list[float]()
     released: dict[int, np.ndarray] = {}
-    spec = {"name": "lpu", "filter": "adaptive", "revise": lag}
+    spec = MethodOptions("lpu", filter="adaptive", revise=lag)
     for period in run(true.holders, spec, trial.setting(0), seed=0):
         best, revised = period.decision.best, period.decision.revised
         assert best is not None
@@ -60,7 +61,7 @@ def test_revisions_are_better_than_what_was_released() -> None:
 
 def test_nothing_is_kept_of_the_past_unless_asked_for() -> None:
     filter_, trial = AdaptiveFilter(2), Trial("sin", 1.0, "grr", periods=3)
-    for period in run(trial.truth(0).holders, {"name": "lpu"}, trial.setting(0), seed=0):
+    for period in run(trial.truth(0).holders, MethodOptions("lpu"), trial.setting(0), seed=0):
         for heard in period.rounds:
             filter_.learn(heard.request.question, heard.answer, users=None)
         filter_.advance()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.method import Answer, Decision, Method, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import method as made
 from murmurate.randomizers import Key, Question
 from murmurate.randomizers.mechanism import PureOracle
 
@@ -32,6 +35,11 @@ class Asked:
     @property
     def digest(self) -> bytes:
         return hashlib.sha256(f"{self.t} {self.request.purpose}".encode()).digest()
+
+
+def method(spec: Mapping[str, Any], setting: Setting) -> Method:
+    """The method that words describe: its name and its options."""
+    return made(MethodOptions(**{"name": None, **spec}), setting)
 
 
 def ask(step: Request | Decision) -> Request:

@@ -17,14 +17,14 @@ from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request, Setting
-from murmurate.aggregators.methods.registry import METHODS, method
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
 from murmurate.randomizers import HM, SR, SW, Key, Mechanism, ParameterError, Recoded, SnapshotError, ValueAndPresence
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import contexts
 from tests.aggregators.distribution.dense import band
-from tests.aggregators.methods.driving import SEED, Asked, drive, told
+from tests.aggregators.methods.driving import SEED, Asked, drive, method, told
 
 KEY = Key(hashlib.sha256(b"hold-out").digest(), deployment="test")
 TOP, W, SLOTS, FIRST = 65_536, 4, 256, 7

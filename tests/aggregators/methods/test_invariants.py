@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.aggregators.methods.method import Decision, Request, Setting
-from murmurate.aggregators.methods.registry import METHODS, division, method
+from murmurate.aggregators.methods.registry import METHODS
 from murmurate.randomizers import SnapshotError
 from murmurate.randomizers.ledger import Ledger, Verdict
-from tests.aggregators.methods.driving import SEED, Asked, drive, random_answers, told
+from tests.aggregators.methods.driving import SEED, Asked, drive, method, random_answers, told
 
 PERIODS = 25
 SPECS: list[dict[str, Any]] = [
@@ -106,7 +106,9 @@ def test_what_a_method_says_beforehand_that_it_will_ask_it_asks_whatever_comes_b
 @given(deployment=deployments())
 def test_no_device_ever_refuses_an_honest_method(spec: dict[str, Any], deployment: tuple[Setting, Any]) -> None:
     setting, answer = deployment
-    ledger = Ledger(setting.slots, w=setting.w, limit_micro=setting.epsilon_micro, division=division(spec["name"]))
+    ledger = Ledger(
+        setting.slots, w=setting.w, limit_micro=setting.epsilon_micro, division=METHODS[spec["name"]].division
+    )
     last = np.full(setting.slots, -setting.w)
     charges = dict.fromkeys(periods(setting), 0)
     for step in drive(method(spec, setting), periods(setting), answer):
@@ -115,7 +117,7 @@ def test_no_device_ever_refuses_an_honest_method(spec: dict[str, Any], deploymen
         mask = step.mask(setting.slots)
         verdicts = ledger.charge(step.t, step.request.question.epsilon_micro, step.digest, mask)
         assert (verdicts[mask] == Verdict.CHARGED).all()
-        if division(spec["name"]) == "population":
+        if METHODS[spec["name"]].division == "population":
             assert (step.t - last[mask] >= setting.w).all()
             assert step.request.question.epsilon_micro == setting.epsilon_micro
             last[mask] = step.t

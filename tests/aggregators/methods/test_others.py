@@ -16,6 +16,7 @@ from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.grouping import Grouping
 from murmurate.aggregators.methods.kalman import Kalman
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.pegasus import KAPPA, PARTS, LBPegasus, LPPegasus
 from murmurate.aggregators.methods.pid import Pid
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
@@ -268,7 +269,7 @@ def test_so_it_has_less_error_than_by_the_variance_of_the_grouper(monkeypatch: p
     runs = [(seed, trial.truth(seed).holders) for seed in range(10)]
 
     def error() -> float:
-        spec = {"name": "lp-pegasus", "grouping": "paid"}
+        spec = MethodOptions("lp-pegasus", grouping="paid")
         each = [series(held, spec, trial.setting(seed), seed=seed) for seed, held in runs]
         return sum(float(((one.said - one.true) ** 2).mean()) for one in each)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from murmurate.aggregators.methods.method import Answer, Decision, Setting
-from murmurate.aggregators.methods.registry import division, method
-from tests.aggregators.methods.driving import Asked, counts, drive
+from murmurate.aggregators.methods.registry import METHODS
+from tests.aggregators.methods.driving import Asked, counts, drive, method
 
 N, T = 200_000, 800
 
@@ -44,7 +44,7 @@ def simulate(spec: dict[str, Any], w: int, seed: int) -> tuple[float, float, flo
     error = np.abs(np.array([d.unbiased[1] for d in decisions]) - c)
     sigma = np.sqrt([d.variance[1] for d in decisions])
     bits = received / N / T
-    if division(spec["name"]) == "population":
+    if METHODS[spec["name"]].division == "population":
         bits *= 2  # one to be told that one is asked
     elif spec["name"] in ("lbd", "lba"):  # one to be told what was decided, where that is the rarer
         published = sum(decision.published for decision in decisions) / T

@@ -1,19 +1,25 @@
 """Methods by name, and mistakes answered with what is allowed."""
 
 from dataclasses import replace
-from inspect import signature
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.methods.absorption import LPA
 from murmurate.aggregators.methods.method import Request, Setting
-from murmurate.aggregators.methods.registry import METHODS, division, method
-from murmurate.config.streams import METHODS as SCHEDULES
+from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
+from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import method as made
+from murmurate.aggregators.methods.uniform import LPU
+from murmurate.config.enough import smallest_round
+from murmurate.config.loader import build
+from murmurate.config.planning import plan as planned
 from murmurate.config.streams import Method as Named
 from murmurate.errors import UsageError
 from murmurate.randomizers import ParameterError
-from tests.aggregators.methods.driving import SEED
+from tests.aggregators.methods.driving import SEED, method
 
 KNOWN = (
     "lb-dsat, lb-fast, lb-pegasus, lb-rescuedp, lba, lbd, lbu, lp-dsat, lp-fast, lp-pegasus, lp-rescuedp, lpa, lpd, "
@@ -31,48 +37,66 @@ def test_a_spec_names_a_method_and_its_options() -> None:
 
 
 def test_each_method_says_what_it_divides() -> None:
-    assert {name for name in METHODS if division(name) == "budget"} == {name for name in METHODS if name[:2] == "lb"}
-    assert {name for name in METHODS if division(name) == "population"} == {
-        name for name in METHODS if name[:2] == "lp" or name == "lsp"
-    }
+    divided = {name: kind.division for name, kind in METHODS.items()}
+    assert divided == {name: "budget" if name.startswith("lb") else "population" for name in METHODS}
 
 
 def test_a_file_may_name_every_method_and_every_option_of_it() -> None:
-    assert {name: schedule.division for name, schedule in SCHEDULES.items()} == {
-        name: division(name) for name in METHODS
-    }
     others: dict[str, Any] = {"variance": "paper", "first_share": 0.25, "grouping": "paid"}
-    for name, schedule in SCHEDULES.items():
-        assert set(schedule.options) == set(signature(METHODS[name]).parameters) - {"setting"}
-        described = Named(name=name, **{option: others[option] for option in schedule.options}).described()
-        assert set(described) == {"name", "filter", *schedule.options}
-        state = method(described, SETTING).state()
+    assert {option for kind in METHODS.values() for option in kind.takes()} == set(others) == set(OF_ONE)
+    for name, kind in METHODS.items():
+        chosen = Named(name=name, **{option: others[option] for option in kind.takes()}).options()
+        assert set(chosen.described()) == {"name", "filter", *kind.takes()}
+        state = made(chosen, SETTING).state()
         follows = {"name": name, "filter": "adaptive"}
-        assert state == method({**follows, **{o: str(others[o]) for o in schedule.options}}, SETTING).state()
-        assert method(Named(name=name).described(), SETTING).state() == method(follows, SETTING).state()
-        if schedule.options:
+        assert state == method({**follows, **{o: str(others[o]) for o in kind.takes()}}, SETTING).state()
+        assert made(Named(name=name).options(), SETTING).state() == method(follows, SETTING).state()
+        if kind.takes():
             assert state != method(follows, SETTING).state()
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_a_file_is_told_what_the_smallest_round_uses(name: str) -> None:
-    setting = replace(SETTING, w=20, slots=4_000)
+    setting, kind = replace(SETTING, w=20, slots=4_000), METHODS[name]
     every: tuple[dict[str, Any], ...] = ({}, {"first_share": 0.25}, {"grouping": "paid"})
-    for options in every:
-        if not set(options) <= set(SCHEDULES[name].options):
+    for given in every:
+        if not set(given) <= set(kind.takes()):
             continue
-        described = Named(name=name, **options).described()
-        step = method(described, setting).open(1)
+        options = Named(name=name, **given).options()
+        step = made(options, setting).open(1)
         assert isinstance(step, Request)
-        part = SCHEDULES[name].part(setting.w, described)
-        if division(name) == "budget":
+        part, first = kind.smallest(setting.w, options), kind.first(setting.w, options)
+        if kind.division == "budget":
             used, total = step.question.epsilon_micro, setting.epsilon_micro
         else:
             used, total = setting.slots if step.asked is None else int(step.asked.sum()), setting.slots
-        if "rescuedp" in name:  # the first sample is a little larger than said
-            assert part * total < used < 1.2 * part * total
+        if "rescuedp" in name:  # the first sample is a little larger than the smallest
+            assert part * total < used <= first * total < 1.2 * part * total
         else:
             assert used == part * total // 1
+            assert first == part
+
+
+class Last(LPU):
+    """LPU that ends a window with its first group."""
+
+    name = "lpu-last"
+
+    def __init__(self, setting: Setting, *, variance: str = "sampling") -> None:
+        super().__init__(setting)
+
+
+def test_a_method_is_known_wherever_methods_are_once_its_class_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it divides, takes and asks stands on the class: no second table has to be told."""
+    monkeypatch.setitem(METHODS, Last.name, Last)
+    monkeypatch.setattr(Named.model_fields["name"].metadata[0], "words", tuple(METHODS))
+    table = {"measure": "frequency", "values": ["a", "b"], "every": "1m"}
+    privacy = {"epsilon": 1, "window": {"periods": 4}}
+    file = {"schema": 1, "name": "shop", "privacy": privacy, "streams": {"screen": {**table, "method": Last.name}}}
+    stream = planned(build(file)).streams[0]
+    assert (stream.division, stream.method) == ("population", MethodOptions(Last.name, "sampling", filter="adaptive"))
+    assert smallest_round(planned(build(file)), stream) == Fraction(1, 4)
+    assert isinstance(made(stream.method, stream.setting(planned(build(file)), 1)), Following)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +105,7 @@ def test_a_file_is_told_what_the_smallest_round_uses(name: str) -> None:
         ({"name": "lpx"}, f"method: found 'lpx'; allowed: {KNOWN}"),
         ({}, f"method: found None; allowed: {KNOWN}"),
         ({"name": ["lpa"]}, f"allowed: {KNOWN}"),
-        ({"name": "lpa", "varianc": "paper"}, "lpa: found varianc; allowed: variance, first_share"),
+        ({"name": "lpa", "grouping": "paid"}, "lpa: found grouping; allowed: variance, first_share"),
         ({"name": "lpa", "variance": "exact"}, "variance: found 'exact'; allowed: sampling, paper"),
         ({"name": "lpd", "variance": ""}, "variance: found ''; allowed: sampling, paper"),
         ({"name": "lbd", "variance": "paper"}, "lbd: found variance; allowed: first_share"),

@@ -1,0 +1,35 @@
+"""How large a round must be expected to be, so that chance hardly ever leaves it below `min_batch`.
+
+Contract: users fall into slots by chance, so the reports of a round have the standard deviation of a sample; SIGMAS of
+them are kept above what a release needs, in which a round fails once in millions.  Not here: how many users there are.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Final
+
+SIGMAS: Final = 5
+"""A unit is expected this many standard deviations above min_batch, so that it is hardly ever too small (rule 8)."""
+
+
+def worth_asking(min_batch: int) -> int:
+    """The smallest expected size of a round that stays below min_batch once in millions: n - 5 sqrt(n) >= min_batch.
+    It asks a small part of the users, of whom nobody says how many they are.
+
+    >>> worth_asking(1000)
+    1172
+    """
+    return math.ceil(((SIGMAS + math.sqrt(SIGMAS**2 + 4 * min_batch)) / 2) ** 2)
+
+
+def users_needed(part: Fraction, min_batch: int) -> int:
+    """Of how many users a round must ask this part: the least n with n part - 5 sqrt(n part (1 - part)) >= min_batch.
+
+    >>> users_needed(Fraction(1, 122), 1000), users_needed(Fraction(1), 1000)
+    (142783, 1000)
+    """
+    spread = SIGMAS * math.sqrt(1 - part)
+    root = (spread + math.sqrt(spread * spread + 4 * min_batch)) / 2
+    return math.ceil(Fraction(root * root) / part) if spread else math.ceil(min_batch / part)

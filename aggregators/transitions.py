@@ -1,0 +1,43 @@
+"""A state that changes only as its table allows: what tasks, open periods, rounds in progress and hold-outs stand in.
+
+Contract: whoever asks for a step that the table does not name gets a TransitionError, and nothing has changed.  Steps
+are taken by names of an enumeration, so that a stored state is one of them or is refused.  The tables are drawn in
+docs/DATA_MODEL.md.  Not here: what a step does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Generic, TypeVar
+
+from murmurate.errors import MurmurateError
+
+S = TypeVar("S", bound=Enum)
+
+
+class TransitionError(MurmurateError):
+    """A step that cannot follow from where something stands: two parts of the program contradict each other."""
+
+
+class State(Generic[S]):
+    """Where one thing stands."""
+
+    def __init__(self, of: str, begin: S, allowed: Mapping[S, tuple[S, ...]]) -> None:
+        """of: what stands there, for errors. allowed: of each state those that may follow."""
+        self.now, self._of, self._allowed = begin, of, allowed
+
+    def to(self, state: S) -> None:
+        """Step on."""
+        follow = self._allowed[self.now]
+        if state not in follow:
+            names = ", ".join(one.value for one in follow) or "nothing, it is over"
+            raise TransitionError(f"{self._of}: found {state.value} after {self.now.value}; allowed: {names}")
+        self.now = state
+
+    def load(self, value: object) -> None:
+        """Stand where a stored state says."""
+        known = {one.value: one for one in self._allowed}
+        if value not in known:
+            raise TransitionError(f"{self._of}: found {str(value)[:40]!r} in a state; allowed: {', '.join(known)}")
+        self.now = known[value]
