@@ -33,7 +33,7 @@ def as_ask(asked: Round) -> Ask:
 
 
 def guarding(
-    plan: Plan, terms: Terms, stream: StreamPlan, secrets: Secrets, partition: int, sources: int
+    plan: Plan, terms: Terms, secrets: Secrets, partition: int, stream: StreamPlan, sources: int
 ) -> Guarded:  # fmt: skip
     """A stream at a raw partition, before its first record. sources: partitions of the stream's source."""
     closing = Closing(stream.every_ms, plan.lateness_ms, sources)

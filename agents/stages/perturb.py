@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import ClassVar
 
@@ -52,10 +53,8 @@ class Perturb:
         self._placed = 0  # users of the roll who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
         self._row = np.zeros(1, np.int32)  # and the row there; the last of both is nobody's, where UNKNOWN points
-        self._streams = {
-            stream.name: guarding(plan, self._terms, stream, secrets.devices, partition, sources[stream.topic])
-            for stream in plan.streams
-        }
+        built = partial(guarding, plan, self._terms, secrets.devices, partition)
+        self._streams = {stream.name: built(stream, sources[stream.topic]) for stream in plan.streams}
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
         self._out: list[Out] = []
@@ -72,7 +71,7 @@ class Perturb:
         found = read(record, "edge", self._out)
         match found:  # anything else is what other stages tell each other
             case RawBlock():
-                self._block(found, record)
+                self._events(found, record)
             case Progress():
                 self._progress(found)
             case Start() if found.stream in self._streams:
@@ -93,18 +92,14 @@ class Perturb:
 
     # ---- raw ----
 
-    def _block(self, block: RawBlock, record: Record) -> None:
-        """Take its events, if its values are as wide as the stream's. Else it was written under another config."""
+    def _events(self, block: RawBlock, record: Record) -> None:
         guarded = self._by_id.get(block.stream)
         if guarded is None:
             return
-        if block.words != guarded.plan.domain.words:
+        if block.words != guarded.plan.domain.words:  # written under another config
             self.edge_counts[guarded.plan.name, "width"] += len(block.users)
             self._out.append(dead("width", record, "edge"))
             return
-        self._events(guarded, block)
-
-    def _events(self, guarded: Guarded, block: RawBlock) -> None:
         users, times, codes = block.users, block.times, block.values
         # By what raw has shown, never by `open_t`: how long a close is put off depends on `rounds`.
         past = times < (guarded.closing.reached_t or 0) * guarded.plan.every_ms
