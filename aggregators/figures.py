@@ -21,7 +21,7 @@ from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Flo
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.threshold import SEEN
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
-from murmurate.randomizers import SW, Recoded, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers import SW, Clipped, ValueAndPresence, Viewed, WaveAndPresence
 
 Range = tuple[float, float]
 
@@ -48,9 +48,9 @@ def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SU
 
 def _told(decision: Decision, range_: Range | None, shaping: Shaping) -> Figures:
     """The same, as if something had been measured."""
-    if isinstance(decision.mechanism, Recoded):
-        return _recoded(decision, decision.mechanism, range_ or (-1.0, 1.0))
     mechanism = decision.mechanism
+    if isinstance(mechanism, Viewed) and isinstance(mechanism.view, Clipped):
+        return _clipped(decision, mechanism, mechanism.view, range_ or (-1.0, 1.0))
     said = decision.best or Estimate(decision.t, decision.unbiased, decision.variance)
     if isinstance(mechanism, ValueAndPresence):
         return _holders(decision, mechanism, said, range_ or (-1.0, 1.0))
@@ -70,9 +70,9 @@ def _told(decision: Decision, range_: Range | None, shaping: Shaping) -> Figures
     return Figures(_shares(decision, shaping), stderr, decision.unbiased, said.course)
 
 
-def _recoded(decision: Decision, mechanism: Recoded, range_: Range) -> Figures:
+def _clipped(decision: Decision, mechanism: Viewed, view: Clipped, range_: Range) -> Figures:
     """What its inner mechanism says, whose scale is a part of the range; what a threshold takes is an error, too."""
-    told = figures(replace(decision, mechanism=mechanism.inner), mechanism.within(*range_))
+    told = figures(replace(decision, mechanism=mechanism.inner), view.within(*range_))
     taken = np.zeros(len(told.stderr))
     taken[0] = decision.clipped * (range_[1] - range_[0])
     return replace(told, stderr=np.hypot(told.stderr, taken))

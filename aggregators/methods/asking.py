@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 from murmurate.aggregators.chooser import choose_for
 from murmurate.aggregators.methods.method import Purpose, Request, Setting
 from murmurate.aggregators.methods.slots import Crowd, Pool
-from murmurate.randomizers import ParameterError, Question, Recoded, mechanism
+from murmurate.randomizers import ParameterError, Question, clipped, mechanism
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import MICRO
@@ -130,5 +130,5 @@ def oracle(setting: Setting, epsilon_micro: int) -> Question:
             return chosen
         name = chosen.name
     if setting.clip is not None:
-        return Recoded(d=setting.d, epsilon=epsilon, inner=name, clip=setting.clip, group=setting.group)
+        return clipped(d=setting.d, epsilon=epsilon, inner=name, clip=setting.clip, group=setting.group)
     return mechanism({"name": name, "d": setting.d, "epsilon_micro": epsilon_micro})

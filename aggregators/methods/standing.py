@@ -16,7 +16,7 @@ import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
-from murmurate.randomizers import Question, mechanism
+from murmurate.randomizers import Question, question
 from murmurate.randomizers.state import Arrays, dump, load
 
 _FILTERED = ("best", "revised")
@@ -111,4 +111,4 @@ def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
     counted = facts["counted"]
     answer = None if counted is None else Answer(arrays["support"].copy(), counted)
     unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()
-    return Standing(facts["measured_t"], unbiased, variance, mechanism(facts["mechanism"]), answer, facts["users"])
+    return Standing(facts["measured_t"], unbiased, variance, question(facts["mechanism"]), answer, facts["users"])

@@ -20,7 +20,18 @@ from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Req
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
-from murmurate.randomizers import HM, SR, SW, Key, Mechanism, ParameterError, Recoded, SnapshotError, ValueAndPresence
+from murmurate.randomizers import (
+    HM,
+    SR,
+    SW,
+    Key,
+    Mechanism,
+    ParameterError,
+    SnapshotError,
+    ValueAndPresence,
+    clipped,
+    view_clipped,
+)
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import contexts
 from tests.aggregators.distribution.dense import band
@@ -67,8 +78,9 @@ def replies(
 
 def clip_of(step: Asked | Decision) -> int:
     assert isinstance(step, Decision)
-    assert isinstance(step.mechanism, Recoded)
-    return step.mechanism.clip
+    view = view_clipped(step.mechanism)
+    assert view is not None
+    return view.clip
 
 
 @pytest.mark.parametrize("none", [True, False])
@@ -382,7 +394,7 @@ def test_the_noise_that_is_weighed_is_the_mechanisms_own(mechanism: Mechanism) -
 
 def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clipping_may_take() -> None:
     inner = ValueAndPresence(d=1_002, epsilon=2)
-    made = Recoded(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
+    made = clipped(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
     codes = np.full(20_000, 5_000)  # all of them above
     support = made.support(made.perturb(codes, KEY.draw(contexts(np.arange(20_000)), round=bytes(32))))
     profile = made.profile(support, 20_000)
