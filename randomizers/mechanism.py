@@ -22,11 +22,11 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError, shown
-from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Measure, Question, Reports
+from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 
-__all__ = ["MAX_LAW", "Counts", "Floats", "Measure", "Mechanism", "PureOracle", "Reports", "nats", "whole"]
+__all__ = ["MAX_LAW", "Counts", "Floats", "Mechanism", "PureOracle", "Reports", "nats", "whole"]
 
 MAX_LAW = 1 << 12  # reports that `law` will list
 

@@ -24,7 +24,7 @@ from murmurate.randomizers.frequency import (
     HadamardResponse,
     SubsetSelection,
 )
-from murmurate.randomizers.mechanism import Measure, Mechanism
+from murmurate.randomizers.mechanism import Mechanism
 from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.numeric.clipped import NAME as CLIPPED
 from murmurate.randomizers.numeric.clipped import clipped
@@ -47,6 +47,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kin
 """All there are."""
 VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
 """What may stand before a mechanism, besides a threshold of numbers."""
+_BY_MEASURE: dict[str, list[str]] = {}
+for _name, _kind in STREAMED.items():
+    _BY_MEASURE.setdefault(_kind.measure, []).append(_name)
 
 
 def mechanism(spec: Mapping[str, Any]) -> Mechanism:
@@ -138,13 +141,11 @@ def _parameters(make: Callable[..., Any]) -> Mapping[str, Parameter]:
     return signature(make).parameters
 
 
-def serving(measure: Measure, *, says_none: bool) -> tuple[str, ...]:
+def serving(measure: str, *, says_none: bool) -> tuple[str, ...]:
     """The mechanisms that serve such a stream; says_none: whether its users may have no value.
 
     >>> serving("mean", says_none=True)
     ('value_presence',)
     """
-    kinds = STREAMED.items()
-    return tuple(
-        sorted(name for name, kind in kinds if kind.measure == measure and kind.says_none in (None, says_none))
-    )
+    able = (name for name in _BY_MEASURE.get(measure, ()) if STREAMED[name].says_none in (None, says_none))
+    return tuple(sorted(able))

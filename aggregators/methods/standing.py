@@ -94,16 +94,18 @@ def nothing(mechanism: Question) -> Standing:
     return Standing(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
 
 
-def measured(t: int, mechanism: Question, answer: Answer, users: float | None) -> Standing:
-    """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none."""
+def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *, kept: bool = True) -> Standing:
+    """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none. kept:
+    whether a release says more of the answer than the statistics do.
+    """
     n = answer.counted
     raw = mechanism.profile(answer.support, n)
     near = mechanism.plausible(raw)
     variance = mechanism.noise(near) / n + mechanism.added_variance(n, near[: mechanism.statistics])
     if users is not None:
         variance = variance + mechanism.sampling(near) / n * not_asked(n, users)
-    kept = (None, None) if mechanism.measure == "frequency" else (answer, users)
-    return Standing(t, raw[: mechanism.statistics], variance, mechanism, *kept)
+    speaks = (answer, users) if kept else (None, None)
+    return Standing(t, raw[: mechanism.statistics], variance, mechanism, *speaks)
 
 
 def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:

@@ -21,19 +21,16 @@ from murmurate.aggregators import clipping
 from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.filters.outside import OutsideEstimate
+from murmurate.aggregators.measures.holders import holding, seen
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Estimate, Floats, Setting
 from murmurate.aggregators.wave_readings import Readings
-from murmurate.randomizers import SW, Clipped, Question, ValueAndPresence, Viewed, WaveAndPresence
+from murmurate.randomizers import SW, Clipped, Question, Viewed, WaveAndPresence
 from murmurate.randomizers.numeric import WaveMean, WaveMeanAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
 CELLS: Final = 512
 """Of the coarse grid: the source's 1024 find no better threshold (clipping.QUIET), and take EM twice as long."""
-SEEN: Final = 2
-"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
-of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
-"""
 
 
 @dataclass(frozen=True)
@@ -134,12 +131,13 @@ def _unbiased(asked: Viewed, answer: Answer) -> tuple[float, float] | None:
     n = answer.counted
     profile = asked.profile(answer.support, n)
     noise = asked.noise(asked.plausible(profile)) / n
-    if not isinstance(asked.inner, ValueAndPresence):
+    holders = holding(asked.inner)
+    if holders is None:
         return float(profile[0]), float(np.sqrt(noise[0]))
     share = float(profile[0])
-    if share <= SEEN * float(np.sqrt(noise[0])):
+    if not seen(share, float(noise[0])):
         return None
-    return float(profile[1]) / share, asked.inner.mean_error(profile, n)
+    return float(profile[1]) / share, holders.mean_error(profile, n)
 
 
 def _above(readings: Readings, middles: Floats, edges: Floats) -> tuple[Floats, Floats]:
@@ -194,9 +192,10 @@ def mean_noise(mechanism: Question, n: int, present: float, means: Floats, squar
     """The variance of the mean of n users, this share of whom hold values of such a mean and mean square: linear in the
     mean square, as everything of which it is made.
     """
-    if not isinstance(mechanism, ValueAndPresence):
+    holders = holding(mechanism)
+    if holders is None:
         none, one = (float(mechanism.noise(np.array([0.0, square]))[0]) for square in (0.0, 1.0))
         return np.asarray((none + (one - none) * squares) / n)
-    none, one = (mechanism.total_variance(n, present, square) for square in (0.0, 1.0))
-    together, of_share = mechanism.covariance(n, present, 1.0), float(mechanism.variance(n, present))
+    none, one = (holders.total_variance(n, present, square) for square in (0.0, 1.0))
+    together, of_share = holders.covariance(n, present, 1.0), float(holders.variance(n, present))
     return np.asarray((none + (one - none) * squares + means**2 * (of_share - 2 * together)) / present**2)

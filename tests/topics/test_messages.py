@@ -166,17 +166,15 @@ def test_what_is_known_before_the_first_publication_is_an_estimate_without_unbia
         decode(json.dumps(table).encode())
 
 
-def test_of_what_was_measured_a_mean_beside_present_alone_may_be_null() -> None:
-    shares, fare = (json.loads(record) for record in RELEASES)
+def test_of_what_was_measured_a_statistic_alone_may_be_null_with_its_error_and_without_a_threshold() -> None:
+    _, fare = (json.loads(record) for record in RELEASES)
     nobody: dict[str, Any] = {key: fare[key] | {"mean": None} for key in ("estimate", "stderr", "unbiased")}
     assert isinstance(decode(json.dumps(fare | nobody).encode()), Release)
     assert isinstance(decode(json.dumps(fare | {"unbiased": nobody["unbiased"]}).encode()), Release)
     held = {"mean": {"threshold": 12.5, "side": "below", "confidence": 0.8}}
-    silent = {key: fare[key] | {"present": None} for key in ("estimate", "stderr", "unbiased")}
     for wrong in (
-        fare | {"estimate": nobody["estimate"]}, fare | {"stderr": nobody["stderr"]}, fare | silent,
+        fare | {"estimate": nobody["estimate"]}, fare | {"stderr": nobody["stderr"]},
         fare | nobody | {"thresholds": held},
-        shares | {key: shares[key] | {"home": None} for key in ("estimate", "stderr", "unbiased")},
     ):  # fmt: skip
         with pytest.raises(MessageError, match=r"found .*null|found .*not known|found an estimate"):
             decode(json.dumps(wrong).encode())

@@ -14,7 +14,6 @@ import pytest
 from murmurate.aggregators.clipping import Growth
 from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
-from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request, Setting
 from murmurate.aggregators.methods.registry import METHODS
@@ -36,6 +35,7 @@ from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import contexts
 from tests.aggregators.distribution.dense import band
 from tests.aggregators.methods.driving import SEED, Asked, drive, method, told
+from tests.measured import figures, sized
 
 KEY = Key(hashlib.sha256(b"hold-out").digest(), deployment="test")
 TOP, W, SLOTS, FIRST = 65_536, 4, 256, 7
@@ -45,7 +45,7 @@ LONG = range(FIRST, FIRST + 4 * W)
 
 
 def setting(*, none: bool = True, **changes: Any) -> Setting:
-    fixed = Setting(TOP + 1 + none, 1_000_000, W, SLOTS, FIRST, SEED, measure="mean", says_none=none)
+    fixed = Setting(sized(TOP + 1 + none, "mean", says_none=none), 1_000_000, W, SLOTS, FIRST, SEED)
     return replace(fixed, **changes)
 
 
@@ -412,7 +412,7 @@ def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clippi
     ("of", "changes", "said"),
     [
         ({"clip": "guessed"}, {}, "clip: found 'guessed'; allowed: declared, found"),
-        ({}, {"measure": "frequency", "d": 4}, "clip: found a stream of frequency; allowed: a mean"),
+        ({}, {"measure": sized(4)}, "clip: found a stream of frequency; allowed: a mean"),
         ({"variance": "paper"}, {}, "variance: found 'paper'"),
         ({}, {"slots": 3}, "allowed: at least 2 w = 8"),
     ],
