@@ -14,9 +14,10 @@ Not here: releases (release.py), blocks (block.py).
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, PlainSerializer, model_validator
 
 from murmurate.topics.message import (
     SAFE_INTEGER,
@@ -47,13 +48,38 @@ SpecValue = (
 )  # no floats: two machines may write one differently
 
 
-def _named(spec: Mapping[str, str | int]) -> Mapping[str, str | int]:
+def _named(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(spec.get("name"), str):
-        raise ValueError("found no name; allowed: the canonical spec of a mechanism")
+        raise ValueError("found no name; allowed: the canonical spec of a question")
     return spec
 
 
-Spec = Annotated[Mapping[Parameter, SpecValue], Field(min_length=1, max_length=16), AfterValidator(_named), *Freeze]
+def _frozen_spec(value: Any, depth: int = 0) -> Any:
+    """The same with tuples and tables that nobody changes; ValueError for what no spec holds."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"found more than {MAX_DEPTH} levels; allowed: at most so many")
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _frozen_spec(inner, depth + 1) for key, inner in value.items()})
+    if isinstance(value, list | tuple):
+        return tuple(_frozen_spec(inner, depth + 1) for inner in value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError("found something else than words, whole numbers, lists and tables; allowed: those")
+    if (len(value) > 64) if isinstance(value, str) else abs(value) > SAFE_INTEGER:
+        raise ValueError("found a long word or a large number; allowed: 64 characters, and what JSON keeps exactly")
+    return value
+
+
+def _plain_spec(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain_spec(inner) for key, inner in value.items()}
+    return [_plain_spec(inner) for inner in value] if isinstance(value, tuple) else value
+
+
+MAX_DEPTH = 8
+Spec = Annotated[
+    Mapping[Parameter, Any], Field(min_length=1, max_length=16), AfterValidator(_named), AfterValidator(_frozen_spec),
+    PlainSerializer(_plain_spec, return_type=dict[str, Any]),
+]  # fmt: skip
 
 
 class Start(Message, tag="murmurate/start/1"):
