@@ -68,7 +68,7 @@ class Mixed(View):
 
     def code(self, value: Value) -> int:
         words = value if isinstance(value, tuple) else (value,)
-        return sum(word % 6 * weight for word, weight in zip(words, self._weights.tolist(), strict=True)) % 6
+        return int(sum(word % 6 * weight for word, weight in zip(words, self._weights.tolist(), strict=True)) % 6)
 
     @property
     def _weights(self) -> NDArray[np.int64]:
@@ -128,11 +128,13 @@ class Told(Measure):
 
     def truth(self, counts: NDArray[Any]) -> Floats:
         looks = self.view
+        if not len(counts):
+            return np.full(self.d, np.nan)
         if isinstance(looks, Padded):  # the share of those who hold each item
             return np.array([(counts == item).any(axis=1).mean() for item in range(self.d)])
         values = counts[:, 0] if counts.shape[1] == 1 else list(map(tuple, counts.tolist()))
         told = [looks.code(value if isinstance(value, tuple) else int(value)) for value in values]
-        return np.bincount(told, minlength=self.d) / max(1, len(told))
+        return np.bincount(told, minlength=self.d) / len(told)
 
     def example(self, mark: int, *, peak: bool) -> str:
         return ""
@@ -157,7 +159,7 @@ def plan(kind: str, **changes: Any) -> Plan:
 def said(kind: str, rng: random.Random) -> Any:
     """What somebody may say."""
     some = rng.sample(ITEMS, rng.randrange(4))
-    return {
+    says: dict[str, Callable[[], Any]] = {
         "sets": lambda: some,
         "vectors": lambda: {item: rng.choice([-1, -0.25, 0, 0.5, 1]) for item in some[:2]},
         "rows": lambda: {
@@ -170,7 +172,8 @@ def said(kind: str, rng: random.Random) -> Any:
         "short strings": lambda: f"{rng.randrange(256):02x}",
         "measured": lambda: {"value": some[:2], "measure": rng.randrange(12)},
         "measured codes": lambda: {"value": rng.choice(PLAN.values), "measure": rng.random() * 10},
-    }[kind]()
+    }
+    return says[kind]()
 
 
 WRONG: dict[str, list[Any]] = {
