@@ -81,7 +81,7 @@ def sets() -> Iterator[Row]:
     reader, pepper = EventReader({"basket": domain}), Pepper(bytes(range(32)), deployment="bench")
 
     def door() -> list[bytes]:
-        blocks = []
+        blocks: list[bytes] = []
         for at in range(0, EVENTS, BATCH):
             columns = reader.read(records[at : at + BATCH])
             users, part = Known(pepper).pseudonyms(columns.users), columns.of(0, domain.words)
