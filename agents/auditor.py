@@ -247,7 +247,7 @@ def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> Value | No
 
 
 def _one(words: tuple[int, ...]) -> Value:
-    return words if len(words) > 1 else words[0]
+    return words[0] if len(words) == 1 else words
 
 
 def _serves(plan: Plan, stream: StreamPlan, secrets: Secrets, user: bytes) -> bool:
