@@ -1,7 +1,7 @@
 """What can be said of a method's error before anybody is asked: closed forms for schedules that look at no answer, and
 how an error changes with the mechanism.
 
-Contract: pure arithmetic over the mechanisms' exact variances.  A profile is what `Mechanism.profile` would find
+Contract: pure arithmetic over the mechanisms' exact variances.  A profile is what `Question.profile` would find
 without noise.  Source: LDP-IDS sections 4 and 5, spec streams.md 2.1 (V, equation 5 with m = w and m = 1).  Not here:
 methods that decide by answers, and the adaptive filter, which are simulated (agents/replay/trial.py).
 """
@@ -16,10 +16,10 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.registry import method as method_of
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.randomizers import Mechanism, ValueAndPresence
+from murmurate.randomizers import Question, ValueAndPresence
 
 
-def round_error(mechanism: Mechanism, n: float, users: float | None, profile: Floats) -> float:
+def round_error(mechanism: Question, n: float, users: float | None, profile: Floats) -> float:
     """The mean squared error of what a release says of n reports. users: of how many they are a sample; None: of none.
 
     Of numbers on the scale -1 to 1; with silence that of the holders' mean.
@@ -30,7 +30,7 @@ def round_error(mechanism: Mechanism, n: float, users: float | None, profile: Fl
     return error + float(mechanism.added_variance(max(1, round(n)), profile)[: mechanism.statistics].mean())
 
 
-def heard_error(mechanism: Mechanism, n: float, users: float | None, profile: Floats) -> float:
+def heard_error(mechanism: Question, n: float, users: float | None, profile: Floats) -> float:
     """The same of what a filter hears, which knows that shares of a domain sum to 1: where their errors are
     independent, each is less by its part of the sum's.
     """
@@ -42,7 +42,7 @@ def heard_error(mechanism: Mechanism, n: float, users: float | None, profile: Fl
     return error - float((noise**2).mean() / noise.sum())
 
 
-def usual_mechanism(method: str, setting: Setting) -> Mechanism:
+def usual_mechanism(method: str, setting: Setting) -> Question:
     """By what a method asks most of its questions."""
     made = method_of(MethodOptions(method), setting)
     assert isinstance(made, Turns)  # noqa: S101 - no filter is asked for
@@ -55,7 +55,7 @@ def usual_users(method: str, setting: Setting, users: int) -> float:
     return users if kind.division == "budget" else float(users * kind.usual(setting.w))
 
 
-def uniform_error(method: str, mechanism: Mechanism, setting: Setting, users: int, profile: Floats) -> float:
+def uniform_error(method: str, mechanism: Question, setting: Setting, users: int, profile: Floats) -> float:
     """The mean squared error of a fresh release of LBU, LPU or LSP; LSP's repeats are older, which `moved` adds."""
     if method == "lpu":
         # Groups differ by one slot where S is no multiple of w: the mean over them of an error that goes with 1 / n.

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.measure import Row, at_most, heading, line, short
 from benchmarks.pipeline import fresh
 from murmurate.agents.replay.drawn import support
-from murmurate.aggregators.methods.method import Answer, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
 
@@ -63,10 +63,10 @@ def decided(name: str, filtering: str, *, slots: int = 1, d: int = 1, revise: in
         began = time.perf_counter()
         step = machine.open(t)
         spent = time.perf_counter() - began
-        asks = isinstance(step, Question)
-        while isinstance(step, Question):
+        asks = isinstance(step, Request)
+        while isinstance(step, Request):
             n = USERS if step.asked is None else int(USERS * step.asked.sum() / len(step.asked))
-            answer = Answer(support(step.mechanism, chance.multinomial(n, shares), chance), n)
+            answer = Answer(support(step.question, chance.multinomial(n, shares), chance), n)
             began = time.perf_counter()
             step = machine.tally(answer)
             spent += time.perf_counter() - began

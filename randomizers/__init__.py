@@ -45,6 +45,7 @@ from murmurate.randomizers.guard import Ask, Refusal, Secrets
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.mechanism import Mechanism
 from murmurate.randomizers.numeric import HM, PM, SR, SW, Recoded, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, mechanism, streamed
 from murmurate.randomizers.terms import StreamTerms, Terms
@@ -79,6 +80,7 @@ __all__ = [
     "Mechanism",
     "ParameterError",
     "Pepper",
+    "Question",
     "RandomnessError",
     "Recoded",
     "Refusal",

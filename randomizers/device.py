@@ -81,7 +81,7 @@ class Device:
             return refusal
         if ask.asked is not None and not ask.asked[self._slots[ask.stream]]:
             return Refusal("slot", f"stream {ask.stream!r}: this user's slot is not asked")
-        value = ask.mechanism.checked(value)
+        value = ask.question.checked(value)
         verdict = Verdict(guard.charge(ask, np.ones(1, np.bool_))[0])
         if verdict in REASONS:
             return Refusal(
@@ -93,7 +93,7 @@ class Device:
             self._reports[ask.stream] = b""  # an error below leaves no older round's report for this one
         if not self._reports[ask.stream]:
             draw = self._secrets.randomness.draw_one(self._user, round=ask.digest)
-            self._reports[ask.stream] = ask.mechanism.perturb_one(self._values[ask.stream][1], draw)
+            self._reports[ask.stream] = ask.question.perturb_one(self._values[ask.stream][1], draw)
         return self._reports[ask.stream]
 
     def close_until(self, time_ms: int) -> None:
@@ -221,7 +221,7 @@ class DeviceArray:
         repeated, newer = before == t, before < t
         if repeated.any():
             told[repeated] = self._value[at][repeated]
-        reports = grant.ask.mechanism.perturb(told, self._secrets.randomness.draw(users, round=grant.ask.digest))
+        reports = grant.ask.question.perturb(told, self._secrets.randomness.draw(users, round=grant.ask.digest))
         if newer.all():
             self._value[at], self._value_t[at] = told, t
         else:

@@ -1,7 +1,7 @@
-"""A question, the decision about it, and a refusal: what one device and an array of them share.
+"""A question to somebody, the decision about it, and a refusal: what one device and an array of them share.
 
 Contract: a decision depends on terms, ledger and question, and is the same for every user of a slot.  The price of an
-answer is the mechanism's own epsilon.  State written under other frozen facts is an error (DESIGN rules 4 and 5).  Not
+answer is the question's own bill.  State written under other frozen facts is an error (DESIGN rules 4 and 5).  Not
 here: users, values and reports (device.py), what a change of frozen facts has to shut (reopening.py).
 """
 
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import FrozenFactsError, ParameterError
+from murmurate.randomizers.errors import FrozenFactsError, ParameterError, shown
 from murmurate.randomizers.ledger import MAX_T, Ledger, Mask
-from murmurate.randomizers.mechanism import Mechanism
+from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import DIGEST, Key
 from murmurate.randomizers.terms import Facts, StreamTerms, Terms, changed
 
@@ -30,7 +30,7 @@ class Ask:
     """S, as the server believes it to be."""
     asked: Mask | None
     """bool[S], or None for every slot."""
-    mechanism: Mechanism
+    question: Question
     digest: bytes
     """Identity of the round."""
 
@@ -72,17 +72,18 @@ class Guard:
             return Refusal("stream", f"asked about another stream than {stream.name!r}")
         if ask.slots != stream.slots or (ask.asked is not None and ask.asked.shape != (stream.slots,)):
             return Refusal("slot", f"stream {stream.name!r}: asked {ask.slots} slots; allowed: {stream.slots}")
-        if ask.mechanism.memoised:
-            found = f"asked by {ask.mechanism.name}, whose reports outlive a round; allowed: fresh ones"
+        if ask.question.memoised:
+            found = f"asked by {ask.question.name}, whose reports outlive a round; allowed: fresh ones"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")
-        if ask.mechanism.d != stream.domain:
-            found = f"asked over a domain of {ask.mechanism.d}; allowed: {stream.domain}"
+        if ask.question.layout != (of := ("code", stream.domain)):
+            found = f"asked over {shown(list(ask.question.layout))}; allowed: {shown(list(of))}"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")
         return None
 
     def charge(self, ask: Ask, asked: Mask) -> NDArray[np.uint8]:
-        """Verdicts for the rows of the ledger, booked. The price is the mechanism's own, not the descriptor's word."""
-        return self.ledger.charge(ask.t, ask.mechanism.epsilon_micro, ask.digest, asked)
+        """Verdicts for the rows of the ledger, booked. The price is the question's bill, not what a descriptor says."""
+        bill = ask.question.bill(ask.t)
+        return self.ledger.charge(bill.first, bill.epsilon_micro, bill.digest or ask.digest, asked)
 
     def close_until(self, time_ms: int) -> None:
         """Charge nothing for a period that begins before this time."""

@@ -10,32 +10,29 @@ from __future__ import annotations
 
 import hashlib
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError, shown
+from murmurate.randomizers.question import Counts, Floats, Layout, Measure, Question, Reports
 from murmurate.randomizers.randomness import Draw, DrawOne
-from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
+from murmurate.randomizers.thresholds import Epsilon, micro_nats
 
-Reports = NDArray[np.uint8]
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Spec = Mapping[str, str | int | float]
-Measure = Literal["frequency", "mean", "distribution"]
+__all__ = ["MAX_LAW", "Counts", "Floats", "Measure", "Mechanism", "PureOracle", "Reports", "nats", "whole"]
 
 MAX_LAW = 1 << 12  # reports that `law` will list
 
 
-class Mechanism(ABC):
-    """What every local randomizer offers to a device, a server and an auditor.
+class Mechanism(Question):
+    """A question about one code: what every local randomizer offers to a device, a server and an auditor.
 
     `digest` is the SHA-256 of b"murmurate/mechanism/", the version, a line feed, and `spec()` as JSON with sorted keys
     and no spaces.
@@ -47,14 +44,6 @@ class Mechanism(ABC):
     """Of how words become reports: another one draws words of its own."""
     max_domain: ClassVar[int]
     """The largest `d` it takes."""
-    measure: ClassVar[Measure] = "frequency"
-    """What a stream measures that asks by it."""
-    says_none: ClassVar[bool | None] = None
-    """Whether its last value is *none*; None where any value of the domain may be."""
-    sums: ClassVar[bool] = False
-    """Whether raw frequencies sum to 1 whatever was reported. Where they do not, their errors are independent."""
-    memoised: ClassVar[bool] = False
-    """Whether a report holds randomness that outlives its round: no stream may ask by such a one (DESIGN rule 11)."""
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         if isinstance(d, bool) or not isinstance(d, int) or not 2 <= d <= self.max_domain:
@@ -68,57 +57,13 @@ class Mechanism(ABC):
         ).digest()
 
     @property
-    def epsilon(self) -> float:
-        """The claimed epsilon in nats."""
-        return self.epsilon_micro / MICRO
+    def layout(self) -> Layout:
+        """One code below d; where a user may have no value, that is the last one."""
+        return "code", self.d
 
     def spec(self) -> dict[str, str | int]:
         """The canonical description, whole numbers and words only: its digest names this mechanism on the wire."""
         return {"name": self.name, "d": self.d, "epsilon_micro": self.epsilon_micro}
-
-    def of_round(self, round: bytes) -> Self:
-        """What reads a round's reports: the same mechanism, but where each round's public choices differ (`olh`'s)."""
-        return self
-
-    @property
-    @abstractmethod
-    def wire_size(self) -> int:
-        """Bytes of a report, whatever the value."""
-
-    @property
-    @abstractmethod
-    def realised(self) -> Fraction:
-        """The largest ratio of probabilities that really occurs; at most e^epsilon."""
-
-    @abstractmethod
-    def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """One report a value: uint8[n, wire_size]."""
-
-    @abstractmethod
-    def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The report of one value in plain Python: byte for byte what `perturb` gives."""
-
-    @abstractmethod
-    def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Which of uint8[n, wire_size] no value could have given: bool[n]."""
-
-    @abstractmethod
-    def support(self, reports: Reports) -> Counts:
-        """How many reports speak for each value: int64[d], additive over batches and machines."""
-
-    @abstractmethod
-    def estimate(self, support: Counts, n: int) -> Floats:
-        """Unbiased frequencies, raw: float64[d]. They may be negative and need not sum to 1."""
-
-    @abstractmethod
-    def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """The exact variance of an estimate from n reports of which this share holds the value."""
-
-    def added_variance(self, n: int, profile: Floats) -> Floats:
-        """What a public choice, new in every round, adds to the variance of each statistic: nothing, as a rule."""
-        return np.zeros(self.statistics)
-
-    # ---- for streams: what a method follows ----
 
     @property
     def outcomes(self) -> int:
@@ -130,63 +75,25 @@ class Mechanism(ABC):
         """How many numbers a method follows: the first ones of a profile."""
         return self.d
 
-    def profile(self, support: Counts, n: int) -> Floats:
-        """All that reports say of the population, unbiased and raw; it does not depend on epsilon: float64[k]."""
-        return self.estimate(support, n)
+    @property
+    def extremes(self) -> tuple[int, int]:
+        """The lowest and the highest value."""
+        return 0, self.d - 1
 
-    def plausible(self, profile: Floats) -> Floats:
-        """The nearest profile that a population can have, entry by entry."""
-        return np.clip(profile, 0, 1)
-
-    def noise(self, profile: Floats) -> Floats:
-        """The variance that the mechanism gives each statistic of one report, in a population of this profile. Raw
-        profiles are taken as they are: float64[statistics].
-        """
-        raise ParameterError(f"{self.name}: found asked for its noise; allowed: a mechanism that serves a stream")
-
-    def sampling(self, profile: Floats) -> Floats:
-        """The variance of each statistic among users: what it adds to draw one of very many: float64[statistics]."""
-        return profile * (1 - profile)
-
-    def mean_noise(self, profile: Floats) -> float:
-        """The mean of `noise` over the statistics of a plausible population."""
-        return float(self.noise(self.plausible(profile)).mean())
-
-    def mean_sampling(self, profile: Floats) -> float:
-        """The mean of `sampling` over the statistics of a plausible population."""
-        return float(self.sampling(self.plausible(profile)).mean())
+    @abstractmethod
+    def perturb_one(self, value: int, draw: DrawOne) -> bytes:
+        """The report of one value in plain Python: byte for byte what `perturb` gives."""
 
     @abstractmethod
     def law(self, value: int) -> Mapping[bytes, Fraction]:
         """Every report this value can give, with its exact probability (small domains only)."""
 
-    @property
-    @abstractmethod
-    def reports_possible(self) -> int:
-        """How many different reports there are."""
-
     @abstractmethod
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Which reports speak most for `one` against `other`: the set an attacker, and the audit, would bet on."""
 
-    @property
-    @abstractmethod
-    def telling(self) -> tuple[Fraction, Fraction]:
-        """The chances of a report in `evidence` from holders of `one` and of `other`."""
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, epsilon={self.epsilon})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mechanism) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if hasattr(self, name):
-            raise AttributeError(f"{type(self).__name__} is immutable: {name} stays as it was built")
-        super().__setattr__(name, value)
 
     # ---- checks that every mechanism shares ----
 

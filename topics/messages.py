@@ -214,7 +214,9 @@ class Seal(Counted, Message, tag="murmurate/seal/1"):
 
 
 class Tally(Counted, Message, tag="murmurate/tally/1"):
-    """Additive counts of one sub-batch: the support of each cell, never an estimate."""
+    """Additive counts of one sub-batch: the support of each cell, never an estimate. Which counts there can be
+    depends on the question (`Question.check`).
+    """
 
     stream: Stream
     t: Whole
@@ -226,8 +228,6 @@ class Tally(Counted, Message, tag="murmurate/tally/1"):
     def _of_the_round(self) -> "Tally":
         if self.q >= self.targets:
             raise ValueError("found q at or above targets; allowed: 0 to targets - 1")
-        if max(self.counts) > self.counted:
-            raise ValueError("found a cell with more support than reports; allowed: 0 to counted")
         return self
 
 

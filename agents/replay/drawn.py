@@ -20,10 +20,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
-from murmurate.randomizers import GRR, Key, Mechanism, Recoded, SubsetSelection
+from murmurate.randomizers import GRR, Key, Question, Recoded, SubsetSelection
 from murmurate.randomizers.mechanism import PureOracle
 
 Holders = NDArray[np.int64]
@@ -44,7 +44,7 @@ _KEY = Key(hashlib.sha256(b"murmurate/drawn/1").digest(), deployment="drawn")
 class Heard:
     """A round and its answer."""
 
-    question: Question
+    request: Request
     answer: Answer
     slots: int
     """How many were asked."""
@@ -72,20 +72,20 @@ def run(
     for i, held in enumerate(holders):
         t, left, rounds = setting.first_t + i, held.copy(), list[Heard]()
         step = machine.open(t)
-        while isinstance(step, Question):
+        while isinstance(step, Request):
             if step.asked is None:
                 asked, sample, n = setting.slots, held, users
             else:
                 asked, n = int(step.asked.sum()), int(sizes[step.asked].sum())
                 sample = generator.multivariate_hypergeometric(left, n, method="marginals")
                 left -= sample
-            heard = Heard(step, answer(step.mechanism, sample, n, least, generator), asked)
+            heard = Heard(step, answer(step.question, sample, n, least, generator), asked)
             rounds.append(heard)
             step = machine.tally(heard.answer)
         yield Period(t, tuple(rounds), step)
 
 
-def answer(mechanism: Mechanism, sample: Holders, n: int, min_batch: int, generator: np.random.Generator) -> Answer:
+def answer(mechanism: Question, sample: Holders, n: int, min_batch: int, generator: np.random.Generator) -> Answer:
     """What n users who hold these values answer together; nothing counts where they are fewer than min_batch."""
     if n < min_batch:
         return Answer(np.zeros(mechanism.outcomes, np.int64), 0)
@@ -99,7 +99,7 @@ def _slots(users: int, slots: int, generator: np.random.Generator) -> NDArray[np
     return np.bincount(generator.integers(0, slots, users), minlength=slots)
 
 
-def support(mechanism: Mechanism, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
+def support(mechanism: Question, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
     """The support of one report each of users who hold these values."""
     if isinstance(mechanism, GRR):
         return _told(mechanism, sample, generator)
@@ -114,9 +114,9 @@ def support(mechanism: Mechanism, sample: Holders, generator: np.random.Generato
             support = np.clip(support + np.rint(error).astype(np.int64), 0, n)
         return np.asarray(support)
     if mechanism.reports_possible <= MOST_REPORTS and not isinstance(mechanism, Recoded):  # whose values are many
-        chances, supports = _listed(mechanism)
+        chances, supports = _listed(mechanism, len(sample))
         return np.asarray(generator.multinomial(sample, chances).sum(axis=0) @ supports)
-    values = np.repeat(np.arange(mechanism.d), sample)
+    values = np.repeat(np.arange(len(sample)), sample)
     draw = _KEY.draw(generator.integers(0, 256, (len(values), 16), np.uint8), round=generator.bytes(32))
     return mechanism.support(mechanism.perturb(values, draw))
 
@@ -150,9 +150,9 @@ def _chosen(mechanism: SubsetSelection, sample: Holders, generator: np.random.Ge
 
 
 @lru_cache(maxsize=16)
-def _listed(mechanism: Mechanism) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _listed(mechanism: Question, d: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The chance of each report for each value, float64[d, reports]; and what each adds, int64[reports, outcomes]."""
-    laws = [mechanism.law(value) for value in range(mechanism.d)]
+    laws = [mechanism.law(value) for value in range(d)]
     reports = sorted(set().union(*laws))
     chances = np.array([[float(law.get(report, 0)) for report in reports] for law in laws])
     supports = [mechanism.support(np.frombuffer(report, np.uint8)[np.newaxis]) for report in reports]

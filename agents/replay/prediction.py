@@ -39,7 +39,7 @@ from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Mechanism, ParameterError, mechanism
+from murmurate.randomizers import ParameterError, Question, mechanism
 from murmurate.randomizers.registry import STREAMED, serving
 from murmurate.randomizers.thresholds import MICRO
 
@@ -281,7 +281,7 @@ class _Desk:
         wire = mechanism({"name": name, "d": self.stream.d, "epsilon_micro": mine.epsilon_micro}).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
 
-    def _mechanism(self, method: str, name: str) -> Mechanism:
+    def _mechanism(self, method: str, name: str) -> Question:
         return usual_mechanism(method, replace(self.setting, mechanism=name))
 
 

@@ -57,7 +57,7 @@ def series(holders: Holders, options: MethodOptions, setting: Setting, *, seed: 
         if filtered := decision.best is not None:
             best[i], variance[i], course[i] = decision.best.statistics, decision.best.variance, decision.best.course
         for heard in period.rounds:
-            answers.append((report_bits(heard.question.mechanism.spec(), setting.d), heard.answer.counted))
+            answers.append((report_bits(heard.request.question.spec(), setting.d), heard.answer.counted))
     share = published / len(holders)
     cost = bits(answers, int(holders.sum()), method=options.name, published=share)
     return Series(said, true, cost, share, *((best, variance, course) if filtered else ()))

@@ -133,12 +133,12 @@ class Bench:
             luck.advance()
             for heard in period.rounds:
                 if n := heard.answer.counted:
-                    mechanism, sampled = heard.question.mechanism, users if heard.question.asked is not None else n
+                    mechanism, sampled = heard.request.question, users if heard.request.asked is not None else n
                     answers.append((report_bits(mechanism.spec(), self.bits_of), n))
                     told += 1 / heard_error(mechanism, n, users if sampled > n else None, whole)
                     at = mechanism.profile(heard.answer.support, n)[: mechanism.statistics]
                     expected = publication_error(mechanism, n, sampled, profiles[i], "sampling")
-                    is_publication = heard.question.purpose == "publication"
+                    is_publication = heard.request.purpose == "publication"
                     luck.hear(at, profiles[i][: mechanism.statistics], expected, published=is_publication)
             lucks.append(luck.row)
         share, total = published / len(holders), int(holders.sum())

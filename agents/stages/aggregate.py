@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import orjson
 
-from murmurate.agents.stages.asked import mechanism_of
+from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
@@ -95,7 +95,7 @@ class Aggregate:
     def _tally(self, seal: Seal, blocks: list[np.ndarray]) -> Tally:
         if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
             raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
-        asked = mechanism_of(seal.descriptor)
+        asked = question_of(seal.descriptor)
         counts, counted = np.zeros(asked.outcomes, np.int64), 0
         for reports in blocks:
             bad = asked.malformed(reports)

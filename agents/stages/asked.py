@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from murmurate.randomizers import Mechanism, streamed
+from murmurate.randomizers import Question, streamed
 from murmurate.topics.messages import Round
 
 
 @lru_cache(maxsize=64)
-def mechanism_of(asked: Round) -> Mechanism:
-    """The mechanism that a round asks by, with what is public of this round alone. ParameterError if there is none."""
+def question_of(asked: Round) -> Question:
+    """The question that a round asks, with what is public of this round alone. ParameterError if there is none."""
     return streamed(asked.mechanism).of_round(asked.digest)

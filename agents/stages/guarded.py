@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.stages.asked import mechanism_of
+from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing
 from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
@@ -27,7 +27,7 @@ from murmurate.topics.messages import Round
 @lru_cache(maxsize=64)  # every partition of this process is asked the same
 def as_ask(asked: Round) -> Ask:
     """What a device takes from a round's descriptor."""
-    return Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), mechanism_of(asked), asked.digest)
+    return Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), question_of(asked), asked.digest)
 
 
 @dataclass(eq=False)

@@ -15,21 +15,22 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+import numpy as np
 import orjson
 
 from murmurate.agents.stages.agreed import AgreedConfig
-from murmurate.agents.stages.asked import mechanism_of
+from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.course import Asked, Course, release_of, tallies_of
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question, ReportError
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally
 from murmurate.topics.names import stream_partition
@@ -104,15 +105,14 @@ class Publish:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
             )
-        if len(tally.counts) != (outcomes := mechanism_of(asked.round).outcomes):
-            raise StageError(
-                f"publish: stream {tally.stream!r}: a tally of {len(tally.counts)} counts (period {tally.t}); "
-                f"allowed: {outcomes}"
-            )
+        try:
+            question_of(asked.round).check(np.array(tally.counts, np.int64), tally.counted)
+        except ReportError as error:
+            raise StageError(f"publish: stream {tally.stream!r}: a tally of period {tally.t}: {error}") from None
         asked.got[tally.q] = tally
         while (heard := course.hear()) is not None:  # those asked ahead may be complete before their turn
             step = course.method.tally(heard) if isinstance(heard, Answer) else heard
-            if isinstance(step, Question):
+            if isinstance(step, Request):
                 self._next(course, step)
             else:
                 self._release(course, step)
@@ -134,16 +134,16 @@ class Publish:
     def _open(self, course: Course) -> None:
         """Begin a period. Where the method asks nothing, a round that asks nobody says when the period is over."""
         step = course.method.open(course.t)
-        if isinstance(step, Question):
+        if isinstance(step, Request):
             self._next(course, step)
             return
         ends = self._ask(course, course.t, step.mechanism, Slots.none(course.plan.slots), "publication")
         course.pass_by(ends, step)
         self._ahead(course)
 
-    def _next(self, course: Course, question: Question) -> None:
-        """Ask the next question, unless it was asked ahead."""
-        asked = course.ahead.pop(course.t) if course.t in course.ahead else self._put(course, course.t, question)
+    def _next(self, course: Course, request: Request) -> None:
+        """Ask what the method wants to know next, unless it was asked ahead."""
+        asked = course.ahead.pop(course.t) if course.t in course.ahead else self._put(course, course.t, request)
         course.ask(asked)
         self._ahead(course)
 
@@ -153,17 +153,17 @@ class Publish:
             if t not in course.ahead and (known := course.method.later(t)) is not None:
                 course.ahead[t] = self._put(course, t, known)
 
-    def _put(self, course: Course, t: int, question: Question) -> Asked:
-        """A question of the method's, as a round."""
-        slots = Slots.every(course.plan.slots) if question.asked is None else Slots.chosen(question.asked)
-        return self._ask(course, t, question.mechanism, slots, question.purpose)
+    def _put(self, course: Course, t: int, request: Request) -> Asked:
+        """What a method wants to know, as a round."""
+        slots = Slots.every(course.plan.slots) if request.asked is None else Slots.chosen(request.asked)
+        return self._ask(course, t, request.question, slots, request.purpose)
 
-    def _ask(self, course: Course, t: int, mechanism: Mechanism, slots: Slots, purpose: Purpose) -> Asked:
+    def _ask(self, course: Course, t: int, question: Question, slots: Slots, purpose: Purpose) -> Asked:
         asked = Round(
             stream=course.plan.name,
             t=t,
             slots=slots,
-            mechanism=mechanism.spec(),
+            mechanism=question.spec(),
             purpose=purpose,
             contributors=self._plan.partitions,
             targets=self._plan.targets,

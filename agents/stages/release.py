@@ -18,7 +18,7 @@ from murmurate.aggregators.figures import Figures, figures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tally
 from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
 
@@ -123,6 +123,6 @@ def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:
     )
 
 
-def _mechanism(mechanism: Mechanism) -> dict[str, str | int | float]:
+def _mechanism(mechanism: Question) -> dict[str, str | int | float]:
     spec = {key: value for key, value in mechanism.spec().items() if key != "epsilon_micro"}
     return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 import orjson
 
-from murmurate.agents.stages.asked import mechanism_of
+from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.ordering import permutation_of_rows
@@ -191,7 +191,7 @@ class Shuffle:
 
     def _seal(self, asked: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
         """1. Count. 2. Decide by the round's total. 3. Permute. 4. Blocks, then the seal that counts them."""
-        width = mechanism_of(asked).wire_size
+        width = question_of(asked).wire_size
         total = here = 0
         fitting: list[np.ndarray] = []
         for one in sent:

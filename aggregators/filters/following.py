@@ -16,9 +16,9 @@ import numpy as np
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter, Ranges
 from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.filters.outside import OutsideEstimate
-from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Question
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.randomizers import Mechanism, SnapshotError, mechanism
+from murmurate.randomizers import Question, SnapshotError, mechanism
 from murmurate.randomizers.state import dump, load
 
 _RANGES: dict[int, Ranges] = {1: ((-1.0, 1.0),), 2: ((0.0, 1.0), (-1.0, 1.0))}
@@ -41,7 +41,7 @@ class Following:
         ordered = followed.measure == "distribution"
         season = method.setting.season
         self.filter = AdaptiveFilter(statistics, ranges=ranges, ordered=ordered, revisable=revise, season=season)
-        self._asked: Mechanism | None = None  # by which the open question is asked
+        self._asked: Question | None = None  # by which the open question is asked
 
     def remember(self, known: Iterable[OutsideEstimate | None]) -> None:
         """Take in what was known before the first period: something or nothing of each period up to that one."""
@@ -50,7 +50,7 @@ class Following:
                 self.filter.learn(of_period, Answer(np.zeros(0, np.int64), of_period.users), None)
             self.filter.advance()
 
-    def open(self, t: int) -> Question | Decision:
+    def open(self, t: int) -> Request | Decision:
         """Begin period t."""
         before = self.method.t
         step = self.method.open(t)
@@ -58,14 +58,14 @@ class Following:
             self.filter.advance(t - before)
         return self._seen(step)
 
-    def tally(self, answer: Answer) -> Question | Decision:
+    def tally(self, answer: Answer) -> Request | Decision:
         """Take the whole answer to the question that is open."""
         step, asked = self.method.tally(answer), self._asked
         assert asked is not None  # noqa: S101 - the method has had a question open
         self.filter.learn(ReportShares(asked.outcomes) if self._reports else asked, answer, self.method.sample)
         return self._seen(step)
 
-    def later(self, t: int) -> Question | None:
+    def later(self, t: int) -> Request | None:
         """What `open` will ask of a period that has not been opened, where that is known by now."""
         return self.method.later(t)
 
@@ -85,9 +85,9 @@ class Following:
         self.filter.load(facts["filter"], {name.removeprefix("filter "): array for name, array in arrays.items()})
         self._asked = mechanism(facts["asked"]) if facts["asked"] else None
 
-    def _seen(self, step: Question | Decision) -> Question | Decision:
-        if isinstance(step, Question):
-            self._asked = step.mechanism
+    def _seen(self, step: Request | Decision) -> Request | Decision:
+        if isinstance(step, Request):
+            self._asked = step.question
             return step
         self._asked = None
         if not self.filter.informed:

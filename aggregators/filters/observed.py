@@ -24,7 +24,7 @@ _MEMORY = 7 / 8
 
 
 class Source(Protocol):
-    """What a filter must know of the reports behind an answer: of a Mechanism, what a method follows."""
+    """What a filter must know of the reports behind an answer: of a Question, what a method follows."""
 
     sums: ClassVar[bool]
     """Whether they are frequencies that sum to 1 whatever was reported."""

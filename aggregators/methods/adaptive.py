@@ -23,7 +23,7 @@ from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.dissimilarity import dissimilarity
 from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.errors import TurnError
-from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import HALF, MethodOptions
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
@@ -80,10 +80,10 @@ class Adaptive(Drawing):
         """A period's first round."""
         return part(options.first_share or HALF) / w
 
-    def _begin(self) -> Question | Decision:
+    def _begin(self) -> Request | Decision:
         return self._ask(self.unit, "dissimilarity")
 
-    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Question | Decision:
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Request | Decision:
         if purpose == "publication":
             if answer.counted:
                 self.standing = self._measured(amount, answer)
@@ -94,14 +94,14 @@ class Adaptive(Drawing):
             return self._release()
         return self._decide(dis, mechanism.profile(answer.support, answer.counted))
 
-    def decide(self, dis: float, profile: Floats) -> Question | Decision:
+    def decide(self, dis: float, profile: Floats) -> Request | Decision:
         """Go on as if the first round, which is open, had shown this dissimilarity and this raw profile."""
         if not self.waiting or self.waiting[0] != "dissimilarity":
             raise TurnError(f"{self.name}: found a dissimilarity at t = {self.t} while no first round is open")
         self.waiting = None
         return self._decide(dis, profile)
 
-    def _decide(self, dis: float, profile: Floats) -> Question | Decision:
+    def _decide(self, dis: float, profile: Floats) -> Request | Decision:
         self.dis = dis
         amount = self.allotment.offer(self.step)
         price = self.price(amount, profile)

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import ClassVar, Protocol
 
 from murmurate.aggregators.chooser import choose_for
-from murmurate.aggregators.methods.method import Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Purpose, Request, Setting
 from murmurate.aggregators.methods.slots import Crowd, Pool
-from murmurate.randomizers import Mechanism, ParameterError, Recoded, mechanism
+from murmurate.randomizers import ParameterError, Question, Recoded, mechanism
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import MICRO
@@ -28,7 +28,7 @@ class Asking(Protocol):
     total: int
     """The amount that any w periods may use."""
 
-    def mechanism(self, amount: int) -> Mechanism:
+    def mechanism(self, amount: int) -> Question:
         """By which mechanism this amount is asked."""
         ...
 
@@ -36,7 +36,7 @@ class Asking(Protocol):
         """How many slots this amount asks."""
         ...
 
-    def question(self, t: int, amount: int, purpose: Purpose) -> Question:
+    def request(self, t: int, amount: int, purpose: Purpose) -> Request:
         """The question, with its slots used."""
         ...
 
@@ -58,7 +58,7 @@ class Everybody:
         self._setting = setting
         self.total = setting.epsilon_micro
 
-    def mechanism(self, amount: int) -> Mechanism:
+    def mechanism(self, amount: int) -> Question:
         """The stream's mechanism at this epsilon: "auto" chooses again for each."""
         return oracle(self._setting, amount)
 
@@ -66,9 +66,9 @@ class Everybody:
         """All of them."""
         return self._setting.slots
 
-    def question(self, t: int, amount: int, purpose: Purpose) -> Question:
+    def request(self, t: int, amount: int, purpose: Purpose) -> Request:
         """To everybody."""
-        return Question(self.mechanism(amount), None, purpose)
+        return Request(self.mechanism(amount), None, purpose)
 
     def arrays(self, t: int) -> Arrays:
         """Nothing: the ledger of the devices remembers charges, the method its amounts."""
@@ -88,7 +88,7 @@ class FreshSlots:
         self.pool = Pool(slots=setting.slots, w=setting.w, seed=setting.seed)
         self._mechanism = oracle(setting, setting.epsilon_micro)
 
-    def mechanism(self, amount: int) -> Mechanism:
+    def mechanism(self, amount: int) -> Question:
         """Always the same."""
         return self._mechanism
 
@@ -96,9 +96,9 @@ class FreshSlots:
         """The amount itself."""
         return amount
 
-    def question(self, t: int, amount: int, purpose: Purpose) -> Question:
+    def request(self, t: int, amount: int, purpose: Purpose) -> Request:
         """To slots drawn from those that are free."""
-        return Question(self._mechanism, self.pool.draw(t, amount, purpose), purpose)
+        return Request(self._mechanism, self.pool.draw(t, amount, purpose), purpose)
 
     def arrays(self, t: int) -> Arrays:
         """When each slot was last used."""
@@ -115,7 +115,7 @@ def sample_of(division: Division, crowd: Crowd) -> float | None:
 
 
 @lru_cache(maxsize=256)  # a schedule by distribution asks at a new epsilon in nearly every period
-def oracle(setting: Setting, epsilon_micro: int) -> Mechanism:
+def oracle(setting: Setting, epsilon_micro: int) -> Question:
     """The setting's mechanism at an epsilon: the chooser's for "auto"."""
     if epsilon_micro < 1:
         raise ParameterError(

@@ -17,14 +17,14 @@ from __future__ import annotations
 from typing import Literal
 
 from murmurate.aggregators.methods.method import Answer, Floats
-from murmurate.randomizers import Mechanism, ParameterError
+from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.errors import shown
 
 Rule = Literal["sampling", "paper"]
 RULES: tuple[Rule, ...] = ("sampling", "paper")
 
 
-def checked_rule(rule: str, mechanism: Mechanism) -> Rule:
+def checked_rule(rule: str, mechanism: Question) -> Rule:
     """The rule of this name, if this mechanism's noise is what it needs."""
     for known in RULES:
         if rule == known == "paper" and mechanism.measure != "frequency":
@@ -36,8 +36,8 @@ def checked_rule(rule: str, mechanism: Mechanism) -> Rule:
     raise ParameterError(f"variance: found {shown(rule)}; allowed: {', '.join(RULES)}")
 
 
-def total_variance(mechanism: Mechanism, profile: Floats, n: int) -> float:
-    """Mechanism and sampling together, averaged over the statistics: unbiased from n >= 2 reports. It is the variance
+def total_variance(mechanism: Question, profile: Floats, n: int) -> float:
+    """Question and sampling together, averaged over the statistics: unbiased from n >= 2 reports. It is the variance
     among the reports, so that for frequencies, with pi = support / n, it is the mean of pi (1 - pi) / ((n - 1) (p -
     q)^2).
     """
@@ -51,7 +51,7 @@ def not_asked(n: float, users: float) -> float:
     return (users - n) / (users - 1) if users > max(n, 1.0) else 0.0
 
 
-def dissimilarity(mechanism: Mechanism, answer: Answer, release: Floats, rule: Rule) -> float | None:
+def dissimilarity(mechanism: Question, answer: Answer, release: Floats, rule: Rule) -> float | None:
     """dis: the mean squared distance of the present from a release, unbiased, so that it may be negative. None where
     the reports are too few to know their own variance.
     """
@@ -63,7 +63,7 @@ def dissimilarity(mechanism: Mechanism, answer: Answer, release: Floats, rule: R
     return float(((profile[: mechanism.statistics] - release) ** 2).mean()) - noise
 
 
-def publication_error(mechanism: Mechanism, n: float, users: float, profile: Floats, rule: Rule) -> float:
+def publication_error(mechanism: Question, n: float, users: float, profile: Floats, rule: Rule) -> float:
     """err: the mean squared error that a release from n of so many users would have, of a population with this (raw)
     profile. n may be an expectation.
     """

@@ -12,7 +12,7 @@ from math import inf
 
 from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.dissimilarity import Rule, checked_rule, publication_error
-from murmurate.aggregators.methods.method import Answer, Floats, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Floats, Purpose, Request, Setting
 from murmurate.aggregators.methods.standing import Standing, measured
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import ParameterError
@@ -46,9 +46,9 @@ class Drawing(Turns):
         expected = self.crowd.behind(self.asking.slots(amount))
         return expected is None or expected >= max(1, self.setting.min_batch)
 
-    def _ask(self, amount: int, purpose: Purpose) -> Question:
+    def _ask(self, amount: int, purpose: Purpose) -> Request:
         self.waiting = purpose, amount
-        return self.asking.question(self.t, amount, purpose)
+        return self.asking.request(self.t, amount, purpose)
 
     def _measured(self, amount: int, answer: Answer) -> Standing:
         """The estimate from an answer that counts."""

@@ -18,7 +18,7 @@ from typing import Any
 from murmurate.aggregators.methods.adaptive import Adaptive
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drift import Drift
-from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.recent import Publications
 from murmurate.randomizers.state import Arrays
 
@@ -63,13 +63,13 @@ class Dsat(Adaptive):
         self.threshold = 1.0
         self._drift = Drift()
 
-    def _begin(self) -> Question | Decision:
+    def _begin(self) -> Request | Decision:
         if not self.allotment.offer(self.step):
             return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
         self.threshold = self._steered()
         return super()._begin()
 
-    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Question | Decision:
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Request | Decision:
         old = self.standing
         step = super()._answered(purpose, amount, answer)
         if self.standing is not old:

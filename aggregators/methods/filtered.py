@@ -20,7 +20,7 @@ import numpy as np
 from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.drawing import Drawing
 from murmurate.aggregators.methods.kalman import Kalman
-from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Request, Setting
 from murmurate.aggregators.methods.pid import Pid
 from murmurate.aggregators.methods.recent import Recent
 from murmurate.randomizers.state import Arrays
@@ -57,7 +57,7 @@ class Filtered(Drawing):
         """A share of the resource in whole units."""
         return int(share * self.asking.total)
 
-    def _begin(self) -> Question | Decision:
+    def _begin(self) -> Request | Decision:
         share = self.share() if self.step >= self.due else 0.0
         amount = self.amount(share)
         if amount < 1 or (self.used.before(self.step) and not self._enough(amount)):

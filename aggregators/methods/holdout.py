@@ -23,7 +23,7 @@ import numpy as np
 from murmurate.aggregators.clipping import Growth
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.outside import OutsideEstimate
-from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Method, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Method, Request, Setting
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, top_of
 from murmurate.aggregators.methods.uniform import LSP
 from murmurate.randomizers import ParameterError
@@ -48,13 +48,13 @@ class Holdout:
         self._found: Found | None = None
         self._t = setting.first_t - 1  # the newest period that was opened
 
-    def open(self, t: int) -> Question | Decision:
+    def open(self, t: int) -> Request | Decision:
         """Begin period t."""
         step = self._turn(t).open(t)
         self._t = t
         return self._seen(step)
 
-    def tally(self, answer: Answer) -> Question | Decision:
+    def tally(self, answer: Answer) -> Request | Decision:
         """Take the whole answer to the question that is open."""
         step = self._turn(self._t).tally(answer)
         if self._found is None and answer.counted:
@@ -66,7 +66,7 @@ class Holdout:
                     self._after.remember(self._spread(known))
         return self._seen(step)
 
-    def later(self, t: int) -> Question | None:
+    def later(self, t: int) -> Request | None:
         """What the method knows beforehand, once it is known when it begins."""
         return self._after.later(t) if self._after is not None and self._turn(t) is self._after else None
 
@@ -109,9 +109,9 @@ class Holdout:
     def _made(self, found: Found) -> Method:
         return self._make(replace(self._setting, first_t=found.t + self._setting.w, clip=found.clip))
 
-    def _seen(self, step: Question | Decision) -> Question | Decision:
+    def _seen(self, step: Request | Decision) -> Request | Decision:
         found = self._found
-        if isinstance(step, Question) or found is None:
+        if isinstance(step, Request) or found is None:
             return step
         if self._turn(self._t) is self._after:
             if step.best is None and step.measured_t is None:

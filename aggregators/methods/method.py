@@ -1,7 +1,7 @@
 """The contract of every method: a server-side state machine, one per stream, that says what to ask and what to release.
 
-Contract: `open(t)` begins period t, `tally(answer)` takes the whole answer to the one question that is open; each
-gives the next question about t or the decision that ends it.  A method is a pure function of what it was told: no
+Contract: `open(t)` begins period t, `tally(answer)` takes the whole answer to the one request that is open; each
+gives the next request about t or the decision that ends it.  A method is a pure function of what it was told: no
 clock, no chance but a public seed, its whole state in `state()`.  It may be wrong about users and budget: the Device
 never believes it. Not here: rounds on the wire, waiting, releases (agents/stages/publish.py).
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.mechanism import Measure
 
 Purpose = Literal["dissimilarity", "publication"]
@@ -55,10 +55,10 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """One round: who is asked, by which mechanism, to what end."""
+class Request:
+    """What a method opens: a question, who is asked, and to what end. On the wire it is a round."""
 
-    mechanism: Mechanism
+    question: Question
     asked: NDArray[np.bool_] | None
     """bool[S], or None for every slot."""
     purpose: Purpose
@@ -69,7 +69,7 @@ class Answer:
     """All that came back to the open question."""
 
     support: NDArray[np.int64]
-    """int64[outcomes of the mechanism], the sum over all sub-batches."""
+    """int64[outcomes of the question], the sum over all sub-batches."""
     counted: int
     """Reports behind it: 0 where the round stayed below min_batch."""
 
@@ -100,7 +100,7 @@ class Decision:
     """The mechanism's statistics, raw: float64[statistics]."""
     variance: Floats
     """Of each as an estimate of period t: mechanism, sampling, and drift where measured_t is older."""
-    mechanism: Mechanism
+    mechanism: Question
     """What the reports that speak came from, or would have."""
     answer: Answer | None = None
     """Those reports, where numbers are measured,"""
@@ -117,15 +117,15 @@ class Decision:
 class Method(Protocol):
     """One stream's schedule."""
 
-    def open(self, t: int) -> Question | Decision:
+    def open(self, t: int) -> Request | Decision:
         """Begin period t; periods come in order, each once."""
         ...
 
-    def tally(self, answer: Answer) -> Question | Decision:
-        """Take the answer to the question that is open."""
+    def tally(self, answer: Answer) -> Request | Decision:
+        """Take the answer to the request that is open."""
         ...
 
-    def later(self, t: int) -> Question | None:
+    def later(self, t: int) -> Request | None:
         """What `open` will ask of a period that has not been opened, where that is known by now."""
         ...
 

@@ -20,7 +20,7 @@ from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.grouping import Grouping
-from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.standing import Standing
 from murmurate.randomizers import ParameterError
@@ -63,10 +63,10 @@ class Pegasus(Drawing):
         """A w-th, or the grouper's part of it."""
         return Fraction(1, PARTS * w if options.grouping == "paid" else w)
 
-    def _begin(self) -> Question:
+    def _begin(self) -> Request:
         return self._ask(self.grouper, "dissimilarity") if self.grouper else self._ask(self.unit, "publication")
 
-    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Question | Decision:
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Request | Decision:
         if purpose == "dissimilarity":
             if answer.counted:
                 self._group(self._measured(amount, answer), self._error(amount, answer))

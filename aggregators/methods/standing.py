@@ -16,7 +16,7 @@ import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
-from murmurate.randomizers import Mechanism, mechanism
+from murmurate.randomizers import Question, mechanism
 from murmurate.randomizers.state import Arrays, dump, load
 
 _FILTERED = ("best", "revised")
@@ -30,7 +30,7 @@ class Standing:
     unbiased: Floats
     variance: Floats
     """Of each at `measured_t`: no drift in it."""
-    mechanism: Mechanism
+    mechanism: Question
     answer: Answer | None = None
     """The reports that speak, where numbers are measured,"""
     users: float | None = None
@@ -89,12 +89,12 @@ def unpacked(kept: bytes) -> Decision:
     return replace(speaks, best=told.get("best"), revised=told.get("revised"), clipped=facts["clipped"])
 
 
-def nothing(mechanism: Mechanism) -> Standing:
+def nothing(mechanism: Question) -> Standing:
     """What stands before anything is measured; the mechanism is the one that would have been used."""
     return Standing(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
 
 
-def measured(t: int, mechanism: Mechanism, answer: Answer, users: float | None) -> Standing:
+def measured(t: int, mechanism: Question, answer: Answer, users: float | None) -> Standing:
     """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none."""
     n = answer.counted
     raw = mechanism.profile(answer.support, n)

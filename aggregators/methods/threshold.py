@@ -24,7 +24,7 @@ from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Estimate, Floats, Setting
 from murmurate.aggregators.wave_readings import Readings
-from murmurate.randomizers import SW, Mechanism, Recoded, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers import SW, Question, Recoded, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.numeric import WaveMean, WaveMeanAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
@@ -188,7 +188,7 @@ def noise_left(
     return np.asarray((edges / 2) ** 2 * noise / max(1.0, answers.periods / float(setting.w * share)))
 
 
-def mean_noise(mechanism: Mechanism, n: int, present: float, means: Floats, squares: Floats) -> Floats:
+def mean_noise(mechanism: Question, n: int, present: float, means: Floats, squares: Floats) -> Floats:
     """The variance of the mean of n users, this share of whom hold values of such a mean and mean square: linear in the
     mean square, as everything of which it is made.
     """

@@ -19,10 +19,10 @@ import orjson
 from murmurate.aggregators.methods import standing
 from murmurate.aggregators.methods.asking import sample_of
 from murmurate.aggregators.methods.errors import TurnError
-from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Crowd
-from murmurate.randomizers import Mechanism, SnapshotError
+from murmurate.randomizers import Question, SnapshotError
 from murmurate.randomizers.state import Arrays, dump, load
 from murmurate.randomizers.terms import Division
 
@@ -41,7 +41,7 @@ class Turns(ABC):
     simplicity: ClassVar[int]
     """How little has to be understood of it: of two that are as good the smaller one is taken."""
 
-    def __init__(self, setting: Setting, *, would_use: Mechanism, **options: str) -> None:
+    def __init__(self, setting: Setting, *, would_use: Question, **options: str) -> None:
         self.setting = setting
         self.crowd = Crowd(setting.slots)
         self.standing = standing.nothing(would_use)
@@ -84,7 +84,7 @@ class Turns(ABC):
         """Of how many users the reports of a question are a sample; None where everybody answers."""
         return sample_of(self.division, self.crowd)
 
-    def open(self, t: int) -> Question | Decision:
+    def open(self, t: int) -> Request | Decision:
         """Begin period t."""
         if self.waiting:
             raise TurnError(
@@ -97,7 +97,7 @@ class Turns(ABC):
         self.t = t
         return self._begin()
 
-    def tally(self, answer: Answer) -> Question | Decision:
+    def tally(self, answer: Answer) -> Request | Decision:
         """Take the whole answer to the question that is open."""
         if not self.waiting:
             raise TurnError(f"{self.name}: found an answer at t = {self.t} while no question is open")
@@ -106,7 +106,7 @@ class Turns(ABC):
         self.crowd.learn(self._slots(amount), answer.counted)
         return self._answered(purpose, amount, answer)
 
-    def later(self, t: int) -> Question | None:
+    def later(self, t: int) -> Request | None:
         """What `open` will ask of a period that has not been opened, where that is known by now."""
         return None
 
@@ -137,11 +137,11 @@ class Turns(ABC):
     # ---- what a method fills in ----
 
     @abstractmethod
-    def _begin(self) -> Question | Decision:
+    def _begin(self) -> Request | Decision:
         """The first question of period `self.t`; whoever asks sets `waiting`."""
 
     @abstractmethod
-    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Question | Decision:
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Request | Decision:
         """What follows from the answer to a question of this amount."""
 
     @abstractmethod

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.methods.asking import Everybody, oracle
 from murmurate.aggregators.methods.drift import Drift
-from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import groups
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.state import Arrays
 
 
@@ -29,7 +29,7 @@ class Uniform(Turns):
 
     fixed = True
 
-    def __init__(self, setting: Setting, *, mechanism: Mechanism) -> None:
+    def __init__(self, setting: Setting, *, mechanism: Question) -> None:
         super().__init__(setting, would_use=mechanism)
         self._mechanism = mechanism
         self._drift = Drift()
@@ -70,9 +70,9 @@ class LBU(Uniform):
         self._share = setting.epsilon_micro // setting.w
         super().__init__(setting, mechanism=self._asking.mechanism(self._share))
 
-    def _begin(self) -> Question:
+    def _begin(self) -> Request:
         self.waiting = "publication", self._share
-        return self._asking.question(self.t, self._share, "publication")
+        return self._asking.request(self.t, self._share, "publication")
 
     def _slots(self, amount: int) -> int:
         return self.setting.slots
@@ -89,11 +89,11 @@ class LPU(Uniform):
         super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
         self._group = groups(slots=setting.slots, w=setting.w, seed=setting.seed)
 
-    def later(self, t: int) -> Question:
+    def later(self, t: int) -> Request:
         """The turn of a group is known beforehand."""
-        return Question(self._mechanism, self._turn(t), "publication")
+        return Request(self._mechanism, self._turn(t), "publication")
 
-    def _begin(self) -> Question:
+    def _begin(self) -> Request:
         self.waiting = "publication", int(self._turn(self.t).sum())
         return self.later(self.t)
 
@@ -124,15 +124,15 @@ class LSP(Uniform):
         """All of it."""
         return Fraction(1)
 
-    def later(self, t: int) -> Question | None:
+    def later(self, t: int) -> Request | None:
         """When everybody is asked is known beforehand."""
-        return None if self._off(t) else Question(self._mechanism, None, "publication")
+        return None if self._off(t) else Request(self._mechanism, None, "publication")
 
-    def _begin(self) -> Question | Decision:
+    def _begin(self) -> Request | Decision:
         if self._off(self.t):
             return self._unasked()
         self.waiting = "publication", self.setting.slots
-        return Question(self._mechanism, None, "publication")
+        return Request(self._mechanism, None, "publication")
 
     def _off(self, t: int) -> int:
         """How many periods ago it was everybody's turn."""

@@ -16,7 +16,7 @@ import numpy as np
 from murmurate.aggregators.postprocess.context import Context, Floats
 from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.aggregators.postprocess.registry import post_process
-from murmurate.randomizers import Mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.mechanism import PureOracle
 
 PLAIN: Final = 0.75, 0.25
@@ -46,7 +46,7 @@ NORM_SUB: Final = Shaping("norm-sub")
 """The nearest shares that a population can have."""
 
 
-def shaped(shaping: Shaping, estimate: Floats, variance: Floats, mechanism: Mechanism) -> Floats:
+def shaped(shaping: Shaping, estimate: Floats, variance: Floats, mechanism: Question) -> Floats:
     """The estimate after its post-processing: float64[d]. Estimate and variance are raw, whatever they come from."""
     if shaping.name == "norm-sub":
         return norm_sub(estimate)
@@ -55,7 +55,7 @@ def shaped(shaping: Shaping, estimate: Floats, variance: Floats, mechanism: Mech
     return post_process(shaping.name, np.clip(estimate, low, high), context)
 
 
-def context_of(mechanism: Mechanism | None, variance: Floats, shaping: Shaping = NORM_SUB) -> Context:
+def context_of(mechanism: Question | None, variance: Floats, shaping: Shaping = NORM_SUB) -> Context:
     """What a post-processing has to know of estimates with these variances: the median is taken for that of a value
     which nobody holds, since most values are rare where it matters, and n reports are as many as would have it.
     """

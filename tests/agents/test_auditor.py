@@ -242,7 +242,7 @@ class planted:  # noqa: N801 - reads as a word
             answer = DeviceArray.answer
 
             def others(self: DeviceArray, grant: Grant, values: np.ndarray, members: Mask | None = None) -> Any:
-                return answer(self, grant, (values + 1) % grant.ask.mechanism.d, members)
+                return answer(self, grant, (values + 1) % grant.ask.question.layout[1], members)
 
             self.patch.setattr(DeviceArray, "answer", others)
         for (owner, name), replacement in self.faults.get("patches", {}).items():
@@ -306,7 +306,7 @@ def test_a_second_charge_in_a_window_is_over_budget_under_budget_division_too() 
 
     def doubled(self: LBU) -> Any:
         self.waiting = "publication", 2 * self._share
-        return self._asking.question(self.t, 2 * self._share, "publication")
+        return self._asking.request(self.t, 2 * self._share, "publication")
 
     with planted(of, patches={(LBU, "_begin"): doubled}) as runtime:
         assert audited(Tape(runtime), of).holds

@@ -20,11 +20,11 @@ from math import prod
 import numpy as np
 import pytest
 
-from murmurate.randomizers import Ask, DeviceArray, Grant, Mechanism
+from murmurate.randomizers import Ask, DeviceArray, Grant, Question
 from murmurate.randomizers.device import Answers
 from murmurate.randomizers.ledger import Mask
 
-History = tuple[tuple[int, Mechanism, int], ...]
+History = tuple[tuple[int, Question, int], ...]
 """(t, mechanism, different reports) of each round that a user answered."""
 
 
@@ -49,10 +49,10 @@ class Told:
 
     def histories(self) -> set[History]:
         """What the users were asked and answered: those of one slot have the same history."""
-        of: dict[bytes, list[tuple[int, Mechanism, int]]] = defaultdict(list)
+        of: dict[bytes, list[tuple[int, Question, int]]] = defaultdict(list)
         for digest, ask in self.asks.items():
             for user, reports in self.said[digest].items():
-                of[user].append((ask.t, ask.mechanism, len(reports)))
+                of[user].append((ask.t, ask.question, len(reports)))
         return {tuple(history) for history in of.values()}
 
     def most_telling(self, w: int) -> Fraction:
@@ -89,8 +89,8 @@ def listening() -> Iterator[Told]:
 
 
 @lru_cache(maxsize=256)
-def largest(mechanism: Mechanism) -> Fraction:
+def largest(mechanism: Question) -> Fraction:
     """By how much one report may be likelier for one value than for another."""
-    laws = [mechanism.law(value) for value in range(mechanism.d)]
+    laws = [mechanism.law(value) for value in range(mechanism.layout[1])]
     chances = ([law[report] for law in laws] for report in laws[0])
     return max((max(of) / min(of) for of in chances), default=Fraction(1))

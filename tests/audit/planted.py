@@ -47,7 +47,7 @@ def asks_for_half_each_period(patch: pytest.MonkeyPatch) -> None:
     def begin(self: LBU) -> Any:
         share = self.setting.epsilon_micro // 2
         self.waiting = "publication", share
-        return self._asking.question(self.t, share, "publication")
+        return self._asking.request(self.t, share, "publication")
 
     patch.setattr(LBU, "_begin", begin)
 
@@ -106,7 +106,7 @@ def fresh_coins_after_a_crash(patch: pytest.MonkeyPatch) -> None:
         other = grant.ask.digest[:28] + tries[0].to_bytes(4, "little")
         rows, users, _ = answer(self, grant, values, members)
         draw = self._secrets.randomness.draw(users, round=other)
-        return Answers(rows, users, grant.ask.mechanism.perturb(values[rows].astype(np.int32), draw))
+        return Answers(rows, users, grant.ask.question.perturb(values[rows].astype(np.int32), draw))
 
     patch.setattr(DeviceArray, "answer", fresh)
 
@@ -116,7 +116,7 @@ def who_has_no_value_is_silent(patch: pytest.MonkeyPatch) -> None:
     answer = DeviceArray.answer
 
     def answered(self: DeviceArray, grant: Grant, values: np.ndarray, members: Mask | None = None) -> Answers:
-        talks = values != grant.ask.mechanism.d - 1
+        talks = values != grant.ask.question.layout[1] - 1
         return answer(self, grant, values, talks if members is None else talks & members)
 
     patch.setattr(DeviceArray, "answer", answered)

@@ -68,7 +68,7 @@ class Heard:
     @property
     def laws(self) -> list[list[float]]:
         """The chance of each report, by value."""
-        return [[float(self.ask.mechanism.law(value)[bytes([y])]) for y in (0, 1)] for value in (0, 1)]
+        return [[float(self.ask.question.law(value)[bytes([y])]) for y in (0, 1)] for value in (0, 1)]
 
 
 @dataclass

@@ -124,7 +124,7 @@ class Pair:
         """Of each report about the window, as the one stream and the other have it, for the first run's questions."""
         here, there = self.one.values(self.user), self.other.values(self.user)
         asks = [ask for ask in self.one.answered(self.user, self.window) if ask.t in there]
-        return [(ask.mechanism.law(here[ask.t]), ask.mechanism.law(there[ask.t])) for ask in asks]
+        return [(ask.question.law(here[ask.t]), ask.question.law(there[ask.t])) for ask in asks]
 
     def told(self) -> Fraction:
         """By how much any joint outcome may be likelier for the one stream than for the other, or the reverse."""

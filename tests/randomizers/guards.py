@@ -80,7 +80,7 @@ class World:
         assert dict(grant.refused) == dict(other.refused)
         for slot, word in enumerate(expected):
             if word == "pays":
-                self.charges[slot].append((ask.t, ask.mechanism.epsilon_micro, ask.digest))
+                self.charges[slot].append((ask.t, ask.question.epsilon_micro, ask.digest))
         values = self.values(seed)
         answers = self.array.answer(grant, values)
         mirrored = self.twin.answer(other, (values + 1) % DOMAIN)
@@ -105,7 +105,7 @@ class World:
 
     def model(self, ask: Ask, slot: int) -> str:
         """What the promise says about one slot, by looking at every window."""
-        charges, charge = self.charges[slot], ask.mechanism.epsilon_micro
+        charges, charge = self.charges[slot], ask.question.epsilon_micro
         assert ask.asked is not None
         if not ask.asked[slot]:
             return "silent"

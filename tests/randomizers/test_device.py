@@ -152,7 +152,7 @@ def test_a_value_outside_the_domain_is_an_error_before_anything_is_spent() -> No
 
 
 def test_a_round_over_another_domain_is_refused_whatever_the_value() -> None:
-    wide = replace(ask(5, 1), mechanism=GRR(d=2, epsilon=1.0))
+    wide = replace(ask(5, 1), question=GRR(d=2, epsilon=1.0))
     device = Device(terms("population", 3, 4), people(1)[0].tobytes(), SECRETS)
     for value in range(DOMAIN):
         refused = device.answer(wide, value, now=5)
@@ -264,7 +264,7 @@ def test_facts_that_are_not_frozen_may_change() -> None:
     wider = replace(terms("population", 3, 4), streams=(StreamTerms("screen", 1_000_000, 3, 4, "population", 9),))
     back = DeviceArray.restore(array.snapshot(), wider, "screen", SECRETS)
     assert (back.users == array.users).all()
-    over = {d: replace(ask(7, 2), mechanism=GRR(d=d, epsilon=1.0)) for d in (DOMAIN, 9)}
+    over = {d: replace(ask(7, 2), question=GRR(d=d, epsilon=1.0)) for d in (DOMAIN, 9)}
     refused = back.charge(over[DOMAIN])
     assert isinstance(refused, Refusal)
     assert refused.reason == "mechanism"

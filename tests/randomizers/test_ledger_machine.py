@@ -351,7 +351,7 @@ def total_spent(promise: Terms) -> int:
         for share in (1, 2, 4):
             ask = Ask(stream.name, 5, stream.slots, None, GRR(d=2, epsilon=1 / share), bytes([number, share] * 16))
             if isinstance(device.answer(ask, 0, now=9), bytes):
-                spent += ask.mechanism.epsilon_micro
+                spent += ask.question.epsilon_micro
     return spent
 
 

@@ -157,10 +157,10 @@ def test_the_rounds_of_a_run_are_those_of_its_users(name: str) -> None:
     for period, same in zip(periods, again, strict=True):
         assert period.decision.unbiased.tobytes() == same.decision.unbiased.tobytes()
         for heard in period.rounds:
-            if heard.question.asked is None:
+            if heard.request.asked is None:
                 assert (heard.slots, heard.answer.counted) == (400, users)
             else:
-                mask = heard.question.asked
+                mask = heard.request.asked
                 assert np.all(period.t - asked[mask] >= 10)  # both rounds of a period ask others, too
                 asked[mask] = period.t
                 assert heard.slots == mask.sum()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.replay.run import Outcome, Replay, keys
 from murmurate.agents.replay.sources import open_source
-from murmurate.aggregators.methods.method import Question
+from murmurate.aggregators.methods.method import Request
 from murmurate.aggregators.methods.uniform import LBU, LPU
 from murmurate.config.plan import Plan
 from murmurate.randomizers.ledger import Ledger, Mask, Verdict
@@ -37,9 +37,9 @@ def greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     def everybody(method: LPU, t: int) -> NDArray[np.bool_]:
         return np.ones(method.setting.slots, np.bool_)
 
-    def everything(method: LBU) -> Question:
+    def everything(method: LBU) -> Request:
         method.waiting = "publication", method.setting.epsilon_micro
-        return Question(method._asking.mechanism(method.setting.epsilon_micro), None, "publication")
+        return Request(method._asking.mechanism(method.setting.epsilon_micro), None, "publication")
 
     monkeypatch.setattr(LPU, "_turn", everybody)
     monkeypatch.setattr(LBU, "_begin", everything)

@@ -82,7 +82,15 @@ def test_where_the_next_question_depends_on_this_answer_one_period_is_asked_at_a
 def test_a_tally_with_another_number_of_counts_stops_the_process_and_says_so() -> None:
     hand, asked = publish()
     wrong = tally(asked, 0).model_copy(update={"counts": (20, 10)})
-    with pytest.raises(StageError, match=r"2 counts .*allowed: 5"):
+    with pytest.raises(StageError, match=r"found int64\[2\]; allowed: int64\[5\]"):
+        hand.give(TALLIES, wrong)
+
+
+def test_a_tally_that_no_reports_of_the_round_give_stops_the_process() -> None:
+    hand, asked = publish()
+    right = tally(asked, 0)
+    wrong = right.model_copy(update={"counts": (right.counted + 1, *right.counts[1:])})
+    with pytest.raises(StageError, match=rf"more support than reports; allowed: 0 to {right.counted}"):
         hand.give(TALLIES, wrong)
 
 

@@ -13,7 +13,7 @@ from murmurate.aggregators.figures import figures
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.observed import ReportShares
-from murmurate.aggregators.methods.method import Decision, Estimate, Method, Question, Setting
+from murmurate.aggregators.methods.method import Decision, Estimate, Method, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
@@ -50,7 +50,7 @@ def test_what_is_asked_and_released_is_the_methods_own(name: str, measure: str) 
 
     def said(made: Method) -> list[object]:
         steps = drive(made, TIMES, answer)
-        return [told(step.question if isinstance(step, Asked) else step) for step in steps]
+        return [told(step.request if isinstance(step, Asked) else step) for step in steps]
 
     assert said(followed(name, setting, revise=2)) == said(method({"name": name}, setting))
 
@@ -63,7 +63,7 @@ def test_wherever_it_stops_it_goes_on_as_if_nothing_had_happened(name: str, meas
     made, other = followed(name, setting, revise=3), followed(name, setting, revise=3)
     for t in TIMES:
         step = made.open(t)
-        while isinstance(step, Question):
+        while isinstance(step, Request):
             other = followed(name, setting, revise=3)
             other.load(made.state())
             reply = answer(Asked(t, step))
@@ -86,8 +86,8 @@ def test_the_best_estimate_is_the_filters_of_all_answers_so_far() -> None:
         if t > SETTING.first_t:
             alone.advance()
         step = made.open(t)
-        while isinstance(step, Question):
-            mechanism, reply = step.mechanism, answer(Asked(t, step))
+        while isinstance(step, Request):
+            mechanism, reply = step.question, answer(Asked(t, step))
             step = made.tally(reply)
             alone.learn(mechanism, reply, made.method.crowd.users)
         if step.best is None:
@@ -104,7 +104,7 @@ def test_cells_of_a_distribution_are_followed_as_a_row() -> None:
     for t in TIMES:
         alone.advance()
         step = made.open(t)
-        while isinstance(step, Question):
+        while isinstance(step, Request):
             reply = answer(Asked(t, step))
             step = made.tally(reply)
             alone.learn(ReportShares(made.filter.statistics), reply, made.method.sample)
@@ -166,7 +166,7 @@ def test_the_state_of_another_lag_is_refused() -> None:
 def test_before_anything_was_heard_nothing_is_claimed() -> None:
     made = followed("lpa", SETTING)
     step = made.open(SETTING.first_t)
-    while isinstance(step, Question):
+    while isinstance(step, Request):
         step = made.tally(replace(random_answers(SETTING, USERS * 0, seed=1)(Asked(7, step))))
     assert decided(step).best is None
     shown = figures(decided(step), None)

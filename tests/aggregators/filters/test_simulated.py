@@ -63,7 +63,7 @@ def test_nothing_is_kept_of_the_past_unless_asked_for() -> None:
     filter_, trial = AdaptiveFilter(2), Trial("sin", 1.0, "grr", periods=3)
     for period in run(trial.truth(0).holders, MethodOptions("lpu"), trial.setting(0), seed=0):
         for heard in period.rounds:
-            filter_.learn(heard.question.mechanism, heard.answer, users=None)
+            filter_.learn(heard.request.question, heard.answer, users=None)
         filter_.advance()
     assert filter_.smoothed(3)[0].shape == (0, 2)
     assert not any(name.startswith("past") for name in filter_.arrays())

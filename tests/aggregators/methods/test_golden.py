@@ -14,7 +14,7 @@ from murmurate.aggregators.methods.absorption import LBA, LPA, Absorption
 from murmurate.aggregators.methods.adaptive import Adaptive
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.halving import LBD, LPD, Halving
-from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.uniform import LPU, LSP
 from murmurate.randomizers import GRR, OUE, ParameterError
 from tests.aggregators.methods.driving import SEED
@@ -34,21 +34,21 @@ def built(kind: type[LBD | LBA | LPD | LPA], setting: Setting) -> Adaptive:
     return kind(setting, variance="paper") if issubclass(kind, LPD | LPA) else kind(setting)
 
 
-def first(method: Adaptive, t: int) -> Question:
+def first(method: Adaptive, t: int) -> Request:
     step = method.open(t)
-    assert isinstance(step, Question)
+    assert isinstance(step, Request)
     assert step.purpose == "dissimilarity"
     return step
 
 
-def even(question: Question, setting: Setting) -> Answer:
-    n = setting.slots if question.asked is None else int(question.asked.sum())
+def even(request: Request, setting: Setting) -> Answer:
+    n = setting.slots if request.asked is None else int(request.asked.sum())
     return Answer(np.array([n - n // 2, n // 2]), n)
 
 
-def taken(question: Question) -> float:
+def taken(request: Request) -> float:
     """As the golden traces count: epsilon of everybody, or users."""
-    return question.mechanism.epsilon if question.asked is None else int(question.asked.sum())
+    return request.question.epsilon if request.asked is None else int(request.asked.sum())
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES, ids=[name for _, name in CASES])
@@ -68,7 +68,7 @@ def test_amounts_prices_and_decisions_are_the_golden_ones(
         assert method.price(amount, EVEN) == (inf if err is None else pytest.approx(err, rel=1e-4))
         step = method.decide(dis, EVEN)
         if published:
-            assert isinstance(step, Question)
+            assert isinstance(step, Request)
             assert step.purpose == "publication"
             assert taken(step) == amount / one
             step = method.tally(even(step, setting))
@@ -88,8 +88,8 @@ def test_a_publication_expected_below_min_batch_is_not_asked_and_its_share_comes
         first(lpd, t)
         assert lpd.allotment.offer(t) == offered
         step = lpd.decide(9.0, EVEN)
-        assert isinstance(step, Question) is bool(published)
-        if isinstance(step, Question):
+        assert isinstance(step, Request) is bool(published)
+        if isinstance(step, Request):
             lpd.tally(even(step, setting))
 
 
@@ -116,7 +116,7 @@ def test_with_windows_of_one_period_distribution_offers_a_quarter_and_absorption
             method.crowd.learn(2_000, 2_000)
             assert method.allotment.offer(method.step) == offered
             step = method.decide(9.0, EVEN)
-            assert isinstance(step, Question)
+            assert isinstance(step, Request)
             method.tally(even(step, SETTING))
 
 
@@ -137,7 +137,7 @@ def test_slots_are_free_again_in_nullified_periods_too() -> None:
     for t in range(1, 60):
         first(lpa, t)
         step = lpa.decide(9.0 if t % 3 else -9.0, EVEN)
-        if isinstance(step, Question):
+        if isinstance(step, Request):
             lpa.tally(LOST)
 
 
@@ -173,7 +173,7 @@ def test_a_mean_is_published_at_first_however_near_to_zero_it_is() -> None:
         assert isinstance(method.decide(-1.0, profile), Decision)  # nobody knows yet how many users there are
         first(method, 2)
         method.crowd.learn(10, 10)
-        assert isinstance(method.decide(-1.0, profile), Question)
+        assert isinstance(method.decide(-1.0, profile), Request)
     histogram = LPA(SETTING)
     first(histogram, 1)
     histogram.crowd.learn(10, 10)
@@ -186,9 +186,9 @@ def test_lsp_asks_everybody_once_in_a_window_and_decides_the_other_periods_unask
     asked, decisions = [], []
     for t in range(1, 41):
         step = lsp.open(t)
-        if isinstance(step, Question):
+        if isinstance(step, Request):
             assert step.asked is None
-            assert step.mechanism == GRR(d=2, epsilon=1)
+            assert step.question == GRR(d=2, epsilon=1)
             asked.append(t)
             step = lsp.tally(Answer(np.array([1_000 + t, 1_003 - t]), 2_003))
         assert isinstance(step, Decision)
@@ -231,7 +231,7 @@ def test_in_a_window_a_user_sends_the_golden_number_of_bits() -> None:
         for t in range(1, w + 1):
             asked += int(taken(first(lpd, t)))
             step = lpd.decide(9.0 if t <= m else -9.0, EVEN)
-            if isinstance(step, Question):
+            if isinstance(step, Request):
                 asked += int(taken(step))
                 lpd.tally(even(step, setting))
         assert 2 * asked / setting.slots / w == pytest.approx(bits, rel=1e-6)
@@ -240,7 +240,7 @@ def test_in_a_window_a_user_sends_the_golden_number_of_bits() -> None:
         method, asked = kind(setting), 0
         for t in range(1, w + 1):
             one = method.open(t)
-            if isinstance(one, Question):
+            if isinstance(one, Request):
                 asked += setting.slots if one.asked is None else int(one.asked.sum())
                 method.tally(LOST)
         assert 2 * asked / setting.slots / w == pytest.approx(golden[kind.__name__], rel=1e-6)

@@ -16,7 +16,7 @@ from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods.asking import oracle
-from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request, Setting
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
@@ -56,7 +56,7 @@ def replies(
     slot = np.arange(len(codes)) * 7919 % SLOTS
 
     def answer(asked: Asked) -> Answer:
-        mechanism, mine = asked.question.mechanism, asked.mask(SLOTS)[slot]
+        mechanism, mine = asked.request.question, asked.mask(SLOTS)[slot]
         if lost(asked.t) or not mine.any():
             return Answer(np.zeros(mechanism.outcomes, np.int64), 0)
         draw = KEY.draw(contexts(np.flatnonzero(mine) + run * len(codes)), round=asked.digest)
@@ -80,8 +80,8 @@ def test_everybody_answers_once_then_nobody_and_then_the_method_asks_as_if_it_ha
     steps = list(drive(method(spec(name), of), LONG, answer))
     first, one, *others = steps
     assert isinstance(first, Asked)
-    assert (first.t, first.question.asked) == (FIRST, None)
-    assert first.question.mechanism.spec() == {
+    assert (first.t, first.request.asked) == (FIRST, None)
+    assert first.request.question.spec() == {
         "name": "recoded", "d": of.d, "epsilon_micro": 1_000_000, "clip": TOP, "group": 128,
         "inner": "sw_mean_presence" if none else "sw_mean",
     }  # fmt: skip
@@ -97,7 +97,7 @@ def test_everybody_answers_once_then_nobody_and_then_the_method_asks_as_if_it_ha
     for mine, other in zip(others[W - 1 :], alone, strict=True):
         if isinstance(mine, Asked):
             assert isinstance(other, Asked)
-            assert told(mine.question) == told(other.question)
+            assert told(mine.request) == told(other.request)
         else:
             assert isinstance(other, Decision)
             assert told(mine) == told(other)
@@ -112,9 +112,9 @@ def test_the_ledger_never_refuses_whatever_method_follows_and_whatever_is_lost(n
         for step in drive(method(spec(name), setting()), LONG, replies(skewed(800), lost)):
             if isinstance(step, Asked):
                 mask = step.mask(SLOTS)
-                verdicts = ledger.charge(step.t, step.question.mechanism.epsilon_micro, step.digest, mask)
+                verdicts = ledger.charge(step.t, step.request.question.epsilon_micro, step.digest, mask)
                 assert (verdicts[mask] == Verdict.CHARGED).all()
-                asked_first += [step.t] * bool(step.question.mechanism.outcomes > 300)
+                asked_first += [step.t] * bool(step.request.question.outcomes > 300)
         assert asked_first == ([FIRST, FIRST + W] if lost(FIRST) else [FIRST])
 
 
@@ -136,7 +136,7 @@ def test_a_crash_at_any_point_changes_nothing(name: str, filtered: str) -> None:
     for t in LONG:
         crash()
         step = machine.open(t)
-        while isinstance(step, Question):
+        while isinstance(step, Request):
             crash()
             seen.append(told(step))
             ahead = [machine.later(t + k) for k in range(1, 6)]
@@ -149,13 +149,13 @@ def test_a_crash_at_any_point_changes_nothing(name: str, filtered: str) -> None:
         again = unpacked(packed(step))
         assert told(again) == told(step)
         assert again.clipped == step.clipped
-    assert seen == [told(step.question if isinstance(step, Asked) else step) for step in whole]
+    assert seen == [told(step.request if isinstance(step, Asked) else step) for step in whole]
 
 
 def test_what_the_method_asks_is_known_ahead_only_when_its_first_period_is() -> None:
     machine, answer = method(spec("lpu"), setting()), replies(skewed(1_000))
     step = machine.open(FIRST)
-    assert isinstance(step, Question)
+    assert isinstance(step, Request)
     assert all(machine.later(t) is None for t in LONG)
     machine.tally(answer(Asked(FIRST, step)))
     assert [machine.later(t) is None for t in LONG] == [t < FIRST + W for t in LONG]
@@ -169,7 +169,7 @@ def test_a_phase_that_sees_nobody_begins_anew_after_its_window(codes: np.ndarray
     steps = drive(method(spec("lpu"), setting()), LONG, replies(codes, lambda t: tiny))
     asked = [step for step in steps if isinstance(step, Asked)]
     assert [step.t for step in asked] == list(LONG[::W])
-    assert all(step.question.asked is None for step in asked)
+    assert all(step.request.asked is None for step in asked)
 
 
 @pytest.mark.parametrize("none", [True, False])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from murmurate.aggregators.methods.method import Decision, Question, Setting
+from murmurate.aggregators.methods.method import Decision, Request, Setting
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.randomizers import SnapshotError
 from murmurate.randomizers.ledger import Ledger, Verdict
@@ -70,8 +70,8 @@ def periods(setting: Setting) -> range:
 
 def asked_of(step: Asked, setting: Setting) -> int:
     """What a question takes: micro-nats of everybody, or slots."""
-    if step.question.asked is None:
-        return step.question.mechanism.epsilon_micro
+    if step.request.asked is None:
+        return step.request.question.epsilon_micro
     return int(step.mask(setting.slots).sum())
 
 
@@ -93,9 +93,7 @@ def test_what_a_method_says_beforehand_that_it_will_ask_it_asks_whatever_comes_b
     assert one.state() == before
     assert any(question is not None for question in known.values()) == (spec["name"] in KNOWN_BEFOREHAND)
     asked = {
-        step.t: step.question
-        for step in reversed(list(drive(one, periods(setting), answer)))
-        if isinstance(step, Asked)
+        step.t: step.request for step in reversed(list(drive(one, periods(setting), answer))) if isinstance(step, Asked)
     }
     for t, question in known.items():
         assert question is None or told(question) == told(asked[t])
@@ -117,16 +115,16 @@ def test_no_device_ever_refuses_an_honest_method(spec: dict[str, Any], deploymen
         if not isinstance(step, Asked):
             continue
         mask = step.mask(setting.slots)
-        verdicts = ledger.charge(step.t, step.question.mechanism.epsilon_micro, step.digest, mask)
+        verdicts = ledger.charge(step.t, step.request.question.epsilon_micro, step.digest, mask)
         assert (verdicts[mask] == Verdict.CHARGED).all()
         if METHODS[spec["name"]].division == "population":
             assert (step.t - last[mask] >= setting.w).all()
-            assert step.question.mechanism.epsilon_micro == setting.epsilon_micro
+            assert step.request.question.epsilon_micro == setting.epsilon_micro
             last[mask] = step.t
         else:
             assert (ledger.spent_micro(step.t) <= setting.epsilon_micro).all()
-            assert step.question.asked is None
-            charges[step.t] += step.question.mechanism.epsilon_micro
+            assert step.request.asked is None
+            charges[step.t] += step.request.question.epsilon_micro
     spent = list(charges.values())
     assert all(sum(spent[at : at + setting.w]) <= setting.epsilon_micro for at in range(PERIODS))
 
@@ -143,7 +141,7 @@ def test_absorption_asks_at_most_w_units_of_publications_in_any_window(
     first = dict(used)
     for step in drive(method({"name": name}, setting), periods(setting), answer):
         if isinstance(step, Asked):
-            (used if step.question.purpose == "publication" else first)[step.t] += asked_of(step, setting)
+            (used if step.request.purpose == "publication" else first)[step.t] += asked_of(step, setting)
     assert set(first.values()) == {unit}
     amounts = list(used.values())
     assert all(amount % unit == 0 for amount in amounts)
@@ -217,7 +215,7 @@ def test_every_method_follows_numbers_too(
 
 
 def said(step: Asked | Decision) -> tuple[object, ...]:
-    return told(step.question) if isinstance(step, Asked) else told(step)
+    return told(step.request) if isinstance(step, Asked) else told(step)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
@@ -242,7 +240,7 @@ def test_a_method_restored_at_any_point_goes_on_as_if_nothing_had_happened(
     for t in periods(setting):
         crash()
         step, other = calm.open(t), shaken.open(t)
-        while isinstance(step, Question):
+        while isinstance(step, Request):
             assert told(step) == told(other)
             crash()
             given_back = answer(Asked(t, step))

@@ -15,7 +15,7 @@ from murmurate.aggregators.methods.dsat import LBDsat, LPDsat, often
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.grouping import Grouping
 from murmurate.aggregators.methods.kalman import Kalman
-from murmurate.aggregators.methods.method import Answer, Decision, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.pegasus import KAPPA, PARTS, LBPegasus, LPPegasus
 from murmurate.aggregators.methods.pid import Pid
@@ -31,14 +31,14 @@ EVEN = np.array([0.5, 0.5])
 LOST = Answer(np.zeros(2, np.int64), 0)
 
 
-def slots_of(question: Question) -> int:
-    assert question.asked is not None
-    return int(question.asked.sum())
+def slots_of(request: Request) -> int:
+    assert request.asked is not None
+    return int(request.asked.sum())
 
 
-def answer(question: Question, share: float, setting: Setting = SETTING) -> Answer:
+def answer(request: Request, share: float, setting: Setting = SETTING) -> Answer:
     """One user a slot; this share of the reports names the second value."""
-    n = setting.slots if question.asked is None else slots_of(question)
+    n = setting.slots if request.asked is None else slots_of(request)
     named = round(n * share)
     return Answer(np.array([n - named, named]), n)
 
@@ -57,11 +57,11 @@ def test_dsat_steers_its_threshold_as_in_the_golden_steps(kind: type[LBDsat | LP
         step = dsat.open(t)
         assert dsat.allotment.count(t) == count
         assert isinstance(step, Decision) is (gap is None)
-        if isinstance(step, Question):
+        if isinstance(step, Request):
             step = dsat.decide(ratio * dsat.price(dsat.allotment.offer(t), EVEN), EVEN)
         assert dsat.threshold == pytest.approx(threshold, rel=1e-6)
-        assert isinstance(step, Question) is bool(publishes)
-        if isinstance(step, Question):
+        assert isinstance(step, Request) is bool(publishes)
+        if isinstance(step, Request):
             dsat.tally(answer(step, 0.4))
 
 
@@ -87,10 +87,10 @@ def test_dsat_counts_in_the_window_where_the_printed_time_makes_every_share_vani
     steered = []
     for t in range(1, 400):
         step = dsat.open(t)
-        if isinstance(step, Question):
+        if isinstance(step, Request):
             steered.append(dsat.threshold)
             step = dsat.decide(9.0, EVEN)  # worth it whenever it may be
-        if isinstance(step, Question):
+        if isinstance(step, Request):
             dsat.tally(answer(step, 0.4))
     assert dsat.allotment.most / setting.w - dsat.allotment.count(400) / 400 > 0.1  # as printed: publish always
     assert steered[-1] > 1  # as many as it may: the threshold has risen
@@ -102,7 +102,7 @@ def test_a_release_that_stands_unasked_is_less_sure_the_older_it_is() -> None:
         step = dsat.open(t)
         if isinstance(step, Decision):
             errors.append(float(step.variance.mean()))
-        while isinstance(step, Question):
+        while isinstance(step, Request):
             step = dsat.tally(answer(step, 0.3 if t == 1 else 0.4))
     assert len(errors) == 6
     assert errors == sorted(errors)
@@ -154,9 +154,9 @@ def test_fast_samples_m_times_a_window_at_most_with_an_m_th_each() -> None:
         fast, asked = kind(replace(SETTING, w=30)), []
         for t in range(1, 200):
             step = fast.open(t)
-            if isinstance(step, Question):
+            if isinstance(step, Request):
                 asked.append(t)
-                amount = step.mechanism.epsilon_micro if step.asked is None else slots_of(step)
+                amount = step.question.epsilon_micro if step.asked is None else slots_of(step)
                 assert amount == taken
                 step = fast.tally(answer(step, 0.35 if t % 2 else 0.55))  # never as predicted: sample soon
             assert decided(step).published is (t in asked[-1:])
@@ -202,7 +202,7 @@ def test_a_lost_sample_is_asked_again_and_predictions_lose_certainty(kind: Any) 
     assert (second.published, second.measured_t) == (False, 1)
     assert second.unbiased.tobytes() == first.unbiased.tobytes()
     assert (second.variance > first.variance).all()
-    assert isinstance(method.open(3), Question)
+    assert isinstance(method.open(3), Request)
 
 
 @pytest.mark.parametrize("kind", [LBFast, LPFast, LBRescueDP, LPRescueDP])
@@ -210,7 +210,7 @@ def test_samples_that_reach_too_few_users_are_asked_once_a_window_to_see_whether
     method, asked = kind(replace(SETTING, min_batch=50_000)), []
     for t in range(1, 41):
         step = method.open(t)
-        if isinstance(step, Question):
+        if isinstance(step, Request):
             asked.append(t)
             decided(method.tally(answer(step, 0.4)))
     assert asked == [1, 11, 21, 31]
@@ -244,8 +244,8 @@ def test_pegasus_takes_a_w_th_each_period_and_releases_the_mean_of_a_group(
     method, decisions = kind(SETTING, grouping=grouping), []
     for t in range(1, 9):
         step, amounts = method.open(t), []
-        while isinstance(step, Question):
-            amounts.append(step.mechanism.epsilon_micro if step.asked is None else slots_of(step))
+        while isinstance(step, Request):
+            amounts.append(step.question.epsilon_micro if step.asked is None else slots_of(step))
             step = method.tally(answer(step, 0.4 if t <= 5 else 0.9))
         assert amounts == taken
         decisions.append(step)
@@ -282,7 +282,7 @@ def test_a_lost_round_of_the_grouper_begins_a_group() -> None:
     method = LPPegasus(SETTING, grouping="paid")
     for t in (1, 2, 3):
         step = method.open(t)
-        while isinstance(step, Question):
+        while isinstance(step, Request):
             lost = t == 3 and step.purpose == "dissimilarity"
             step = method.tally(LOST if lost else answer(step, 0.4))
         assert decided(step).published

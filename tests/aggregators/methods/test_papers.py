@@ -31,12 +31,12 @@ def simulate(spec: dict[str, Any], w: int, seed: int) -> tuple[float, float, flo
         n = int(sizes[asked.mask(slots)].sum())
         cell = left[:, asked.t - 1]
         holders = everybody[:, asked.t - 1]
-        if asked.question.asked is not None:
+        if asked.request.asked is not None:
             ones = int(rng.hypergeometric(cell[1], cell[0], n))
             holders = np.array([n - ones, ones])
             cell -= holders
         received += n
-        named = int(counts(asked.question, holders, rng)[1])  # GRR over two values: the other count is the rest
+        named = int(counts(asked.request, holders, rng)[1])  # GRR over two values: the other count is the rest
         return Answer(np.array([n - named, named]), n)
 
     decisions = [s for s in drive(method(spec, setting), range(1, T + 1), answer) if isinstance(s, Decision)]

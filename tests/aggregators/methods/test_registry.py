@@ -8,7 +8,7 @@ import pytest
 
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.methods.absorption import LPA
-from murmurate.aggregators.methods.method import Question, Setting
+from murmurate.aggregators.methods.method import Request, Setting
 from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.registry import method as made
@@ -64,10 +64,10 @@ def test_a_file_is_told_what_the_smallest_round_uses(name: str) -> None:
             continue
         options = Named(name=name, **given).options()
         step = made(options, setting).open(1)
-        assert isinstance(step, Question)
+        assert isinstance(step, Request)
         part, first = kind.smallest(setting.w, options), kind.first(setting.w, options)
         if kind.division == "budget":
-            used, total = step.mechanism.epsilon_micro, setting.epsilon_micro
+            used, total = step.question.epsilon_micro, setting.epsilon_micro
         else:
             used, total = setting.slots if step.asked is None else int(step.asked.sum()), setting.slots
         if "rescuedp" in name:  # the first sample is a little larger than the smallest

@@ -10,7 +10,7 @@ import pytest
 
 from murmurate.aggregators.methods.absorption import LPA, Absorption
 from murmurate.aggregators.methods.errors import TurnError
-from murmurate.aggregators.methods.method import Answer, Question, Setting
+from murmurate.aggregators.methods.method import Answer, Request, Setting
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.uniform import LBU, LPU
 from murmurate.randomizers import GRR, OLH, HadamardResponse, ParameterError, SnapshotError, SubsetSelection
@@ -24,9 +24,9 @@ EVEN = np.array([0.5, 0.5])
 LOST = Answer(np.zeros(2, np.int64), 0)
 
 
-def even(question: Question, users: int = 1) -> Answer:
+def even(request: Request, users: int = 1) -> Answer:
     """The answer of so many users a slot, half of whose reports name each value."""
-    n = users * int(SETTING.slots if question.asked is None else question.asked.sum())
+    n = users * int(SETTING.slots if request.asked is None else request.asked.sum())
     return Answer(np.array([n - n // 2, n // 2]), n)
 
 
@@ -116,7 +116,7 @@ def test_a_round_that_would_stay_below_min_batch_is_not_asked() -> None:
         lpa = LPA(replace(SETTING, min_batch=min_batch))
         lpa.open(1)
         lpa.crowd.learn(10, 10)
-        assert isinstance(lpa.decide(9.0, EVEN), Question) is asks
+        assert isinstance(lpa.decide(9.0, EVEN), Request) is asks
 
 
 def test_lpu_asks_group_after_group_in_the_golden_sizes() -> None:
@@ -137,16 +137,16 @@ def test_lbu_asks_everybody_for_a_whole_part_of_epsilon_each_period() -> None:
     for t in range(1, 30):
         question = ask(lbu.open(t))
         assert question.asked is None
-        assert question.mechanism == SubsetSelection(d=9, epsilon=0.05)
+        assert question.question == SubsetSelection(d=9, epsilon=0.05)
         lbu.tally(Answer(np.zeros(9, np.int64), 0))
 
 
 def test_the_chooser_decides_at_the_epsilon_that_is_used() -> None:
     five = replace(SETTING, d=5)
-    assert ask(LPU(five).open(1)).mechanism == GRR(d=5, epsilon=1)
-    assert ask(LBU(five).open(1)).mechanism == SubsetSelection(d=5, epsilon=0.25)
-    assert ask(LBU(replace(five, mechanism="grr")).open(1)).mechanism == GRR(d=5, epsilon=0.25)
-    assert ask(LPU(replace(SETTING, d=1000, prefer="bytes")).open(1)).mechanism == HadamardResponse(d=1000, epsilon=1)
+    assert ask(LPU(five).open(1)).question == GRR(d=5, epsilon=1)
+    assert ask(LBU(five).open(1)).question == SubsetSelection(d=5, epsilon=0.25)
+    assert ask(LBU(replace(five, mechanism="grr")).open(1)).question == GRR(d=5, epsilon=0.25)
+    assert ask(LPU(replace(SETTING, d=1000, prefer="bytes")).open(1)).question == HadamardResponse(d=1000, epsilon=1)
 
 
 def test_the_error_of_a_pooled_oracle_holds_what_the_pool_adds() -> None:
@@ -163,7 +163,7 @@ def test_the_error_of_a_pooled_oracle_holds_what_the_pool_adds() -> None:
 
 def test_a_missing_answer_of_a_uniform_method_lets_its_error_grow_with_age() -> None:
     lpu = LPU(SETTING)
-    assert decided(lpu.tally(LOST) if isinstance(lpu.open(1), Question) else lpu.open(1)).variance.tolist() == [1, 1]
+    assert decided(lpu.tally(LOST) if isinstance(lpu.open(1), Request) else lpu.open(1)).variance.tolist() == [1, 1]
     lpu.open(2)
     first = decided(lpu.tally(Answer(np.array([200, 300]), 500)))
     lpu.open(3)
