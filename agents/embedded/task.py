@@ -15,7 +15,7 @@ from typing import Protocol
 import orjson
 
 from murmurate.agents.embedded.log import Logs
-from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.errors import StateError, named
 from murmurate.agents.stages.sealing import check_proof, marks_bytes, prove
 from murmurate.agents.stages.stage import Log, Out, Stage
 
@@ -167,7 +167,8 @@ class Task:
         if len(last.snapshot) != last.chunks:
             found = f"found {len(last.snapshot)} chunks of the snapshot"
             raise StateError(f"{self.name}: the state is torn: {found}; allowed: {last.chunks}")
-        self.stage.restore(last.small, last.snapshot, last.start)
+        with named(self.name):
+            self.stage.restore(last.small, last.snapshot, last.start)
         self.marks = {log: last.start.get(log, 0) for log in self.inputs}
         while waiting := [log for log in self.inputs if self.marks[log] < last.marks.get(log, 0)]:
             # Every log may be folded up to its mark in some order; in this one the stage holds no more than it would.

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
-import orjson
 
 from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.ordering import by_target
@@ -23,12 +22,15 @@ from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import Known, partitions
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.block import encode_raw
 from murmurate.topics.codec import encode
 from murmurate.topics.events import EventReader, Fields, Reason
 from murmurate.topics.messages import Dead, Progress, Tick
 from murmurate.topics.names import stream_id
 
+FORM: Final = Form("door", 1)
+"""Of its state."""
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
 UNREAD = frozenset({Reason.JSON, Reason.SIZE})
@@ -166,7 +168,7 @@ class Door:
 
     def small(self) -> bytes:
         """The offset of the next event, and the clock."""
-        return orjson.dumps([self._events[0][0] if self._events else self._next, self._clock])
+        return dump(FORM, {"next": self._events[0][0] if self._events else self._next, "clock": self._clock}, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
@@ -174,12 +176,13 @@ class Door:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know where the events go on."""
-        self._next, self._clock = orjson.loads(small)
+        facts, _ = load(FORM, small)
+        self._next, self._clock = facts["next"], facts["clock"]
 
 
 def clock_of(small: bytes) -> int | None:
     """The newest time that was passed on, by what `small` said."""
-    _, clock = orjson.loads(small)
+    clock = load(FORM, small)[0]["clock"]
     return None if clock is None else int(clock)
 
 

@@ -11,12 +11,10 @@ Its state is small and whole in every transaction.  Source: DESIGN rules 15, 16 
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
-import orjson
 
 from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.asked import question_of
@@ -31,11 +29,14 @@ from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question, ReportError
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
+FORM: Final = Form("publish", 1)
+"""Of its state."""
 ROUNDS = Log("rounds", 0)
 AHEAD = MAX_UNSETTLED - 1
 """Periods beyond the open one that are asked beforehand, where a method knows its question."""
@@ -206,6 +207,9 @@ class Publish:
 
     def small(self) -> bytes:
         """Every course."""
+        arrays = {f"{name}/method": np.frombuffer(c.method.state(), np.uint8) for name, c in self._courses.items()}
+        unasked = {name: course.unasked for name, course in self._courses.items() if course.unasked is not None}
+        arrays |= {f"{name}/unasked": np.frombuffer(packed(decision), np.uint8) for name, decision in unasked.items()}
         courses: dict[str, Any] = {
             name: {
                 "first_t": course.first_t,
@@ -215,17 +219,14 @@ class Publish:
                 "open": course.open.kept() if course.open else None,
                 "ahead": [asked.kept() for asked in course.ahead.values()],
                 "tallies": [encode(tally).decode() for tally in course.tallies],
-                "method": base64.b64encode(course.method.state()).decode(),
                 "past": [encode(record).decode() for record in course.past.values()],
                 "turn": course.turn.now.value,
-                "unasked": base64.b64encode(packed(course.unasked)).decode() if course.unasked else None,
                 "config": course.plan.config,
                 "revision": course.plan.revision,
             }
             for name, course in self._courses.items()
         }
-        state = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
-        return orjson.dumps(state, option=orjson.OPT_SORT_KEYS)
+        return dump(FORM, {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}, arrays)
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: `small` says it all."""
@@ -233,7 +234,7 @@ class Publish:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Every course as it was."""
-        state = orjson.loads(small)
+        state, arrays = load(FORM, small)
         self._reached = state["reached"]
         self._agreed.restore(state["agreed"])
         for name, kept in state["courses"].items():
@@ -246,9 +247,10 @@ class Publish:
                 )
             course = self._begun(plan, kept["first_t"], kept["t"])
             course.turn.load(kept["turn"])
-            course.method.load(base64.b64decode(kept["method"]))
+            course.method.load(arrays[f"{name}/method"].tobytes())
             course.slots, course.since = kept["slots"], kept["since"]
-            course.unasked = unpacked(base64.b64decode(kept["unasked"])) if kept["unasked"] else None
+            unasked = arrays.get(f"{name}/unasked")
+            course.unasked = None if unasked is None else unpacked(unasked.tobytes())
             course.open = Asked.of(kept["open"]) if kept["open"] else None
             course.ahead = {asked.round.t: asked for asked in map(Asked.of, kept["ahead"])}
             course.tallies = list(tallies_of(kept["tallies"]))

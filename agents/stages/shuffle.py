@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
-import orjson
 
 from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
@@ -26,11 +25,14 @@ from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
+FORM: Final = Form("shuffle", 1)
+"""Of its state."""
 SLACK = 64
 """Rounds that may be met late, or missed, beyond those that may be open."""
 
@@ -239,7 +241,8 @@ class Shuffle:
 
     def small(self) -> bytes:
         """Rounds that a replay would meet again although they are sealed."""
-        return orjson.dumps({"sealed": self._sealed, "missing": self._missing})  # in their order: the oldest goes first
+        facts = {"sealed": list(self._sealed.items()), "missing": list(self._missing.items())}  # the oldest goes first
+        return dump(FORM, facts, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
@@ -247,8 +250,8 @@ class Shuffle:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know which rounds are sealed; the others come from the logs."""
-        kept = orjson.loads(small)
-        self._sealed, self._missing = kept["sealed"], kept["missing"]
+        kept, _ = load(FORM, small)
+        self._sealed, self._missing = dict(kept["sealed"]), dict(kept["missing"])
 
 
 def _answers(asked: Round | None, close: Close) -> bool:

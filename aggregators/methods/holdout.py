@@ -27,10 +27,9 @@ from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Met
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, top_of
 from murmurate.aggregators.methods.uniform import LSP
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.state import dump, load
+from murmurate.randomizers.state import Form, dump, load
 
-KIND: Final = "holdout 2"
-"""Of the state: a first form had no growth."""
+FORM: Final = Form("holdout", 3)
 
 
 class Holdout:
@@ -86,11 +85,11 @@ class Holdout:
                 *(n.tolist() for n in numbers),
             ]
             parts["after"] = self._after
-        return dump(KIND, facts, {name: np.frombuffer(part.state(), np.uint8) for name, part in parts.items()})
+        return dump(FORM, facts, {name: np.frombuffer(part.state(), np.uint8) for name, part in parts.items()})
 
     def load(self, state: bytes) -> None:
         """Go on from `state()`, given the same setting."""
-        facts, arrays = load(KIND, state)
+        facts, arrays = load(FORM, state)
         self._t = facts["t"]
         if facts["found"] is not None:
             t, clip, clipped, cut, level, *numbers = facts["found"]
