@@ -18,6 +18,7 @@ import numpy as np
 from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.frozen import facts_of, frozen
 from murmurate.agents.stages.guarded import Guarded
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import read
@@ -28,17 +29,14 @@ from murmurate.agents.stages.values import Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
-from murmurate.randomizers.state import Arrays, Form, collect, dump, load, pieces
+from murmurate.randomizers.state import Arrays, Form, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
 from murmurate.topics.block import RawBlock, encode_reports
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
-SMALL: Final = Form("perturb", 1)
-"""Of what every transaction keeps,"""
-SNAPSHOT: Final = Form("perturb snapshot", 1)
-"""and of its snapshot."""
+FORM: Final = Form("perturb snapshot", 1)
 NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
@@ -259,7 +257,7 @@ class Perturb:
 
     def small(self) -> bytes:
         """The frozen facts, the key that draws, and what closes periods. The rest is in the logs."""
-        return dump(SMALL, dict(self._facts()), {})
+        return frozen(self._facts())
 
     def _facts(self) -> Facts:
         closing = {"lateness_ms": self._plan.lateness_ms} | {f"source.{t}": n for t, n in sorted(self._sources.items())}
@@ -272,7 +270,7 @@ class Perturb:
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """Users, values, ledgers and open questions, sealed with these marks: to be read before the next fold."""
         facts = {name: guarded.facts() for name, guarded in self._streams.items()}
-        return self._seal.chunks(pieces(SNAPSHOT, facts, self._arrays()), marks)
+        return self._seal.chunks(pieces(FORM, facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         """The large state. Of the roll only those who serve no stream: the others stand in their devices."""
@@ -284,14 +282,14 @@ class Perturb:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """The state of a snapshot that was taken at these marks; none is the state before the first record."""
-        differences = changed(load(SMALL, small)[0], self._facts())
+        differences = changed(facts_of(small), self._facts())
         if differences:
             raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
         chunks = iter(snapshot)
         first = next(chunks, None)
         if first is None:
             return
-        facts, arrays = collect(SNAPSHOT, self._seal.open(chain([first], chunks), marks))
+        facts, arrays = collect(FORM, self._seal.open(chain([first], chunks), marks))
         if facts.keys() != self._streams.keys():
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "

@@ -12,7 +12,7 @@ import pytest
 from murmurate.agents.embedded.task import Task
 from murmurate.agents.kafka import state as records
 from murmurate.agents.kafka.state import StateRecord
-from murmurate.agents.stages import aggregate, door, perturb, publish, shuffle
+from murmurate.agents.stages import aggregate, door, frozen, perturb, publish, shuffle
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
 from murmurate.aggregators.methods import holdout, standing
@@ -28,7 +28,7 @@ PLAN = deployment(stream("screen", "lpa", w=4), partitions=1, targets=1, min_bat
 NUMBERS = Setting(d=257, epsilon_micro=1_000_000, w=4, slots=40, first_t=1, seed=bytes(32), measure="mean")
 STAGES: dict[str, tuple[ModuleType, str]] = {
     "door": (door, "FORM"),
-    "perturb": (perturb, "SMALL"),
+    "perturb": (frozen, "FORM"),
     "shuffle": (shuffle, "FORM"),
     "aggregate": (aggregate, "FORM"),
     "publish": (publish, "FORM"),
@@ -93,7 +93,7 @@ def test_perturbs_snapshot_of_another_form_is_refused(
     snapshot, marks = task.snapshot()
     task.state.append(task.record(marks, snapshot))
     task.recover()
-    old, new = another(monkeypatch, perturb, "SNAPSHOT")
+    old, new = another(monkeypatch, perturb, "FORM")
     refused(str(old), new, task.recover)
     task.state.pop()
 
