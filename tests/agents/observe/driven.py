@@ -52,7 +52,8 @@ def tasks(plan: Plan, metrics: Metrics) -> list[Task]:
 
 def begin(task: Task, metrics: Metrics) -> None:
     """A new instance of its stage, live."""
-    task.stage, task.life = task.wiring.build(), Life.LIVE
+    task.stage = task.wiring.build()
+    task.stands.load(Life.LIVE.value)
     task.marks = dict.fromkeys(task.wiring.inputs, 0)
     metrics.recovered(task, 0.5)
 
