@@ -23,7 +23,7 @@ from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.numeric.mean import GRID
 from murmurate.randomizers.registry import serving
 from murmurate.randomizers.terms import MAX_SLOTS
-from murmurate.topics.domains import Categories, Domain, Grid
+from murmurate.topics.domains import Categories, Coded, Grid
 from murmurate.topics.release import MAX_NAMES
 
 AUTO: Final = "auto"
@@ -132,7 +132,7 @@ class Frequency(Stream):
     """How estimates are shaped, by name or as a table: norm-sub gives the nearest shares of a population."""
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Coded:
         """What its events may say."""
         return Categories(self.values, self.other)
 

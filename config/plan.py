@@ -18,7 +18,7 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
-from murmurate.topics.domains import Categories, Domain, Grid
+from murmurate.topics.domains import Categories, Coded, Grid
 from murmurate.topics.events import Fields
 
 
@@ -28,7 +28,7 @@ class StreamPlan:
 
     name: str
     measure: Measure
-    domain: Domain
+    domain: Coded
     """What its events may say: texts of a frequency, numbers of a mean or a distribution."""
     every_ms: int
     w: int

@@ -22,7 +22,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
-from murmurate.topics.block import RAW_WIDTH, BatchBlock, RawBlock, ReportBlock
+from murmurate.topics.block import BatchBlock, RawBlock, ReportBlock, raw_width
 from murmurate.topics.codec import decode_record
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
@@ -107,7 +107,7 @@ def _block(plan: Plan, found: RawBlock | ReportBlock | BatchBlock) -> dict[str, 
             named = next((stream.name for stream in plan.streams if stream_id(stream.name) == found.stream), "unknown")
             rows = len(found.users)
             return {"kind": "raw block", "stream": named, "sequence": found.sequence, "rows": rows,
-                    "bytes": rows * RAW_WIDTH}  # fmt: skip
+                    "bytes": rows * raw_width(found.words)}  # fmt: skip
         case ReportBlock():
             whose = {"contributor": found.contributor}
             kind = "reports block"

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import ClassVar, Final
 
 import numpy as np
 
-from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.frozen import facts_of, frozen
-from murmurate.agents.stages.guarded import Guarded
+from murmurate.agents.stages.guarded import Guarded, guarding
 from murmurate.agents.stages.ordering import by_target, permutation
-from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.reading import dead, read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.values import Values
-from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
+from murmurate.config.plan import Plan
+from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
 from murmurate.randomizers.state import Arrays, Form, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
@@ -55,13 +54,14 @@ class Perturb:
         self._placed = 0  # users of the roll who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
         self._row = np.zeros(1, np.int32)  # and the row there; the last of both is nobody's, where UNKNOWN points
-        self._streams = {stream.name: self._guarded(stream) for stream in plan.streams}
+        built = partial(guarding, plan, self._terms, secrets.devices, partition)
+        self._streams = {stream.name: built(stream, sources[stream.topic]) for stream in plan.streams}
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
         self._out: list[Out] = []
         self._urgent = False
         self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late | foreign | second) -> events: raw-side facts, for the edge's own metrics."""
+        """(stream, accepted | late | foreign | second | width) -> events: raw-side facts, for the edge's metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
         """(stream, reason) -> users that a round asked in vain."""
 
@@ -72,7 +72,7 @@ class Perturb:
         found = read(record, "edge", self._out)
         match found:  # anything else is what other stages tell each other
             case RawBlock():
-                self._events(found)
+                self._events(found, record)
             case Progress():
                 self._progress(found)
             case Start() if found.stream in self._streams:
@@ -93,9 +93,13 @@ class Perturb:
 
     # ---- raw ----
 
-    def _events(self, block: RawBlock) -> None:
+    def _events(self, block: RawBlock, record: Record) -> None:
         guarded = self._by_id.get(block.stream)
         if guarded is None:
+            return
+        if block.words != guarded.plan.domain.words:  # written under another config
+            self.edge_counts[guarded.plan.name, "width"] += len(block.users)
+            self._out.append(dead("width", record, "edge"))
             return
         users, times, codes = block.users, block.times, block.values
         # By what raw has shown, never by `open_t`: how long a close is put off depends on `rounds`.
@@ -110,7 +114,7 @@ class Perturb:
             self.edge_counts[guarded.plan.name, "foreign"] += int((found == UNKNOWN).sum())
             rows, times, codes = rows[mine], times[mine], codes[mine]
         guarded.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
-        good = codes < guarded.plan.d  # REFUSED is not, nor what another config may have meant
+        good = guarded.valid(codes)  # REFUSED is not, nor what another config may have meant
         accepted = int(good.sum())
         self.edge_counts[guarded.plan.name, "accepted"] += accepted
         if accepted < len(good):
@@ -312,9 +316,3 @@ class Perturb:
         if len(known):
             self._roll.add(known)
         self._placed = len(known)
-
-    def _guarded(self, stream: StreamPlan) -> Guarded:
-        closing = Closing(stream.every_ms, self._plan.lateness_ms, self._sources[stream.topic])
-        position = [terms.name for terms in self._terms.streams].index(stream.name)
-        devices = DeviceArray(self._terms, stream.name, self._secrets.devices, partition=self._partition)
-        return Guarded(stream, position, devices, closing, Values(stream, self._plan.forget_after_ms), {})
