@@ -36,7 +36,7 @@ from murmurate.aggregators.expected import (
     usual_users,
 )
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import METHODS, kind_of
 from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import ParameterError, Question, mechanism
@@ -145,7 +145,7 @@ class Outlook:
 
         def cost(pair: tuple[Prospect, Expected]) -> tuple[float, int, int, int]:
             one = pair[1]
-            return round(one.bits, 4), METHODS[pair[0].method].simplicity, one.wire_bytes, _quickness(one.mechanism)
+            return round(one.bits, 4), kind_of(pair[0].method).simplicity, one.wire_bytes, _quickness(one.mechanism)
 
         most = TIE * min(one.error for _, one in pairs)
         return min((pair for pair in pairs if pair[1].error <= most), key=cost)
