@@ -63,8 +63,8 @@ def test_every_other_step_is_refused_and_changes_nothing(heading: str) -> None:
         stands = State("it", next(iter(table)), table)
         stands.load(now.value)
         assert stands.now is now
-    with pytest.raises(TransitionError, match="found 'elsewhere' in a state; allowed: "):
-        stands.load("elsewhere")
+        with pytest.raises(TransitionError, match="found 'elsewhere' in a state; allowed: "):
+            stands.load("elsewhere")
 
 
 def test_a_task_that_has_stopped_folds_nothing_and_one_that_is_dead_flushes_nothing() -> None:
