@@ -38,7 +38,7 @@ class State(Generic[S]):
 
     def load(self, value: object) -> None:
         """Stand where a stored state says."""
-        known: dict[object, S] = {one.value: one for one in self._allowed}
-        if value not in known:
+        known: dict[str, S] = {str(one.value): one for one in self._allowed}
+        if not isinstance(value, str) or value not in known:
             raise TransitionError(f"{self._of}: found {str(value)[:40]!r} in a state; allowed: {', '.join(known)}")
         self.now = known[value]
