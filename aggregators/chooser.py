@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from murmurate.randomizers import GRR, OUE, Mechanism, ParameterError
-from murmurate.randomizers.mechanism import Measure
-from murmurate.randomizers.registry import ORACLES, STREAMED, serving
+from murmurate.randomizers.registry import ORACLES
 from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
 
 Rule = Literal["exact", "paper"]
@@ -44,21 +43,6 @@ def choose(*, d: int, epsilon: Epsilon, rule: Rule = "exact", prefer: Prefer = "
     if rule == "paper":
         return min(GRR(d=d, epsilon=epsilon), OUE(d=d, epsilon=epsilon), key=lambda made: float(made.variance(1, 0.0)))
     return _chosen(d, micro_nats(epsilon), prefer)
-
-
-def choose_for(
-    measure: Measure, *, says_none: bool, d: int, epsilon: Epsilon, prefer: Prefer = "accuracy"
-) -> Mechanism:
-    """The best mechanism for a stream; says_none: whether the last value of its domain is *none*. Of those for a mean
-    HM, whose worst variance is never above SR's or PM's.
-
-    >>> choose_for("mean", says_none=False, d=65537, epsilon=1.0).name
-    'hm'
-    """
-    if measure == "frequency":
-        return choose(d=d, epsilon=epsilon, prefer=prefer)
-    names = serving(measure, says_none=says_none)
-    return STREAMED["hm" if "hm" in names else names[0]](d=d, epsilon=epsilon)
 
 
 @lru_cache(maxsize=256)

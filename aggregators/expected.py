@@ -10,32 +10,21 @@ from __future__ import annotations
 
 from math import sqrt
 
-from murmurate.aggregators.methods.dissimilarity import publication_error
+from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.registry import method as method_of
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.randomizers import Question, ValueAndPresence
+from murmurate.randomizers import Question
 
 
-def round_error(mechanism: Question, n: float, users: float | None, profile: Floats) -> float:
-    """The mean squared error of what a release says of n reports. users: of how many they are a sample; None: of none.
-
-    Of numbers on the scale -1 to 1; with silence that of the holders' mean.
+def heard_error(measure: Measure, mechanism: Question, n: float, users: float | None, profile: Floats) -> float:
+    """`Measure.round_error` of what a filter hears, which knows that shares of a domain sum to 1: where their errors
+    are independent, each is less by its part of the sum's.
     """
-    if isinstance(mechanism, ValueAndPresence):
-        return mechanism.mean_error(profile, max(1, round(n)), users) ** 2
-    error = publication_error(mechanism, n, users or n, profile, "sampling")
-    return error + float(mechanism.added_variance(max(1, round(n)), profile)[: mechanism.statistics].mean())
-
-
-def heard_error(mechanism: Question, n: float, users: float | None, profile: Floats) -> float:
-    """The same of what a filter hears, which knows that shares of a domain sum to 1: where their errors are
-    independent, each is less by its part of the sum's.
-    """
-    error = round_error(mechanism, n, users, profile)
-    if mechanism.measure != "frequency" or mechanism.sums:
+    error = measure.round_error(mechanism, n, users, profile)
+    if not measure.sums_to_one or mechanism.sums:
         return error
     near = mechanism.plausible(profile)
     noise = mechanism.noise(near) / n + mechanism.added_variance(max(1, round(n)), near)
@@ -57,13 +46,14 @@ def usual_users(method: str, setting: Setting, users: int) -> float:
 
 def uniform_error(method: str, mechanism: Question, setting: Setting, users: int, profile: Floats) -> float:
     """The mean squared error of a fresh release of LBU, LPU or LSP; LSP's repeats are older, which `moved` adds."""
+    error = setting.measure.round_error
     if method == "lpu":
         # Groups differ by one slot where S is no multiple of w: the mean over them of an error that goes with 1 / n.
         small, more = divmod(setting.slots, setting.w)
         sizes = ((small, setting.w - more), (small + 1, more))
-        each = (groups * round_error(mechanism, users * size / setting.slots, users, profile) for size, groups in sizes)
+        each = (groups * error(mechanism, users * size / setting.slots, users, profile) for size, groups in sizes)
         return sum(each) / setting.w
-    return round_error(mechanism, users, None, profile)
+    return error(mechanism, users, None, profile)
 
 
 def moved(truth: Floats, w: int, after: int) -> float:

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.drawn import run
-from murmurate.aggregators.figures import figures
+from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.randomizers import Recoded
+from murmurate.randomizers import view_clipped
 from murmurate.randomizers.numeric.mean import GRID
+from murmurate.topics.domains import Grid
 
 Floats = NDArray[np.float64]
 
@@ -60,26 +61,25 @@ def measured(case: Case) -> tuple[Floats, Floats, float]:
     for factor, part in ((1.0, slice(case.periods // 2)), (case.grow, slice(case.periods // 2, None))):
         codes = np.rint(np.clip(amounts * factor, 0, 1) * (GRID - 1)).astype(np.int64)
         holders[part] = np.bincount(codes, minlength=GRID)
+    measure = Mean(Grid(0.0, 1.0, GRID, "points"), says_none=False)
     setting = Setting(
-        GRID,
+        measure,
         round(case.epsilon * 1e6),
         case.w,
         2_000,
         1,
         bytes([case.seed % 251]) * 32,
-        measure="mean",
-        says_none=False,
     )
     off, error, clip = list[float](), list[float](), 1.0
     for period in run(holders, replace(case.options, clip=case.clip), setting, seed=case.seed):
         decision = period.decision
         if decision.t <= case.w:
             continue
-        told = figures(decision, (0.0, 1.0))
+        told = measure.result(decision)
         off.append(float(told.estimate[0] - holders[decision.t - 1] @ np.linspace(0, 1, GRID) / case.users))
         error.append(float(told.stderr[0]))
-        if isinstance(decision.mechanism, Recoded):
-            clip = decision.mechanism.clip / (GRID - 1)
+        if (view := view_clipped(decision.mechanism)) is not None:
+            clip = view.clip / (GRID - 1)
     return np.array(off), np.array(error), clip
 
 

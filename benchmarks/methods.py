@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.measure import Row, at_most, heading, line, short
 from benchmarks.pipeline import fresh
 from murmurate.agents.replay.drawn import support
+from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Answer, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
@@ -53,7 +54,8 @@ def decided(name: str, filtering: str, *, slots: int = 1, d: int = 1, revise: in
     """Seconds that a period takes, and bytes of the state after all of them."""
     chance = np.random.default_rng(1)
     setting = Setting(
-        d=d * D, epsilon_micro=1_000_000, w=W, slots=slots * SLOTS, first_t=1, seed=bytes(32), mechanism="oue"
+        Frequency.of_size(d * D), epsilon_micro=1_000_000, w=W, slots=slots * SLOTS, first_t=1, seed=bytes(32),
+        mechanism="oue",
     )  # fmt: skip
     machine, taken = method(MethodOptions(name, filter=filtering, revise=revise), setting), []
     shares = chance.dirichlet(np.ones(d * D))

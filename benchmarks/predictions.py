@@ -22,6 +22,7 @@ from murmurate.agents.replay.series import series
 from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.synthetic import probabilities
+from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.postprocess.norm import norm_sub
@@ -66,7 +67,8 @@ def measured(case: tuple[str, str, int, int, float | None]) -> tuple[float, floa
     model, method, seed, d, drift = case
     path = truth(model, PATH if drift is None else seed, d, drift or 0)
     setting = Setting(
-        d=d, epsilon_micro=1_000_000, w=W, slots=papers().streams[0].slots, first_t=1, says_none=False,
+        Frequency.of_size(d, says_none=False),
+        epsilon_micro=1_000_000, w=W, slots=papers().streams[0].slots, first_t=1,
         seed=bytes([seed % 251]) * 32,
     )  # fmt: skip
     found = series(path, MethodOptions(method, filter="adaptive"), setting, seed=seed)

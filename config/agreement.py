@@ -78,7 +78,7 @@ def values(plan: Plan, *, fed: bool) -> dict[str, str | int]:
 def _stream(stream: StreamPlan) -> dict[str, str | int]:
     """`config` covers most of the others, and says less."""
     return {
-        "measure": stream.measure,
+        "measure": stream.measure.name,
         "domain": _text(asdict(stream.domain)),
         "every_ms": stream.every_ms,
         "w": stream.w,

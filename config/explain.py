@@ -19,14 +19,10 @@ from murmurate.config.enough import round_up, shortage, smallest_round, spaced
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
-from murmurate.randomizers.numeric.mean import GRID
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.domains import Categories
 from murmurate.topics.names import TOPICS, ZONES, topic
 
 COLUMNS: Final = 80
-STEPS: Final = GRID - 1
-"""In which a number is read, in its whole range."""
 SEES: Final = {
     "edge": "trusted with raw events. Whoever runs the brokers is, too",
     "mixing": "sees when reports arrive, and mixes them",
@@ -42,6 +38,8 @@ class StreamFacts:
 
     name: str
     measure: str
+    what: str
+    """The same in words."""
     names: tuple[str, ...]
     every_ms: int
     w: int
@@ -122,7 +120,8 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
     part = smallest_round(made, stream)
     return StreamFacts(
         name=stream.name,
-        measure=stream.measure,
+        measure=stream.measure.name,
+        what=f"{stream.measure.name} of {stream.measure.what}{stream.measure.resolution}",
         names=stream.names,
         every_ms=stream.every_ms,
         w=stream.w,
@@ -135,7 +134,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         slots=stream.slots,
         unit=str(part),
         users_needed=users_needed(part, made.min_batch),
-        post=stream.post.name if stream.measure == "frequency" else None,
+        post=stream.post.name if stream.measure.shaped else None,
         carry_ms=stream.carry_ms,
         config=stream.config,
         range=stream.range,
@@ -186,10 +185,7 @@ def _promise(made: Plan) -> Iterator[str]:
 
 def _initial(stream: StreamPlan) -> str:
     """What users say of whom no value was valid yet."""
-    code = stream.initial_code
-    if isinstance(stream.domain, Categories):
-        return f'"{stream.names[code]}"'
-    return f"{stream.domain.value(code):.12g}" if stream.measure == "mean" else stream.names[code]
+    return stream.measure.said(stream.initial_code)
 
 
 def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
@@ -204,7 +200,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     revised = f", revised {method.revise} periods later" if method.revise else ""
     shaped = f", estimates by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
-        f"{_measured(stream)} every {shortest(stream.every_ms)}",
+        f"{stream.what} every {shortest(stream.every_ms)}",
         f"w = {stream.w}",
         whole,
         f"{method.name}{variance}{first}{paid}{filtered}{revised}{shaped}",
@@ -227,16 +223,6 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
             f"finds its clipping threshold first, in the first period with users: everybody answers once, and {begins}"
         )
         yield from _wrapped(f"{found}; it clips only where that surely pays", indent, indent)
-
-
-def _measured(stream: StreamFacts) -> str:
-    if stream.range is None:
-        return f"{stream.measure} of {len(stream.names)} values"
-    low, high = (f"{end:.12g}" for end in stream.range)
-    unit = f" {stream.range_unit}" if stream.range_unit else ""
-    step = (stream.range[1] - stream.range[0]) / STEPS
-    cells = f" in {stream.cells} stretches" if stream.measure == "distribution" else f", read in steps of {step:.3g},"
-    return f"{stream.measure} of numbers from {low} to {high}{unit}{cells}"
 
 
 def _too_few(made: Plan, users: int) -> Iterator[str]:

@@ -19,7 +19,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConf
 
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
-from murmurate.config.measures import MEASURES, Stream
+from murmurate.config.measures.registry import TABLES
+from murmurate.config.measures.stream import Stream
 from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
 
 FILE: Final = "murmurate.toml"
@@ -175,7 +176,7 @@ def _mistakes(error: ValidationError, overrides: _Overrides, where: str) -> list
 
 def _measure(steps: Steps) -> type[Stream] | None:
     """The class of a stream's table: pydantic puts the measure behind the stream's name, where the file has none."""
-    return MEASURES.get(steps[2]) if len(steps) > 2 and steps[0] == "streams" else None
+    return TABLES.get(steps[2]) if len(steps) > 2 and steps[0] == "streams" else None
 
 
 def _harmless(line: Mistake) -> bool:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from murmurate.aggregators.batches import worth_asking
+from murmurate.aggregators.measures.measure import Measure, Range
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
-from murmurate.randomizers.mechanism import Measure
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
-from murmurate.topics.domains import Categories, Coded, Grid
+from murmurate.topics.domains import Domain
 from murmurate.topics.events import Fields
 
 
@@ -28,8 +28,7 @@ class StreamPlan:
 
     name: str
     measure: Measure
-    domain: Coded
-    """What its events may say: texts of a frequency, numbers of a mean or a distribution."""
+    """What it measures, of which it asks all that depends on that."""
     every_ms: int
     w: int
     """Periods that one window can touch, carried values included."""
@@ -50,8 +49,6 @@ class StreamPlan:
     revision: int = 1
     prefer: Literal["accuracy", "bytes"] = "accuracy"
     """By what "auto" chooses."""
-    unit: str | None = None
-    """Of numbers, in words: "EUR"."""
     season: int | None = None
     """Periods after which values return, where the file says so."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
@@ -59,7 +56,16 @@ class StreamPlan:
     initial: int | None = None
     """Where values stand for ever, the code of users of whom no value was valid yet, if the file says one."""
     post: Shaping = NORM_SUB
-    """How the estimates of a frequency are shaped."""
+    """How estimates are shaped, of a measure whose estimates are."""
+
+    def __post_init__(self) -> None:
+        if self.measure.says_none != (self.carry_ms is not None):
+            raise ValueError(f"stream {self.name!r}: found a measure with none, or values that expire, alone")
+
+    @property
+    def domain(self) -> Domain:
+        """What its events may say."""
+        return self.measure.domain
 
     @property
     def division(self) -> Division:
@@ -69,37 +75,34 @@ class StreamPlan:
     @property
     def says_none(self) -> bool:
         """Whether a user without a value answers none. Values that stand for ever leave no need for it."""
-        return self.carry_ms is not None
+        return self.measure.says_none
 
     @property
     def initial_code(self) -> int:
-        """Where values stand for ever, what users say of whom no value was valid yet: "other" if that is declared, else
-        the file's `initial`, else the first value or the low end of the range.
+        """Where values stand for ever, what users say of whom no value was valid yet: what the file says, else what the
+        measure does.
         """
-        if isinstance(self.domain, Categories) and self.domain.other:
-            return len(self.domain.values)
-        return self.initial or 0
+        return self.measure.default_code if self.initial is None else self.initial
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The statistics of a release: of a frequency one a code, in their order; of a distribution one a stretch."""
-        if isinstance(self.domain, Categories):
-            names = self.domain.values + (("other",) if self.domain.other else ())
-        elif self.measure == "mean":
-            return ("mean", "present") if self.says_none else ("mean",)
-        else:
-            names = stretches(self.domain)
-        return (*names, "none") if self.says_none else names
+        """The statistics of a release."""
+        return self.measure.names
 
     @property
-    def range(self) -> tuple[float, float] | None:
+    def unit(self) -> str | None:
+        """Of numbers, in words: "EUR"."""
+        return self.measure.unit
+
+    @property
+    def range(self) -> Range | None:
         """Of numbers: those outside count as the nearer end."""
-        return (self.domain.low, self.domain.high) if isinstance(self.domain, Grid) else None
+        return self.measure.range
 
     @property
     def d(self) -> int:
         """Size of the mechanism's domain."""
-        return self.domain.none + self.says_none
+        return self.measure.d
 
     def period(self, time_ms: int) -> int:
         """The period that holds an instant."""
@@ -111,14 +114,12 @@ class StreamPlan:
         """
         seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{made.name}\n{self.name}\n{self.config}".encode())
         return Setting(
-            d=self.d,
+            measure=self.measure,
             epsilon_micro=made.epsilon_of(self.name),
             w=self.w,
             slots=self.slots,
             first_t=first_t,
             seed=seed.digest(),
-            measure=self.measure,
-            says_none=self.says_none,
             mechanism=self.mechanism,
             prefer=self.prefer,
             min_batch=worth_asking(made.min_batch),
@@ -127,18 +128,8 @@ class StreamPlan:
 
     def terms(self) -> StreamTerms:
         """Its part of the promise."""
-        return StreamTerms(self.name, self.share_micro, self.w, self.slots, self.division, self.d, self.every_ms)
-
-
-def stretches(grid: Grid) -> tuple[str, ...]:
-    """The names of a grid's stretches.
-
-    >>> stretches(Grid(0, 1, 4, "stretches"))
-    ('[0, 0.25)', '[0.25, 0.5)', '[0.5, 0.75)', '[0.75, 1]')
-    """
-    edges = [f"{grid.edge(code):.12g}" for code in range(grid.cells + 1)]
-    ends = [")"] * (grid.cells - 1) + ["]"]
-    return tuple(f"[{edges[i]}, {edges[i + 1]}{end}" for i, end in enumerate(ends))
+        layout = self.domain.layout(self.says_none)
+        return StreamTerms(self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms)
 
 
 @dataclass(frozen=True)

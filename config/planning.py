@@ -16,15 +16,14 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
-from murmurate.aggregators.chooser import choose_for
-from murmurate.aggregators.methods.options import DECLARED, MethodOptions
+from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
-from murmurate.config.measures import AUTO, AnyStream, Frequency, Mean, Numbers
+from murmurate.config.measures.stream import Stream
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
-from murmurate.randomizers import Mechanism, mechanism
+from murmurate.randomizers import Question
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.events import Fields
@@ -88,13 +87,11 @@ def answer_micro(made: Plan, name: str) -> int:
     return int(limit * METHODS[stream.method.name].smallest(stream.w, stream.method))
 
 
-def resolve(made: Plan, name: str) -> Mechanism:
-    """The mechanism that an answer of this stream uses, at the epsilon that it really spends."""
+def resolve(made: Plan, name: str) -> Question:
+    """The question that an answer of this stream uses, at the epsilon that it really spends."""
     stream = made.stream(name)
     epsilon = Fraction(answer_micro(made, name), MICRO)
-    if stream.mechanism == AUTO:
-        return choose_for(stream.measure, says_none=stream.says_none, d=stream.d, epsilon=epsilon, prefer=stream.prefer)
-    return mechanism({"name": stream.mechanism, "d": stream.d, "epsilon": epsilon})
+    return stream.measure.question(stream.mechanism, epsilon, stream.prefer)
 
 
 def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = None) -> Selection:
@@ -125,21 +122,19 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
     slots = stream.slots or default_slots(w)
     return StreamPlan(
         name=name,
-        measure=stream.measure,
-        domain=stream.domain,
+        measure=stream.statistic(),
         every_ms=stream.every,
         w=w,
         share_micro=stream.share_micro,
         slots=slots,
-        method=_method(stream),
+        method=stream.method_options(),
         mechanism=stream.mechanism,
         several=stream.several,
         carry_ms=stream.missing.carry_ms,
         topic=topic,
         fields=fields,
         config=_digest(_meaning(deployment, name, stream, slots, topic, fields)),
-        prefer=stream.prefer,
-        unit=stream.unit if isinstance(stream, Numbers) else None,
+        prefer=stream.preference,
         season=None if stream.season is None else stream.season // stream.every,
         thresholds=stream.thresholds,
         initial=stream.initial_code,
@@ -147,17 +142,16 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
 
 
 def _post(deployment: Deployment, made: Plan, stream: StreamPlan) -> Shaping:
-    found = deployment.streams[stream.name]
-    if not isinstance(found, Frequency):
+    said = deployment.streams[stream.name].shaping()
+    if said is None:
         return NORM_SUB
-    said = found.post
     if said.name == AUTO:
         return Shaping(chosen_post(made, stream.name, made.users or 1).name)
     return Shaping(said.name, said.k, said.alpha)
 
 
 def _meaning(
-    deployment: Deployment, name: str, stream: AnyStream, slots: int, topic: str, fields: Fields
+    deployment: Deployment, name: str, stream: Stream, slots: int, topic: str, fields: Fields
 ) -> dict[str, Any]:
     """Everything that gives a stream's releases their meaning, in whole numbers and words, defaults written out."""
     privacy, population = deployment.privacy, deployment.population
@@ -165,8 +159,8 @@ def _meaning(
     return {
         "schema": "murmurate/stream/1",
         "name": name,
-        "measure": stream.measure,
-        **_domain(stream),
+        "measure": stream.measured.name,
+        **stream.meaning(),
         "every_ms": stream.every,
         "several": stream.several,
         "carry_ms": stream.missing.carry_ms,
@@ -177,25 +171,12 @@ def _meaning(
         "split": privacy.split,
         "share_micro": stream.share_micro,
         "slots": slots,
-        "method": _method(stream).described(),
+        "method": stream.method_options().described(),
         "mechanism": stream.mechanism,
-        **({} if stream.prefer == "accuracy" else {"prefer": stream.prefer}),
+        **({} if stream.preference == "accuracy" else {"prefer": stream.preference}),
         **({} if stream.season is None else {"season_ms": stream.season}),
         **({"initial": stream.initial_code} if stream.initial_code else {}),
     }
-
-
-def _method(stream: AnyStream) -> MethodOptions:
-    """The method; that it begins by finding a threshold belongs to it."""
-    return stream.method.options(clip=stream.clip if isinstance(stream, Mean) else DECLARED)
-
-
-def _domain(stream: AnyStream) -> dict[str, Any]:
-    """What its events may say. Numbers as texts that say them exactly."""
-    if isinstance(stream, Frequency):
-        return {"values": stream.values, "other": stream.other}
-    cells = {"cells": stream.domain.none, "unit": stream.unit}
-    return {"range": [repr(end) for end in stream.range], **cells}
 
 
 def _digest(meaning: dict[str, Any]) -> str:

@@ -17,7 +17,6 @@ from typing import Any, Final
 import orjson
 
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.topics.domains import Grid
 from murmurate.topics.pointers import tokens
 
 USERS: Final = 800
@@ -49,26 +48,11 @@ def events(made: Plan) -> Iterator[bytes]:
         if mark[0] % _ONE_IN and minute:  # the first minute introduces everybody
             continue
         time_ms = START_MS + minute * _MINUTE_MS + int.from_bytes(mark[1:5], "little") % _MINUTE_MS
-        rows.append((time_ms, user, place, _value(stream, minute, int.from_bytes(mark[5:9], "little") % 100)))
+        value = stream.measure.example(int.from_bytes(mark[5:9], "little") % 100, peak=minute in _PEAK)
+        rows.append((time_ms, user, place, value))
     for time_ms, user, place, value in sorted(rows, key=lambda row: row[:3]):
         stream = made.streams[place]
         yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
-
-
-def _value(stream: StreamPlan, minute: int, mark: int) -> str | float:
-    """Each value is half as frequent as the one before; in the peak, two fifths of all say the third (or the last).
-    Numbers lie in the lower half of their range, in the peak two fifths of them in the upper one.
-    """
-    if isinstance(stream.domain, Grid):
-        low, high = stream.domain.low, stream.domain.high
-        return round(low + (high - low) * (mark + 100 * (minute in _PEAK and mark % 5 < 2)) / 200, 6)
-    values = stream.domain.values
-    if minute in _PEAK and mark % 5 < 2:
-        return values[min(2, len(values) - 1)]
-    step = 0
-    while mark < 50 and step < len(values) - 1:
-        mark, step = mark * 2, step + 1
-    return values[step]
 
 
 def _event(stream: StreamPlan, user: str, time_ms: int, value: str | float) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Number, Text, Texts, Whole, written
-from murmurate.config.measures import AnyStream, Frequency, Stream
+from murmurate.config.measures.registry import AnyStream
+from murmurate.config.measures.stream import Stream
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
 from murmurate.config.streams import Table
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -218,7 +219,8 @@ class Deployment(BaseSettings):
     def _stream_mistakes(self, name: str) -> Iterator[Mistake]:
         stream, key = self.streams[name], f"streams.{name}"
         w = self.w(stream)
-        if isinstance(stream, Frequency) and stream.post.name == "auto" and self.population.users is None:
+        post = stream.shaping()
+        if post is not None and post.name == "auto" and self.population.users is None:
             yield Mistake("population.users", "nothing", f'a number of users, since streams.{name}.post is "auto"')
         kind, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or HALF))
         answers = math.ceil(1 / (kind.smallest(w, stream.method.options()) * min(first, 1 - first) / first))

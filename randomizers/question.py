@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,8 @@ Value = Any
 """One value: a whole number where it is one word, else a tuple of them."""
 Spec = Mapping[str, Any]
 """Words, whole numbers, lists and tables of them; no floats, which two machines may write differently."""
-Layout = tuple[Any, ...]
+LayoutSpec = tuple[Any, ...]
 """What the words of a value mean, as a stream's domain says it (layouts.py)."""
-Measure = Literal["frequency", "mean", "distribution"]
 
 
 class Bill(NamedTuple):
@@ -59,7 +58,7 @@ class DeviceFace(ABC):
 
     @property
     @abstractmethod
-    def layout(self) -> Layout:
+    def layout(self) -> LayoutSpec:
         """What values it takes: a stream of another layout refuses it."""
 
     @property
@@ -108,7 +107,7 @@ class ServerFace(ABC):
     """What a server needs: reports into additive counts, counts into unbiased numbers and their variances."""
 
     name: ClassVar[str]
-    measure: ClassVar[Measure] = "frequency"
+    measure: ClassVar[str] = "frequency"
     """What a stream measures that asks by it."""
     says_none: ClassVar[bool | None] = None
     """Whether its last value is *none*; None where any value of the domain may be."""

@@ -63,6 +63,22 @@ def test_no_module_is_too_long(folder: str) -> None:
     assert not long
 
 
+BY_NAME = re.compile(r"measure (==|!=)|\.measure in|isinstance\(.*(Grid|Categories|ValueAndPresence)|measure ===")
+"""Decisions by the name of what is measured, or by the class of what is declared or told."""
+
+
+def test_only_a_measure_decides_by_what_is_measured() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{place}: {line.strip()}"
+        for folder in FOLDERS.values()
+        for path in sorted((ROOT / folder).rglob("*.*"))
+        if path.suffix in (".py", ".js") and path.parent != ROOT / "aggregators" / "measures"
+        for place, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if BY_NAME.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
 @every("name", modules())
 def test_every_public_name_says_what_you_get(name: str) -> None:
     module = importlib.import_module(name)

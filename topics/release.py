@@ -37,8 +37,6 @@ Name = Annotated[str, Field(min_length=1, max_length=256)]
 Statistics = Annotated[
     Mapping[Name, float | None], Field(min_length=1, max_length=MAX_NAMES), AfterValidator(_rounded), *Freeze
 ]
-MEAN, PRESENT = "mean", "present"
-"""The names of a mean stream. The mean alone may be unknown in a release that was measured: that of nobody."""
 
 
 class Reading(Part):
@@ -122,8 +120,8 @@ class Release(Message, tag="murmurate/release/2"):
 
     Every name stands in `estimate`, `stderr` and `unbiased`, with null where nothing is known of it. That is so in two
     cases. Before the first answer `decision` is "unmeasured": all three are null throughout, and there are no
-    thresholds. And a mean beside `present` is null while nobody is known to hold a value: while the share of holders
-    was measured within two of its standard errors of none.
+    thresholds. And a statistic about some users alone is null while nobody is known to be one of them: a mean beside
+    `present`, while the share of holders was measured within two of its standard errors of none.
     """
 
     deployment: Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -186,16 +184,9 @@ class Release(Message, tag="murmurate/release/2"):
             raise ValueError("found measured_t or unbiased without the other; allowed: both, or null throughout")
         if self.decision == "unmeasured" and own:
             raise ValueError("found unbiased figures of what is unmeasured; allowed: null for all")
-        for some in (known, own):
-            if some and self.estimate.keys() - some not in (set(), self._may_be_unknown()):
-                raise ValueError("found null beside figures; allowed: for a mean beside present, or for all")
         if (self.thresholds or {}).keys() - known:
             raise ValueError("found a threshold of what is not known; allowed: of estimates that are no null")
         return self
-
-    def _may_be_unknown(self) -> set[str]:
-        """What alone of all statistics may be null."""
-        return {MEAN} if self.measure == "mean" and PRESENT in self.estimate else set()
 
 
 def _known(table: Mapping[str, float | None]) -> set[str]:

@@ -120,8 +120,7 @@ def command(
 def lines(plan: Plan, stream: StreamPlan, said: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
     """What to expect of a stream, for a terminal. taken: what was assumed of the truth."""
     of = f"{said.users:,} users".replace(",", " ")
-    what = f"{stream.measure} of {len(stream.names)} values" if stream.range is None else stream.measure
-    yield from _wrapped(f"{said.stream}: {what}, {of}, epsilon {said.epsilon:g}, w = {said.w}", "")
+    yield from _wrapped(f"{said.stream}: {stream.measure.brief}, {of}, epsilon {said.epsilon:g}, w = {said.w}", "")
     yield from _wrapped(taken, "  ")
     yield f"  {'method':<12} {'mechanism':<14} {'standard error':>19} {'published':>10} {'bits a user':>11}"
     yield f"  {'':<12} {'':<14} {'filter':>9} {'series':>9} {'per window':>10} {'and period':>11}"
@@ -198,20 +197,20 @@ def _assumed(
 
 
 def _taken(stream: StreamPlan, assumed: Assumed, like: str | None) -> str:
-    unit = f"; errors in {stream.unit}" if stream.unit and stream.measure == "mean" else ""
+    measured_in = not all(map(stream.measure.is_share, stream.measure.scored))
+    unit = f"; errors in {stream.unit}" if stream.unit and measured_in else ""
     if stream.method.finds_clip:
         unit += "; in the whole range, before a threshold is found"
     if like is not None:
         return f"if the truth is like {like}{unit}"
     users = "all users" if assumed.presence == 1 else f"{assumed.presence * 100:g} % of the users"
     held = f", {users} with a value" if stream.says_none else ""
-    what = "of its range " if stream.measure == "mean" else ""
-    return f"if it wanders by {assumed.drift:g} {what}a period{held}{unit}"
+    return f"if it wanders by {assumed.drift:g} {stream.measure.drifts}a period{held}{unit}"
 
 
 def _post(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed) -> Selection | None:
     """How to shape the estimates of a frequency: for shares of several shapes, or those of the recording."""
-    if stream.measure != "frequency":
+    if not stream.measure.shaped:
         return None
     shares = None if assumed.like is None else assumed.like.sum(axis=0) / assumed.like.sum()
     return chosen_post(plan, stream.name, users, shares)

@@ -26,6 +26,7 @@ from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last
 from murmurate.agents.shortage import Shortages, lacking
 from murmurate.agents.stages.release import instant
+from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.postprocess.query import Query
 from murmurate.aggregators.postprocess.reading import read_for
 from murmurate.config.plan import StreamPlan
@@ -92,8 +93,8 @@ def command(stream: str, config: Path, history: int, question: Query | None, k: 
     if stream not in names:
         raise UsageError(f"watch: found stream {stream[:40]!r}; allowed: {', '.join(names)}")
     plan = this.plan.stream(stream)
-    if question is not None and (as_json or plan.measure != "frequency"):
-        found = "--json" if as_json else f"a {plan.measure}"
+    if question is not None and (as_json or not plan.measure.shaped):
+        found = "--json" if as_json else f"a {plan.measure.name}"
         raise UsageError(f"watch: --for: found {found}; allowed: lines of a frequency")
     if k is not None and question not in ("top-k", "point"):
         raise UsageError("watch: --k: found alone; allowed: with --for top-k or --for point")
@@ -159,16 +160,10 @@ def shaped(release: Release, question: Query, k: int | None) -> Release:
 
 def heading(stream: StreamPlan, question: Query | None = None) -> str:
     """What follows, in a line or two."""
-    what, said = f"{stream.d} values", "the estimate and its standard error"
-    if stream.range is not None:
-        low, high = (f"{end:.12g}" for end in stream.range)
-        what = f"numbers from {low} to {high}{f' {stream.unit}' if stream.unit else ''}"
-    if stream.measure == "distribution":
-        what += f" in {stream.domain.none} stretches"
-        said = "their shape, the highest and its standard error"
+    said = stream.measure.shown_as
     if question is not None:
         said = f"{SAID[question]}, and the standard error before it was shaped"
-    text = f"{stream.name}: {stream.measure} of {what}; {said}"
+    text = f"{stream.name}: {stream.measure.name} of {stream.measure.what}; {said}"
     return "\n".join(textwrap.wrap(text, COLUMNS, subsequent_indent=GAP, break_on_hyphens=False))
 
 
@@ -184,7 +179,7 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     room = COLUMNS - len(head) - len(tail) - len(GAP)
     names = [name for name in stream.names if name in release.known]
     names += [name for name in release.known if name not in names]
-    shown = (_shape if release.measure == "distribution" else _fitted)(release, names, room)
+    shown = (_shape if stream.measure.ordered else _fitted)(release, stream.measure, names, room)
     return head + shown + GAP + tail
 
 
@@ -209,14 +204,14 @@ def _decision(release: Release, every_ms: int) -> str:
     return f"as of {_clock(start, every_ms)}"
 
 
-def _shape(release: Release, names: Sequence[str], room: int) -> str:
+def _shape(release: Release, measure: Measure, names: Sequence[str], room: int) -> str:
     """A row of blocks; then what is monitored, the highest stretch, and how many have no value."""
     stretches = [name for name in names if name != "none"]
     shares = [release.known[name][0] for name in stretches]
     highest, held = stretches[shares.index(max(shares))], _held(release)
     shown = [highest, *(name for name in names if name != highest and (name in held or name == "none"))]
     rows = [*(f"{_blocks(shares, width)} " for width in WIDTHS), ""]
-    return _fitted(release, shown, room, rows, top="" if highest in held else highest)
+    return _fitted(release, measure, shown, room, rows, top="" if highest in held else highest)
 
 
 def _blocks(shares: Sequence[float], widest: int) -> str:
@@ -227,19 +222,21 @@ def _blocks(shares: Sequence[float], widest: int) -> str:
     return "".join(BLOCKS[min(int(share / top * len(BLOCKS)), len(BLOCKS) - 1) if top > 0 else 0] for share in groups)
 
 
-def _fitted(release: Release, names: Sequence[str], room: int, rows: Sequence[str] = (), top: str = "") -> str:
-    """What is monitored, in the longest form in which all of it fits, and as many others as have room beside it, of
-    frequencies the largest: each in their order.
+def _fitted(
+    release: Release, measure: Measure, names: Sequence[str], room: int, rows: Sequence[str] = (), top: str = ""
+) -> str:
+    """What is monitored, in the longest form in which all of it fits, and as many others as have room beside it, where
+    they are ranked the largest: each in their order.
 
     rows: what may stand before them, the widest first; without it those left out are counted.  top: is called "max".
     """
-    held, known, by_size = _held(release), release.known, release.measure == "frequency"
+    held, known, by_size = _held(release), release.known, measure.ranked
     order = sorted(names, key=lambda name: (name not in held, -known[name][0] if by_size else 0))
     most = min(len(order), room // LEAST)
     for least in range(max(1, min(most, len(held))), 0, -1):
         for form, row, count in product(FORMS, rows or [""], range(most, least - 1, -1)):
             kept = sorted(order[:count], key=lambda name: (name not in held, names.index(name)))
-            said = [_statistic(release, name, form, "max" if name == top else "") for name in kept]
+            said = [_statistic(release, measure, name, form, "max" if name == top else "") for name in kept]
             missing = [f"+{len(order) - count}"] if count < len(order) and not rows else []
             text = row + GAP.join([*said, *missing])
             if len(text) <= room:
@@ -252,11 +249,11 @@ def _held(release: Release) -> Mapping[str, Reading]:
     return release.thresholds or {}
 
 
-def _statistic(release: Release, name: str, form: Form, called: str) -> str:
+def _statistic(release: Release, measure: Measure, name: str, form: Form, called: str) -> str:
     estimate, error = release.known[name]
     called = called or _cut(name, form.name)
     held = _held(release).get(name) if form.threshold else None
-    if release.measure != "mean" or name == "present":
+    if measure.is_share(name):
         side = _side(held, f"{100 * held.threshold:.12g}%") if held else ""
         return f"{called} {100 * estimate:.1f}% ±{100 * error:.1f}{side}"
     if form.exponent:

@@ -22,7 +22,6 @@ from murmurate.agents.replay.clock import Ticks, cut_sorted
 from murmurate.agents.replay.source import BATCH_ROWS, Batch, Ints, Source, SourceError
 from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED
-from murmurate.topics.domains import Categories, Grid
 
 ORIGIN: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a source without times begins."""
@@ -98,8 +97,7 @@ class NpySource(PeriodSource):
         except (OSError, ValueError, EOFError) as error:
             found = error.strerror if isinstance(error, OSError) and error.strerror else "no NumPy array of numbers"
             raise SourceError(f"{path.name}: found {found}; allowed: an array saved by numpy.save") from None
-        domain = plan.stream(stream).domain
-        kinds, words = ("fiu", "numbers") if isinstance(domain, Grid) else ("iu", "integers")
+        kinds, words = plan.stream(stream).measure.recorded_as
         if (
             not isinstance(array, np.ndarray)
             or array.dtype.kind not in kinds
@@ -110,8 +108,8 @@ class NpySource(PeriodSource):
             raise SourceError(f"{path.name}: found {found}; allowed: {words} [periods, users] or [users], not empty")
         self._array = array if array.ndim == 2 else array[np.newaxis]
         super().__init__(plan, stream, self._array.shape[1], self._array.shape[0])
-        if not isinstance(domain, Grid):
-            self._check(path, domain.none)
+        if "f" not in kinds:
+            self._check(path, plan.stream(stream).domain.none)
 
     def _check(self, path: Path, codes: int) -> None:
         step = max(1, _CHECKED_ROWS // self._users)
@@ -126,15 +124,8 @@ class NpySource(PeriodSource):
 
     def values(self) -> Iterator[NDArray[Any]]:
         """The array's rows."""
-        domain = self._stream.domain
         for row in self._array:
-            yield np.asarray(row) if isinstance(domain, Categories) else _cells(domain, np.asarray(row, np.float64))
-
-
-def _cells(grid: Grid, numbers: NDArray[np.float64]) -> Ints:
-    """The cells of numbers, NO_EVENT of NaN."""
-    spoken = ~np.isnan(numbers)
-    return np.where(spoken, grid.encode(np.where(spoken, numbers, grid.low)).astype(np.int64), NO_EVENT)
+            yield self._stream.measure.codes_of(np.asarray(row))
 
 
 class Recording(Source):
@@ -207,13 +198,12 @@ class Recording(Source):
         place = np.arange(len(order)) - np.repeat(np.cumsum(in_each) - in_each, in_each)
         period, every = when[order].astype(np.int64), int(held["every_ms"])
         times = int(held["start_ms"]) + period * every + place * every // in_each[period]
-        domain = self._stream.domain
-        if not isinstance(domain, Categories):
+        known, texts = self._stream.domain.codes(), held["names"].tolist()
+        wrong = [known.wrong(text) for text in texts]
+        if "type" in wrong:
             raise SourceError(f"stream {self._stream.name!r}: found a recording of texts; allowed: measure = frequency")
-        declared, other = domain.values, domain.other
-        unknown = len(declared) if other else REFUSED
-        table = [declared.index(name) if name in declared else unknown for name in held["names"].tolist()]
-        codes = np.array([*table, unknown], np.uint32)[np.repeat(screens, said)[order]]
+        table = [REFUSED if no else known[text] for text, no in zip(texts, wrong, strict=True)]
+        codes = np.array([*table, REFUSED], np.uint32)[np.repeat(screens, said)[order]]  # who has left says nothing
         return np.repeat(users, said)[order].astype(np.int64), times, codes
 
 

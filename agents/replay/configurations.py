@@ -18,6 +18,7 @@ from murmurate.agents.replay import kinds, sequences
 from murmurate.agents.replay.kinds import DAY
 from murmurate.agents.replay.made_up import BINARY, SEVERAL, USERS, Holders, stream
 from murmurate.aggregators.chooser import choose
+from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
 from murmurate.randomizers.thresholds import MICRO
 
@@ -64,8 +65,9 @@ class Configuration:
         """What methods know of it."""
         public = hashlib.sha256(b"murmurate filtered %d" % seed).digest()
         return Setting(
-            d=self.d, epsilon_micro=round(self.epsilon * MICRO), w=self.w, slots=SLOTS, first_t=1, seed=public,
-            says_none=False, mechanism=choose(d=self.d, epsilon=self.epsilon, rule="paper").name, season=self.season,
+            Frequency.of_size(self.d, says_none=False),
+            epsilon_micro=round(self.epsilon * MICRO), w=self.w, slots=SLOTS, first_t=1, seed=public,
+            mechanism=choose(d=self.d, epsilon=self.epsilon, rule="paper").name, season=self.season,
         )  # fmt: skip
 
 

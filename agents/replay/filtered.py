@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.made_up import PERIODS, USERS, Stream, stream
 from murmurate.agents.replay.measured import mean_squared_error
 from murmurate.agents.replay.series import Series, series
+from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions
 from murmurate.aggregators.postprocess.norm import norm_sub
@@ -48,8 +49,9 @@ class Trial:
         """What the methods know of it."""
         public = hashlib.sha256(b"murmurate filtered %d" % seed).digest()
         return Setting(
-            d=self.d, epsilon_micro=round(self.epsilon * MICRO), w=WINDOW, slots=SLOTS, first_t=1, seed=public,
-            says_none=False, mechanism=self.mechanism,
+            Frequency.of_size(self.d, says_none=False),
+            epsilon_micro=round(self.epsilon * MICRO), w=WINDOW, slots=SLOTS, first_t=1, seed=public,
+            mechanism=self.mechanism,
         )  # fmt: skip
 
     def series(self, method: str, seed: int) -> Series:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.arrays import PeriodSource
 from murmurate.agents.replay.synthetic import PACE, SPREAD, Model, probabilities
 from murmurate.config.plan import Plan
-from murmurate.topics.domains import Grid
 
 Floats = NDArray[np.float64]
 Jumped = NDArray[np.bool_]
@@ -105,9 +104,7 @@ class Held(PeriodSource):
     def __init__(self, holders: Holders, seed: int, plan: Plan, stream: str) -> None:
         super().__init__(plan, stream, int(holders[0].sum()), len(holders))
         self._holders, self._seed = holders, seed
-        domain, d = plan.stream(stream).domain, holders.shape[1]
-        last = domain.cells - 1 if isinstance(domain, Grid) else d - 1
-        self._codes = np.rint(np.linspace(0, last, d)).astype(np.uint32)
+        self._codes = plan.stream(stream).measure.spread_over(holders.shape[1])
 
     def values(self) -> Iterator[NDArray[Any]]:
         """uint32[users] a period."""

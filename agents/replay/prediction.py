@@ -11,10 +11,10 @@ tables (cli/plan.py), what is simulated (trial.py), closed forms (aggregators/ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import sqrt
 from typing import Any, Final, Literal
 
@@ -22,31 +22,27 @@ import numpy as np
 
 from murmurate.agents.replay.drawn import Holders
 from murmurate.agents.replay.measured import report_bits
-from murmurate.agents.replay.shapes import coarse, made_up
-from murmurate.agents.replay.trial import MOST, Bench, Tried, profiles_of, settled, truth
+from murmurate.agents.replay.shapes import made_up
+from murmurate.agents.replay.trial import MOST, Bench, Tried, settled
 from murmurate.aggregators.batches import users_needed
 from murmurate.aggregators.chooser import QUICK
 from murmurate.aggregators.expected import (
     filtered_error,
     heard_error,
     moved,
-    round_error,
     uniform_error,
     usual_mechanism,
     usual_users,
 )
+from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, kind_of
-from murmurate.config.measures import AUTO
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import ParameterError, Question, mechanism
-from murmurate.randomizers.registry import STREAMED, serving
+from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.thresholds import MICRO
 
 How = Literal["closed form", "simulated", "scaled"]
 
-ERRORS: Final = (round_error, heard_error)
-"""Of a round alone, and as a filter hears it."""
 DRIFT: Final = 0.002
 """Where nobody says."""
 TIE: Final = 1.05
@@ -229,15 +225,15 @@ class _Desk:
         self.users = users = serving_users(plan, stream, job.users)
         prefer = stream.prefer if stream.mechanism == AUTO else "accuracy"
         asked = replace(stream, mechanism=AUTO, prefer=prefer).setting(plan, first_t=0)
-        self.setting = replace(asked, d=coarse(stream), seed=bytes(32))
+        self.setting = replace(asked, measure=stream.measure.tried(), seed=bytes(32))
         self.truths = _truths(stream, users, job.assumed)
-        self.bench = Bench(self.truths, stream.range, stream.d, job.within, plan.min_batch)
+        self.bench = Bench(self.truths, stream.d, job.within, plan.min_batch)
         several = [self.truths(run) for run in range(SEVERAL)]
-        self.profile = profiles_of(np.concatenate(several), self.setting).mean(axis=0)
-        paths = (truth(holders, self.setting, stream.range) for holders in several)
+        measure = self.setting.measure
+        self.profile = measure.true_profiles(np.concatenate(several)).mean(axis=0)
+        paths = map(measure.true_figures, several)
         self.moved = float(np.mean([moved(path, stream.w, settled(stream.w, len(path))) for path in paths]))
-        low, high = stream.range if stream.range and stream.measure == "mean" else (-1.0, 1.0)
-        self.scale = ((high - low) / 2) ** 2
+        self.scale = measure.spread**2
 
     def prospect(self, name: str) -> Prospect:
         """All about it."""
@@ -248,7 +244,7 @@ class _Desk:
         share = Fraction(self.stream.share_micro, MICRO) if self.plan.split == "users" else Fraction(1)
         needed = users_needed(part * share, self.plan.min_batch)
         chosen = usual_mechanism(name, self.setting)
-        others = [other for other in self._serving() if other != chosen.name]
+        others = [other for other in self.stream.measure.possible if other != chosen.name]
         return Prospect(
             method=name,
             published=tried.published * self.stream.w,
@@ -258,18 +254,14 @@ class _Desk:
             mechanisms=tuple(self._expected(name, chosen.name, other, tried) for other in (chosen.name, *others)),
         )
 
-    def _serving(self) -> Iterator[str]:
-        """Mechanisms for this stream."""
-        for name in serving(self.stream.measure, says_none=self.stream.says_none):
-            if self.stream.d <= STREAMED[name].max_domain:
-                yield name
-
     def _expected(self, method: str, chosen: str, name: str, tried: Tried) -> Expected:
         ours, mine = (self._mechanism(method, one) for one in (chosen, name))
         by: How = "simulated" if name == chosen else "scaled"
         n = usual_users(method, self.setting, self.users)
         sample = None if n == self.users else self.users
-        ratio, heard = (of(mine, n, sample, self.profile) / of(ours, n, sample, self.profile) for of in ERRORS)
+        measure = self.setting.measure
+        errors = measure.round_error, partial(heard_error, measure)  # of a round alone, and as a filter hears it
+        ratio, heard = (of(mine, n, sample, self.profile) / of(ours, n, sample, self.profile) for of in errors)
         series, series_by = tried.series * ratio, by
         if METHODS[method].fixed:
             series = self.scale * uniform_error(method, mine, self.setting, self.users, self.profile)
@@ -278,7 +270,7 @@ class _Desk:
         if name != chosen:
             filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, heard)
         more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
-        wire = mechanism({"name": name, "d": self.stream.d, "epsilon_micro": mine.epsilon_micro}).wire_size
+        wire = self.stream.measure.question(name, Fraction(mine.epsilon_micro, MICRO)).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
 
     def _mechanism(self, method: str, name: str) -> Question:

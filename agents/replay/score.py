@@ -196,15 +196,13 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
         if (period := true.get((plan.name, release["t"]))) is not None and period.users
     ]
     decisions = Counter(release["decision"] for release in releases)
-    scale = f"mean of {plan.unit or plan.name}" if plan.measure == "mean" else "share"
-    names = plan.names[:1] if plan.measure == "mean" else plan.names  # how many have a value is not what was asked
+    scale, names = plan.measure.scale(plan.name), plan.measure.scored
     said, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
     held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
     own, known = (np.isfinite(held + values).all(axis=1) for values in (said, best))
-    second = plan.measure == "frequency" and plan.d == 2
     mre = mse = estimate_mse = coverage = None
     if own.any():
-        mre = mean_relative_error(said[own], held[own], second=second)
+        mre = mean_relative_error(said[own], held[own], second=plan.measure.two_sided)
         mse = mean_squared_error(said[own], held[own])
     if known.any():
         estimate_mse = mean_squared_error(best[known], held[known])

@@ -47,7 +47,7 @@ class Series:
 
 def series(holders: Holders, options: MethodOptions, setting: Setting, *, seed: int) -> Series:
     """Run a method over a stream."""
-    true = truth(holders, setting)
+    true = setting.measure.true_statistics(holders)
     said, best, variance = np.empty_like(true), np.empty_like(true), np.empty_like(true)
     course = np.empty((len(true), 2, true.shape[1]))
     answers, published, filtered = list[tuple[int, int]](), 0, False
@@ -61,11 +61,3 @@ def series(holders: Holders, options: MethodOptions, setting: Setting, *, seed: 
     share = published / len(holders)
     cost = bits(answers, int(holders.sum()), method=options.name, published=share)
     return Series(said, true, cost, share, *((best, variance, course) if filtered else ()))
-
-
-def truth(holders: Holders, setting: Setting) -> Floats:
-    """What a release without any noise would say."""
-    users = holders.sum(axis=1, keepdims=True)
-    if setting.measure == "mean":
-        return np.asarray(holders @ np.linspace(-1, 1, setting.d)[:, np.newaxis] / users)
-    return np.asarray(holders / users)

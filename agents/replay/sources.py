@@ -19,6 +19,7 @@ from murmurate.agents.replay.made_up_rows import MadeUp
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.synthetic import BINARY, WIDE, Synthetic, parse
 from murmurate.agents.replay.tables import CsvSource, TextSource
+from murmurate.agents.replay.wide_arrays import WideNpy
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
 
@@ -43,7 +44,8 @@ def open_source(text: str, plan: Plan, stream_name: str | None = None) -> Source
     if not path.is_file():
         raise SourceError(f"{path.name}: found no such file; allowed: a readable file")
     if kind == ".npy":
-        return NpySource(path, plan, _one(text, streams))
+        stream = _one(text, streams)
+        return (NpySource if plan.stream(stream).domain.coded else WideNpy)(path, plan, stream)
     if kind == ".npz":
         return Recording(path, plan, _one(text, streams))
     return (CsvSource if kind in (".csv", ".tsv") else TextSource)(path, plan, streams)

@@ -18,7 +18,6 @@ from murmurate.agents.replay.arrays import PeriodSource
 from murmurate.agents.replay.source import SourceError
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
-from murmurate.topics.domains import Grid
 
 Model = Literal["lns", "sin", "log"]
 BINARY: Final[tuple[Model, ...]] = ("lns", "sin", "log")
@@ -66,7 +65,7 @@ class Synthetic(PeriodSource):
             raise SourceError(f"{text}: stream {stream!r} has {domain.none} value; allowed: at least two, for 0 and 1")
         super().__init__(plan, stream, options["n"], options["periods"])
         self.seed = options["seed"]
-        self._zero, self._one = (domain.code(0), domain.code(1)) if isinstance(domain, Grid) else (0, 1)
+        self._zero, self._one = plan.stream(stream).measure.ends()
         self.p = probabilities(self.model, self._periods, self.seed)
 
     def values(self) -> Iterator[NDArray[Any]]:

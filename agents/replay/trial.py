@@ -22,7 +22,6 @@ from murmurate.agents.replay.drawn import Holders, run
 from murmurate.agents.replay.luck import Luck, adjusted
 from murmurate.agents.replay.measured import bits, report_bits
 from murmurate.aggregators.expected import heard_error
-from murmurate.aggregators.figures import Range, figures
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions
@@ -32,8 +31,8 @@ Floats = NDArray[np.float64]
 
 FEWEST, MOST = 3, 60
 """Runs."""
-MOST_OF_DISTRIBUTIONS: Final = 6
-"""Of a distribution, since a run takes seconds: how well errors are known by then is said."""
+MOST_OF_COSTLY: Final = 6
+"""Where estimates are costly, since a run takes seconds: how well errors are known by then is said."""
 GOLDEN: Final = (5**0.5 - 1) / 2
 SCORED: Final = 80
 """Periods of a run at which an estimate is scored that takes EM, a hundredth of a second or more each. Of 800 periods
@@ -84,8 +83,6 @@ class Bench:
 
     truths: Callable[[int], Holders]
     """The truth of each run; all of the same length."""
-    range: Range | None
-    """Of numbers, what -1 and 1 stand for."""
     bits_of: int
     """The domain whose codes a report costs: the stream's, where it is tried on a coarser one."""
     within: float
@@ -96,7 +93,7 @@ class Bench:
     def try_out(self, options: MethodOptions, setting: Setting) -> Tried:
         """Run a method, filtered, as often as it takes."""
         runs = [self._run(options, setting, number) for number in range(FEWEST)]
-        most = MOST_OF_DISTRIBUTIONS if setting.measure == "distribution" else MOST
+        most = MOST_OF_COSTLY if setting.measure.costly else MOST
         while True:
             lucks = [one.luck for one in runs]
             series, off = adjusted([one.series for one in runs], lucks)
@@ -112,22 +109,22 @@ class Bench:
         return Tried(series, filtered, within, **means, unit=1 / told if told else inf)
 
     def _run(self, options: MethodOptions, setting: Setting, number: int) -> Run:
-        holders = self.truths(number)
+        holders, measure = self.truths(number), setting.measure
         setting = replace(setting, seed=hashlib.sha256(b"murmurate/trial/1 %d" % number).digest())
-        true, profiles = truth(holders, setting, self.range), profiles_of(holders, setting)
+        true, profiles = measure.true_figures(holders), measure.true_profiles(holders)
         users, whole, luck = int(holders[0].sum()), profiles.mean(axis=0), Luck()
         said, best, lucks = np.empty_like(true), np.empty_like(true), []
         answers, published, told = list[tuple[int, int]](), 0, 0.0
-        middle = sum(self.range) / 2 if self.range is not None and setting.measure == "mean" else 0.0
         after, name = settled(setting.w, len(holders)), options.name
         counted = scored(name, setting, len(holders), number)
         looked = set(counted.tolist())
         periods = run(holders, replace(options, filter=ADAPTIVE), setting, seed=number, counts_from=self.counts_from)
         for i, period in enumerate(periods):
             if i in looked:
-                shown = figures(period.decision, self.range)
-                said[i], best[i] = (_guessed(of, true.shape[1], middle) for of in (shown.unbiased, shown.estimate))
-            else:  # does not count, or is a distribution, whose shares `figures` takes as they are
+                shown = measure.result(period.decision)
+                figures = shown.unbiased, shown.estimate
+                said[i], best[i] = (_guessed(of, true.shape[1], measure.guess) for of in figures)
+            else:  # does not count, or is costly and has shares, which a result takes as they are
                 said[i] = period.decision.unbiased[: true.shape[1]]
             published += period.decision.published
             luck.advance()
@@ -135,7 +132,7 @@ class Bench:
                 if n := heard.answer.counted:
                     mechanism, sampled = heard.request.question, users if heard.request.asked is not None else n
                     answers.append((report_bits(mechanism.spec(), self.bits_of), n))
-                    told += 1 / heard_error(mechanism, n, users if sampled > n else None, whole)
+                    told += 1 / heard_error(measure, mechanism, n, users if sampled > n else None, whole)
                     at = mechanism.profile(heard.answer.support, n)[: mechanism.statistics]
                     expected = publication_error(mechanism, n, sampled, profiles[i], "sampling")
                     is_publication = heard.request.purpose == "publication"
@@ -160,34 +157,12 @@ def _guessed(told: Floats, count: int, middle: float) -> Floats:
     return np.where(np.isnan(told[:count]), middle, told[:count])
 
 
-def truth(holders: Holders, setting: Setting, range_: Range | None) -> Floats:
-    """What a release without any noise would say: the mean of holders alone, or all shares: float64[periods, k]."""
-    if setting.measure != "mean":
-        return np.asarray(holders / holders.sum(axis=1, keepdims=True))
-    low, high = range_ or (-1.0, 1.0)
-    cells = setting.d - setting.says_none
-    present = holders[:, :cells].sum(axis=1)
-    total = holders[:, :cells] @ np.linspace(low, high, cells)
-    return np.where(present > 0, total / np.maximum(present, 1), (low + high) / 2)[:, None]
-
-
-def profiles_of(holders: Holders, setting: Setting) -> Floats:
-    """What a mechanism's profile of each period would be without noise: float64[periods, k]."""
-    shares = holders / holders.sum(axis=1, keepdims=True)
-    if setting.measure != "mean":
-        return np.asarray(shares)
-    cells = setting.d - setting.says_none
-    places = np.linspace(-1, 1, cells)
-    numbers = np.column_stack((shares[:, :cells] @ places, shares[:, :cells] @ places**2))
-    return np.column_stack((shares[:, :cells].sum(axis=1), numbers)) if setting.says_none else numbers
-
-
 def scored(method: str, setting: Setting, periods: int, seed: int) -> NDArray[np.int64]:
     """At which periods the filter's estimate is scored: at all that count; or where that takes EM, at one out of each
     of SCORED equal parts, by multiples of the golden ratio, since a fixed step could keep time with the method's own.
     """
     first = settled(setting.w, periods)
-    if setting.measure != "distribution" or METHODS[method].division == "budget" or periods - first <= SCORED:
+    if not setting.measure.costly or METHODS[method].division == "budget" or periods - first <= SCORED:
         return np.arange(first, periods)
     cuts = np.linspace(first, periods, SCORED + 1).astype(np.int64)
     places = (seed * SCORED + np.arange(SCORED)) * GOLDEN % 1

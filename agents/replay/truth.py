@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.source import Batch, Ints, Source
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.block import REFUSED
-from murmurate.topics.domains import Grid
 
 SPARE_ROWS = 1 << 20  # events of an open period beyond four a user; then each user's event that counts is kept
 _LONG_AGO, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -163,7 +162,7 @@ class _Stream:
     def _true(self, t: int) -> tuple[int, NDArray[np.float64]]:
         """How many users are asked about a period, and what is true of them."""
         counts = self._counts(t)
-        return int(counts.sum()), figures(self.plan, counts)
+        return int(counts.sum()), self.plan.measure.truth(counts)
 
     def _counts(self, t: int) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d
@@ -233,7 +232,7 @@ class _Rows(_Stream):
         rows, time = self._row[members], self.time[members]
         stands = time != _LONG_AGO if carry is None else time >= start - carry
         rows[~stands] = domain.initial if carry is None else domain.nothing
-        return len(rows), self.plan.measure.truth(rows)  # type: ignore[union-attr]
+        return len(rows), self.plan.measure.truth(rows)
 
 
 def _stream(plan: StreamPlan, lateness: int, first_t: int, seen: Ints) -> _Stream:
@@ -243,22 +242,6 @@ def _stream(plan: StreamPlan, lateness: int, first_t: int, seen: Ints) -> _Strea
 def _first(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The first word of each value."""
     return codes if codes.ndim == 1 else codes[:, 0]
-
-
-def figures(plan: StreamPlan, counts: Ints) -> NDArray[np.float64]:
-    """What is true where so many users hold each value, int64[d], under the stream's names. Of nobody nothing is true:
-    the shares of no users, and the mean of those who hold no value, are NaN.
-    """
-    users = int(counts.sum())
-    if not users:
-        return np.full(len(plan.names), np.nan)
-    if plan.measure != "mean" or not isinstance(plan.domain, Grid):
-        return counts / users
-    grid, holders = plan.domain, counts[: plan.domain.cells]
-    present = int(holders.sum())
-    place = float(holders @ np.arange(grid.cells)) / present / (grid.cells - 1) if present else np.nan
-    mean = grid.low + place * (grid.high - grid.low)
-    return np.array([mean, present / users] if plan.says_none else [mean])
 
 
 def true_periods(plan: Plan, source: Source) -> Iterator[TruePeriod]:

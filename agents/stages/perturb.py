@@ -217,7 +217,7 @@ class Perturb:
 
     def _answer(self, guarded: Guarded, asked: Round, grant: Grant) -> None:
         """1. Perturb. 2. Permute. 3. Scatter."""
-        frozen = guarded.values.frozen.get(asked.t)
+        frozen = guarded.frozen(asked.t)
         if frozen is None:  # closed before anybody could be asked about it
             self._send(asked, {})
             return

@@ -7,28 +7,28 @@ gives the same bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import numpy as np
 
-from murmurate.aggregators.figures import Figures, figures
+from murmurate.aggregators.measures.result import Named
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
-from murmurate.topics.messages import Rejected, Tally
+from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 
 
-def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tally]) -> Release:
+def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tallied]) -> Release:
     """The release of a period. slots: asked in all its rounds; tallies: all that came back."""
-    told = figures(decision, stream.range, stream.post)
+    told = stream.measure.result(decision, stream.post)
     return Release(
         deployment=plan.name,
         stream=stream.name,
@@ -36,14 +36,14 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         t=decision.t,
         start=instant(decision.t * stream.every_ms),
         end=instant((decision.t + 1) * stream.every_ms),
-        measure=stream.measure,
+        measure=stream.measure.name,
         decision="published" if decision.published else _known(told),
         measured_t=decision.measured_t,
         unit=stream.unit,
         range=stream.range,
-        estimate=_named(stream, told.estimate),
-        stderr=_named(stream, told.stderr),
-        unbiased=_named(stream, told.unbiased),
+        estimate=_named(told, told.estimate),
+        stderr=_named(told, told.stderr),
+        unbiased=_named(told, told.unbiased),
         thresholds=_readings(stream, told),
         reports=_reports(slots, tallies),
         privacy=Privacy(
@@ -63,19 +63,19 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     """An older period once more, in the light of what is known at this decision: of two records of a period the one
     with the higher revision holds. What was asked and answered then, and `unbiased`, stay as they were.
     """
-    told = figures(replace(decision, best=decision.revised), stream.range, stream.post)
+    told = stream.measure.result(replace(decision, best=decision.revised), stream.post)
     return before.model_copy(update={
         "decision": before.decision if before.decision == "published" else _known(told),
-        "estimate": _named(stream, told.estimate),
-        "stderr": _named(stream, told.stderr),
+        "estimate": _named(told, told.estimate),
+        "stderr": _named(told, told.stderr),
         "thresholds": _readings(stream, told),
         "revision": before.revision + 1,
     })  # fmt: skip
 
 
-def _known(told: Figures) -> Literal["approximated", "unmeasured"]:
+def _known(told: Named) -> Literal["approximated", "unmeasured"]:
     """What a period is called that no reports of its own speak for."""
-    return "unmeasured" if np.isnan(told.estimate).all() else "approximated"
+    return "approximated" if told.known else "unmeasured"
 
 
 def instant(time_ms: int) -> str:
@@ -90,16 +90,16 @@ def duration(length_ms: int) -> str:
     return f"{length_ms // size}{unit}"
 
 
-def _named(stream: StreamPlan, values: np.ndarray) -> dict[str, float | None]:
-    pairs = zip(stream.names, values.tolist(), strict=True)
+def _named(told: Named, values: np.ndarray) -> dict[str, float | None]:
+    pairs = zip(told.names, values.tolist(), strict=True)
     return {name: None if math.isnan(value) else round(value, PLACES) + 0.0 for name, value in pairs}
 
 
-def _readings(stream: StreamPlan, told: Figures) -> dict[str, Reading] | None:
+def _readings(stream: StreamPlan, told: Named) -> dict[str, Reading] | None:
     """Of what is monitored and known; None where there is nothing to say."""
     found = {}
     for name, threshold in stream.thresholds.items():
-        at = stream.names.index(name)
+        at = told.names.index(name)
         estimate, error = float(told.estimate[at]), float(told.stderr[at])
         if math.isnan(estimate):
             continue
@@ -110,7 +110,7 @@ def _readings(stream: StreamPlan, told: Figures) -> dict[str, Reading] | None:
     return found or None
 
 
-def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:
+def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
     return Reports(
         slots=slots,
         received=sum(tally.received for tally in tallies),
@@ -124,5 +124,7 @@ def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:
 
 
 def _mechanism(mechanism: Question) -> dict[str, str | int | float]:
-    spec = {key: value for key, value in mechanism.spec().items() if key != "epsilon_micro"}
+    """Its spec; of parts that are tables themselves their names: the round says the rest."""
+    named = {key: value["name"] if isinstance(value, Mapping) else value for key, value in mechanism.spec().items()}
+    spec = {key: value for key, value in named.items() if isinstance(value, str | int) and key != "epsilon_micro"}
     return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}

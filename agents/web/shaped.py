@@ -15,6 +15,7 @@ import orjson
 
 from murmurate.agents.web.errors import QueryError
 from murmurate.agents.web.feed import Frame
+from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.postprocess.query import Query
 from murmurate.aggregators.postprocess.reading import read_figures
 from murmurate.topics.release import MAX_NAMES, PLACES
@@ -43,7 +44,8 @@ def _shaped(frame: Frame, question: Query, k: int | None) -> Frame:
     if frame.kind != "release":
         return frame
     document = orjson.loads(frame.body)
-    if document.get("measure") != "frequency":
+    kind = KINDS.get(document.get("measure"))
+    if kind is None or not kind.shaped:
         return frame
     tables = document["estimate"], document["stderr"], document["unbiased"]
     read = read_figures(question, *tables, k=None if k is None else min(k, len(tables[0])))

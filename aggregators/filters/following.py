@@ -14,16 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from murmurate.aggregators.filters.adaptive import AdaptiveFilter, Ranges
+from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.randomizers import Question, SnapshotError, mechanism
+from murmurate.randomizers import Question, SnapshotError, question
 from murmurate.randomizers.state import Form, dump, load
 
-_RANGES: dict[int, Ranges] = {1: ((-1.0, 1.0),), 2: ((0.0, 1.0), (-1.0, 1.0))}
-"""Of what a mean follows, by how much that is: the mean; or the share of holders, and their total."""
 FORM: Final = Form("following", 1)
 
 
@@ -32,16 +30,15 @@ class Following:
 
     def __init__(self, method: Turns, *, revise: int = 0) -> None:
         """revise: the lag of revisions in periods; 0 for none."""
-        followed = method.standing.mechanism
-        ranges = _RANGES[followed.statistics] if followed.measure == "mean" else None
-        # Under budget division reports differ from round to round, and cells are all they have in common.
-        self._reports = followed.measure == "distribution" and method.division == "population"
+        measure, followed = method.setting.measure, method.standing.mechanism
+        self._reports = measure.follows_reports(method.division)
         statistics = followed.outcomes if self._reports else followed.statistics
         self.method = method
         self.revise = revise
-        ordered = followed.measure == "distribution"
-        season = method.setting.season
-        self.filter = AdaptiveFilter(statistics, ranges=ranges, ordered=ordered, revisable=revise, season=season)
+        ranges, season = measure.ranges(followed), method.setting.season
+        self.filter = AdaptiveFilter(
+            statistics, ranges=ranges, ordered=measure.ordered, revisable=revise, season=season
+        )
         self._asked: Question | None = None  # by which the open question is asked
 
     def remember(self, known: Iterable[OutsideEstimate | None]) -> None:
@@ -84,7 +81,7 @@ class Following:
             raise SnapshotError(f"{FORM.kind}: found the state of another lag; allowed: of {self.revise} periods")
         self.method.load(arrays.pop("method").tobytes())
         self.filter.load(facts["filter"], {name.removeprefix("filter "): array for name, array in arrays.items()})
-        self._asked = mechanism(facts["asked"]) if facts["asked"] else None
+        self._asked = question(facts["asked"]) if facts["asked"] else None
 
     def _seen(self, step: Request | Decision) -> Request | Decision:
         if isinstance(step, Request):

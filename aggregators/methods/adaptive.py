@@ -112,7 +112,7 @@ class Adaptive(Drawing):
 
     def _pays(self, dis: float, price: float) -> bool:
         """Whether to publish, at this finite price."""
-        first = self.standing.measured_t is None and self.setting.measure == "mean"
+        first = self.standing.measured_t is None and not self.setting.measure.zero_stands
         return first or dis > price
 
     def _release(self) -> Decision:

@@ -11,10 +11,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
-from murmurate.aggregators.chooser import choose_for
 from murmurate.aggregators.methods.method import Purpose, Request, Setting
 from murmurate.aggregators.methods.slots import Crowd, Pool
-from murmurate.randomizers import ParameterError, Question, Recoded, mechanism
+from murmurate.randomizers import ParameterError, Question, clipped
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import MICRO
@@ -121,14 +120,10 @@ def oracle(setting: Setting, epsilon_micro: int) -> Question:
         raise ParameterError(
             f"epsilon: found {setting.epsilon_micro} micro-nats for w = {setting.w} periods; allowed: at least one each"
         )
-    name, epsilon = setting.mechanism, Fraction(epsilon_micro, MICRO)
+    epsilon = Fraction(epsilon_micro, MICRO)
+    if setting.clip is None:
+        return setting.measure.question(setting.mechanism, epsilon, setting.prefer)
+    name = setting.mechanism
     if name == "auto":
-        chosen = choose_for(
-            setting.measure, says_none=setting.says_none, d=setting.d, epsilon=epsilon, prefer=setting.prefer
-        )
-        if setting.clip is None:
-            return chosen
-        name = chosen.name
-    if setting.clip is not None:
-        return Recoded(d=setting.d, epsilon=epsilon, inner=name, clip=setting.clip, group=setting.group)
-    return mechanism({"name": name, "d": setting.d, "epsilon_micro": epsilon_micro})
+        name = setting.measure.choose(epsilon, setting.prefer).name
+    return clipped(d=setting.d, epsilon=epsilon, inner=name, clip=setting.clip, group=setting.group)

@@ -14,20 +14,23 @@ noise of a mean depends on the values, so that for numbers there is "sampling" a
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from murmurate.aggregators.methods.method import Answer, Floats
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.errors import shown
 
+if TYPE_CHECKING:  # measures say how large errors are
+    from murmurate.aggregators.measures.measure import Measure
+
 Rule = Literal["sampling", "paper"]
 RULES: tuple[Rule, ...] = ("sampling", "paper")
 
 
-def checked_rule(rule: str, mechanism: Question) -> Rule:
-    """The rule of this name, if this mechanism's noise is what it needs."""
+def checked_rule(rule: str, measure: Measure, mechanism: Question) -> Rule:
+    """The rule of this name, if the noise of what is measured is what it needs."""
     for known in RULES:
-        if rule == known == "paper" and mechanism.measure != "frequency":
+        if rule == known == "paper" and not measure.even_noise:
             raise ParameterError(
                 f"variance: found 'paper' with {mechanism.name}; allowed: with frequencies; or 'sampling'"
             )

@@ -13,7 +13,7 @@ from math import inf
 from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.dissimilarity import Rule, checked_rule, publication_error
 from murmurate.aggregators.methods.method import Answer, Floats, Purpose, Request, Setting
-from murmurate.aggregators.methods.standing import Standing, measured
+from murmurate.aggregators.methods.standing import Standing
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.state import Arrays
@@ -31,7 +31,7 @@ class Drawing(Turns):
         super().__init__(setting, would_use=mechanism, **shown, **options)
         self.asking = asking
         # Where everybody answers nothing is sampled, and the paper's variance is exact.
-        self.rule: Rule = "paper" if variance is None else checked_rule(variance, mechanism)
+        self.rule: Rule = "paper" if variance is None else checked_rule(variance, setting.measure, mechanism)
 
     def price(self, amount: int, profile: Floats) -> float:
         """err: the mean squared error expected of a release from this amount; infinite where it is not worth asking."""
@@ -52,7 +52,7 @@ class Drawing(Turns):
 
     def _measured(self, amount: int, answer: Answer) -> Standing:
         """The estimate from an answer that counts."""
-        return measured(self.t, self.asking.mechanism(amount), answer, self.sample)
+        return self._stands(self.asking.mechanism(amount), answer)
 
     def _error(self, amount: int, answer: Answer) -> float:
         """R.var of this answer: its own mean squared error, by the rule."""

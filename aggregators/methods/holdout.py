@@ -58,8 +58,8 @@ class Holdout:
 
     def __init__(self, setting: Setting, make: Callable[[Setting], Method], answers: Answers) -> None:
         """make: the method, from the setting it begins with. answers: what it will usually have."""
-        if setting.measure != "mean":
-            raise ParameterError(f"clip: found a stream of {setting.measure}; allowed: a mean")
+        if not setting.measure.clips:
+            raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean")
         self._setting, self._make, self._answers = setting, make, answers
         after = make(replace(setting, clip=top_of(setting)))  # whatever it refuses is refused before anybody is asked
         phase = LSP(coarse(setting))

@@ -8,15 +8,17 @@ never believes it. Not here: rounds on the wire, waiting, releases (agents/stage
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.randomizers import Question
-from murmurate.randomizers.mechanism import Measure
+
+if TYPE_CHECKING:  # measures say what a decision of a method means
+    from murmurate.aggregators.measures.measure import Measure
 
 Purpose = Literal["dissimilarity", "publication"]
 Floats = NDArray[np.float64]
@@ -26,8 +28,8 @@ Floats = NDArray[np.float64]
 class Setting:
     """What a method knows of its stream."""
 
-    d: int
-    """Size of the domain, none and other included."""
+    measure: Measure
+    """What the stream measures: it says by which mechanisms it is asked, and what their statistics are."""
     epsilon_micro: int
     """The stream's epsilon in any w periods."""
     w: int
@@ -37,9 +39,6 @@ class Setting:
     """The period that counts as t = 1."""
     seed: bytes
     """32 public bytes from which slots are drawn: who is asked is no secret, and must be the same after a crash."""
-    measure: Measure = "frequency"
-    says_none: bool = True
-    """Whether the last value of the domain is *none*."""
     mechanism: str = "auto"
     """A mechanism's name, or "auto" for the chooser's."""
     prefer: Prefer = "accuracy"
@@ -52,6 +51,24 @@ class Setting:
     """and how many neighbouring codes are told as one."""
     season: int | None = None
     """Periods after which values return, as far as the filter may know; None: they do not."""
+
+    def facts(self) -> dict[str, str | int | bool | None]:
+        """By which one setting is told from another in a state."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "measure"}
+        if self.season is None:
+            del plain["season"]
+        of = {"measure": self.measure.name, "d": self.d, "says_none": self.says_none}
+        return {**plain, **of, "seed": self.seed.hex()}
+
+    @property
+    def d(self) -> int:
+        """Size of the domain, none and other included."""
+        return self.measure.d
+
+    @property
+    def says_none(self) -> bool:
+        """Whether the last value of the domain is *none*."""
+        return self.measure.says_none
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,8 @@ def method(options: MethodOptions, setting: Setting) -> Method:
     """The method of these options, at its beginning, with the filter behind it if they say so. Where the threshold is
     to be found it begins with a hold-out phase.
 
-    >>> setting = Setting(d=4, epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
+    >>> from murmurate.aggregators.measures.frequency import Frequency
+    >>> setting = Setting(Frequency.of_size(4), epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
     >>> method(MethodOptions("lpa", variance="paper"), setting).open(1).asked.sum()
     np.int64(100)
     """

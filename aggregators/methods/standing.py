@@ -16,7 +16,7 @@ import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
-from murmurate.randomizers import Question, mechanism
+from murmurate.randomizers import Question, question
 from murmurate.randomizers.state import Arrays, Form, dump, load
 
 FORM: Final = Form("decision", 1)
@@ -96,16 +96,18 @@ def nothing(mechanism: Question) -> Standing:
     return Standing(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
 
 
-def measured(t: int, mechanism: Question, answer: Answer, users: float | None) -> Standing:
-    """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none."""
+def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *, kept: bool = True) -> Standing:
+    """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none. kept:
+    whether a release says more of the answer than the statistics do.
+    """
     n = answer.counted
     raw = mechanism.profile(answer.support, n)
     near = mechanism.plausible(raw)
     variance = mechanism.noise(near) / n + mechanism.added_variance(n, near[: mechanism.statistics])
     if users is not None:
         variance = variance + mechanism.sampling(near) / n * not_asked(n, users)
-    kept = (None, None) if mechanism.measure == "frequency" else (answer, users)
-    return Standing(t, raw[: mechanism.statistics], variance, mechanism, *kept)
+    speaks = (answer, users) if kept else (None, None)
+    return Standing(t, raw[: mechanism.statistics], variance, mechanism, *speaks)
 
 
 def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
@@ -113,4 +115,4 @@ def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
     counted = facts["counted"]
     answer = None if counted is None else Answer(arrays["support"].copy(), counted)
     unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()
-    return Standing(facts["measured_t"], unbiased, variance, mechanism(facts["mechanism"]), answer, facts["users"])
+    return Standing(facts["measured_t"], unbiased, variance, question(facts["mechanism"]), answer, facts["users"])

@@ -21,19 +21,16 @@ from murmurate.aggregators import clipping
 from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.filters.outside import OutsideEstimate
+from murmurate.aggregators.measures.holders import holding, seen
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Estimate, Floats, Setting
 from murmurate.aggregators.wave_readings import Readings
-from murmurate.randomizers import SW, Question, Recoded, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers import SW, Clipped, Question, Viewed, WaveAndPresence
 from murmurate.randomizers.numeric import WaveMean, WaveMeanAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
 CELLS: Final = 512
 """Of the coarse grid: the source's 1024 find no better threshold (clipping.QUIET), and take EM twice as long."""
-SEEN: Final = 2
-"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
-of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
-"""
 
 
 @dataclass(frozen=True)
@@ -95,49 +92,52 @@ def find(setting: Setting, answers: Answers, t: int, answer: Answer) -> tuple[Fo
     hold a value.
     """
     asked = oracle(coarse(setting), setting.epsilon_micro)
-    assert isinstance(asked, Recoded)  # noqa: S101 - what `coarse` asks for
+    assert isinstance(asked, Viewed)  # noqa: S101 - what `coarse` asks for
+    cut_up = asked.view
+    assert isinstance(cut_up, Clipped)  # noqa: S101 - and so is this
     unbiased = _unbiased(asked, answer)
     if unbiased is None:
         return None
     kind = WaveAndPresence if asked.says_none else SW
-    wave = kind(d=asked.inner.d, epsilon=Fraction(asked.epsilon_micro, MICRO))
+    wave = kind(d=cut_up.d, epsilon=Fraction(asked.epsilon_micro, MICRO))
     likely = em(channel_of(wave), answer.support).frequencies
-    present = min(1.0, float(likely[: asked.cells].sum()))
-    frequencies = likely[: asked.cells] / present
-    middles = np.array([float(asked.middle(cell)) for cell in range(asked.cells)])
-    low, high = map(float, asked.ends)
+    present = min(1.0, float(likely[: cut_up.cells].sum()))
+    frequencies = likely[: cut_up.cells] / present
+    middles = np.array([float(cut_up.middle(cell)) for cell in range(cut_up.cells)])
+    low, high = map(float, cut_up.ends)
     top, scale = top_of(setting), (high - low) / 2
 
     mean, error = unbiased
     kept = clipping.whole_or_pruned(frequencies, middles, low + scale * (mean + 1), scale * error)
     told = float(kept @ middles - low) / scale - 1
     statistics = np.array([present, present * told] if asked.says_none else [told])
-    cut = np.hypot(min(1.0, abs(told - mean) / 2), asked.group / 2 / top)
+    cut = np.hypot(min(1.0, abs(told - mean) / 2), cut_up.group / 2 / top)
 
     readings = Readings.of(wave, answer.support, likely)
-    edges = np.minimum(np.arange(1, asked.cells + 1) * asked.group, top).astype(np.float64)
+    edges = np.minimum(np.arange(1, cut_up.cells + 1) * cut_up.group, top).astype(np.float64)
     above, of_above = _above(readings, middles, edges)
     weighed = clipping.taken_at_most(np.maximum(above, clipping.doubled(kept, middles, edges, top)), of_above)
     at = clipping.best(weighed, noise_left(setting, answers, frequencies, middles, edges, present, answer.counted))
     clip = int(edges[at])
-    known = _known(readings, middles, clip, asked.group)
+    known = _known(readings, middles, clip, cut_up.group)
     level, _ = level_of(known.known, known.variance, clip)
     growth = clipping.Growth.of(frequencies, middles, clip, top)
     clipped = clipping.taken_at_most(above, of_above)[at] / top
     return Found(t, clip, float(clipped), float(cut), statistics, level, growth), known
 
 
-def _unbiased(asked: Recoded, answer: Answer) -> tuple[float, float] | None:
+def _unbiased(asked: Viewed, answer: Answer) -> tuple[float, float] | None:
     """The mean of holders from -1 to 1 without EM, and its standard error; None where nobody is known to hold one."""
     n = answer.counted
     profile = asked.profile(answer.support, n)
     noise = asked.noise(asked.plausible(profile)) / n
-    if not isinstance(asked.inner, ValueAndPresence):
+    holders = holding(asked.inner)
+    if holders is None:
         return float(profile[0]), float(np.sqrt(noise[0]))
     share = float(profile[0])
-    if share <= SEEN * float(np.sqrt(noise[0])):
+    if not seen(share, float(noise[0])):
         return None
-    return float(profile[1]) / share, asked.inner.mean_error(profile, n)
+    return float(profile[1]) / share, holders.mean_error(profile, n)
 
 
 def _above(readings: Readings, middles: Floats, edges: Floats) -> tuple[Floats, Floats]:
@@ -192,9 +192,10 @@ def mean_noise(mechanism: Question, n: int, present: float, means: Floats, squar
     """The variance of the mean of n users, this share of whom hold values of such a mean and mean square: linear in the
     mean square, as everything of which it is made.
     """
-    if not isinstance(mechanism, ValueAndPresence):
+    holders = holding(mechanism)
+    if holders is None:
         none, one = (float(mechanism.noise(np.array([0.0, square]))[0]) for square in (0.0, 1.0))
         return np.asarray((none + (one - none) * squares) / n)
-    none, one = (mechanism.total_variance(n, present, square) for square in (0.0, 1.0))
-    together, of_share = mechanism.covariance(n, present, 1.0), float(mechanism.variance(n, present))
+    none, one = (holders.total_variance(n, present, square) for square in (0.0, 1.0))
+    together, of_share = holders.covariance(n, present, 1.0), float(holders.variance(n, present))
     return np.asarray((none + (one - none) * squares + means**2 * (of_share - 2 * together)) / present**2)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from dataclasses import asdict
 from fractions import Fraction
 from inspect import signature
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Crowd
+from murmurate.aggregators.methods.standing import Standing
 from murmurate.randomizers import Question, SnapshotError
 from murmurate.randomizers.state import Arrays, Form, dump, load
 from murmurate.randomizers.terms import Division
@@ -51,9 +51,7 @@ class Turns(ABC):
         """The newest period that was opened."""
         self.waiting: tuple[Purpose, int] | None = None
         """Purpose and amount of the question that is open."""
-        facts = {**asdict(setting), "seed": setting.seed.hex(), **options}
-        if setting.season is None:
-            del facts["season"]
+        facts = {**setting.facts(), **options}
         self._setting = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     @classmethod
@@ -135,6 +133,10 @@ class Turns(ABC):
         self.crowd.reports, self.crowd.asked = facts["reports"], facts["asked"]
         self.standing = standing.restored(facts["standing"], arrays)
         self._load(facts["own"], arrays)
+
+    def _stands(self, mechanism: Question, answer: Answer) -> Standing:
+        """The estimate from an answer of this period that counts."""
+        return standing.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
 
     # ---- what a method fills in ----
 

@@ -18,7 +18,6 @@ from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import groups
-from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import Question
 from murmurate.randomizers.state import Arrays
@@ -43,7 +42,7 @@ class Uniform(Turns):
         old = self.standing
         if not answer.counted:
             return self._unasked()
-        self.standing = measured(self.t, self._mechanism, answer, self.sample)
+        self.standing = self._stands(self._mechanism, answer)
         self._drift.note(old, self.standing)
         return self.standing.decision(self.t)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.postprocess.query import Query, for_query, method_for
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.randomizers import ParameterError
@@ -41,7 +42,8 @@ def read_for(query: Query, release: Release, *, k: int | None = None) -> Read:
 
     k: of "top-k" how many are wanted; of "point" how many values somebody holds, where that is known.
     """
-    if release.measure != "frequency":
+    kind = KINDS.get(release.measure)
+    if kind is None or not kind.shaped:
         raise ParameterError(f"query: found a release of a {release.measure}; allowed: of a frequency")
     return read_figures(query, release.estimate, release.stderr, release.unbiased, k=k)
 

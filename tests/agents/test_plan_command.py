@@ -225,7 +225,7 @@ def test_where_the_filter_would_not_help_that_is_said_and_no_error_of_it_is_prom
 def test_a_distribution_is_planned_in_few_runs_and_how_well_it_is_known_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "MOST_OF_DISTRIBUTIONS", 3)
+    monkeypatch.setattr(trial, "MOST_OF_COSTLY", 3)
     folder = deploy(tmp_path, "trips")
     done = murmurate("plan", "distance", "--users", "40000", "--within", "0.01", "--processes", "1", cwd=folder)
     said = " ".join(line.strip() for line in done.stdout.splitlines())

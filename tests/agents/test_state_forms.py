@@ -23,9 +23,10 @@ from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError
 from murmurate.randomizers import device as devices
 from murmurate.randomizers.state import REMEDY, Form
 from tests.agents.world import FIRST, KEYS, SECOND, Event, arrivals, deployment, played, stream
+from tests.measured import sized
 
 PLAN = deployment(stream("screen", "lpa", w=4), partitions=1, targets=1, min_batch=2)
-NUMBERS = Setting(d=257, epsilon_micro=1_000_000, w=4, slots=40, first_t=1, seed=bytes(32), measure="mean")
+NUMBERS = Setting(sized(257, "mean"), 1_000_000, w=4, slots=40, first_t=1, seed=bytes(32))
 STAGES: dict[str, tuple[ModuleType, str]] = {
     "door": (door, "FORM"),
     "perturb": (frozen, "FORM"),

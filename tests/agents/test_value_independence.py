@@ -21,7 +21,7 @@ from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.block import BatchBlock, ReportBlock
 from murmurate.topics.codec import decode_record
-from murmurate.topics.domains import Categories, Grid
+from murmurate.topics.domains import Categories, Domain, Grid
 from murmurate.topics.events import Fields
 from murmurate.topics.message import Message
 from murmurate.topics.release import Release
@@ -29,7 +29,7 @@ from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Event, arrivals, crow
 from tests.topics.test_frames import MALFORMED
 
 USERS, PERIODS = 61, 3
-DOMAINS = {
+DOMAINS: dict[str, Domain] = {
     "values": Categories(("home", "basket", "help")),
     "values and other": Categories(("home", "basket", "help"), other=True),
     "a mean": Grid(0.0, 10.0, 65_537, "points"),

@@ -11,9 +11,10 @@ import pytest
 
 from murmurate.agents.cli import watch
 from murmurate.agents.cli.watch import heading, shaped
-from murmurate.config.plan import StreamPlan, stretches
+from murmurate.aggregators.measures.distribution import stretches
+from murmurate.config.plan import StreamPlan
 from murmurate.topics.codec import decode
-from murmurate.topics.domains import Grid
+from murmurate.topics.domains import Categories, Grid
 from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
 from tests.agents.world import stream
@@ -95,10 +96,11 @@ def test_a_line_of_80_columns_has_a_figure_and_it_is_one_that_is_monitored(
 ) -> None:
     share = min(1.0, abs(number))
     many = {"slots": 32, "received": 999_999_999, "counted": 999_999_999, "rejected": {"malformed": 0}}
-    for estimate, measure in (
-        ({"mean": number, "present": share}, "mean"),
-        ({f"{chr(97 + i)}{'x' * 60}": share for i in range(26)}, "frequency"),
-        (dict.fromkeys(stretches(Grid(-1234567.5, 3, 64, "stretches")), share), "distribution"),
+    cut, letters = Grid(-1234567.5, 3, 64, "stretches"), tuple(f"{chr(97 + i)}{'x' * 60}" for i in range(26))
+    for estimate, measure, domain in (
+        ({"mean": number, "present": share}, "mean", Grid(-1e301, 1e301, 5, "points")),
+        (dict.fromkeys(letters, share), "frequency", Categories(letters)),
+        (dict.fromkeys(stretches(cut), share), "distribution", cut),
     ):
         names = list(estimate)[-monitored:] if monitored else list(estimate)
         sides = {name: {"threshold": 1234.56789, "side": "above", "confidence": 0.99} for name in names}
@@ -106,7 +108,7 @@ def test_a_line_of_80_columns_has_a_figure_and_it_is_one_that_is_monitored(
         error = {"stderr": {name: abs(number) if name == "mean" else 0.014 for name in estimate}}
         found = line(
             release(estimate, **error, **changes, **({"thresholds": sides} if monitored else {})),
-            stream("x", every_ms=every_ms),
+            stream("x", every_ms=every_ms, measure=measure, domain=domain),
         )
         assert len(found) == 80
         said = re.search(r"(?:^|  )(?:[▁▂▃▄▅▆▇█]+ )?([^ ]+(?: [^ ]+)?) -?[0-9.e+]+%? ±[0-9.e+]+[^ ]*", found[20:])
@@ -233,11 +235,13 @@ def test_a_block_of_many_stretches_is_as_high_as_the_highest_of_them() -> None:
 @pytest.mark.parametrize("every_ms", [1, 300_000, 86_400_000])
 @pytest.mark.parametrize("none", [None, 1.0])
 def test_a_line_of_numbers_never_has_more_than_80_columns(count: int, every_ms: int, none: float | None) -> None:
-    found = line(distance([1.0] * count, none), stream("distance", every_ms=every_ms))
+    cut = Grid(0, 30, count, "stretches")
+    of = stream("distance", every_ms=every_ms, measure="distribution", domain=cut)
+    found = line(distance([1.0] * count, none), of)
     assert len(found) <= 80
     assert "█" in found
     wide = {"estimate": {"mean": -12345678.9, "present": 1.0}, "stderr": {"mean": 12345678.9, "present": 1.0}}
-    found = line(fare(**wide, unbiased=wide["estimate"], unit="u" * 64), stream("fare", every_ms=every_ms))
+    found = line(fare(**wide, unbiased=wide["estimate"], unit="u" * 64), replace(FARE, every_ms=every_ms))
     assert len(found) <= 80
 
 
@@ -248,7 +252,7 @@ def test_the_heading_says_what_follows() -> None:
         "distance: distribution of numbers from 0 to 30 km in 5 stretches; their shape,\n"
         "  the highest and its standard error"
     )
-    long = replace(FARE, name="n" * 64, unit="u" * 64)
+    long = stream("n" * 64, measure="mean", domain=Grid(0, 120, 5, "points"), unit="u" * 64)
     assert all(len(part) <= 80 for part in heading(long).splitlines())
 
 

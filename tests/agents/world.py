@@ -17,17 +17,19 @@ from murmurate.agents.embedded.task import Fault, Faults
 from murmurate.agents.stages.door import TICKS
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.stage import Log, Out
+from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Pepper, Secrets
 from murmurate.topics.codec import encode
-from murmurate.topics.domains import Categories
+from murmurate.topics.domains import Categories, Domain
 from murmurate.topics.events import Fields
 from murmurate.topics.messages import Tick
 
 TOPIC = "shop.events"
 FIRST = 100
 SECOND = 1000
+SCREENS = Categories(("home", "basket", "help"), other=True)
 
 
 def secret(name: str) -> bytes:
@@ -48,11 +50,14 @@ KEYS = Keys(
 )
 
 
-def stream(name: str, schedule: str = "lpa", **changes: Any) -> StreamPlan:
+def stream(
+    name: str, schedule: str = "lpa", *, measure: str = "frequency", domain: Domain = SCREENS, unit: str | None = None,
+    **changes: Any,
+) -> StreamPlan:  # fmt: skip
+    units = {} if unit is None else {"unit": unit}
     plan = StreamPlan(
         name=name,
-        measure="frequency",
-        domain=Categories(("home", "basket", "help"), other=True),
+        measure=KINDS[measure](domain, changes.get("carry_ms", 0) is not None, **units),
         every_ms=SECOND,
         w=4,
         share_micro=1_000_000,
@@ -60,7 +65,7 @@ def stream(name: str, schedule: str = "lpa", **changes: Any) -> StreamPlan:
         method=MethodOptions(schedule, variance="sampling" if schedule == "lpa" else None, filter="adaptive"),
         mechanism="auto",
         several="last",
-        carry_ms=0,
+        carry_ms=changes.pop("carry_ms", 0),
         topic=TOPIC,
         fields=Fields(stream="/stream"),
         config="0123456789abcdef",

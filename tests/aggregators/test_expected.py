@@ -7,7 +7,6 @@ from murmurate.aggregators.expected import (
     filtered_error,
     heard_error,
     moved,
-    round_error,
     uniform_error,
     usual_mechanism,
     usual_users,
@@ -16,13 +15,14 @@ from murmurate.aggregators.filters.observed import Observed, Tail
 from murmurate.aggregators.methods.method import Answer, Setting
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.randomizers import GRR, OLH, OUE, PM, ValueAndPresence
+from tests.measured import sized
 
 N = 200_000
 
 
 def setting(*, w: int, d: int = 2, epsilon: float = 1.0, slots: int = 4_000, mechanism: str = "auto") -> Setting:
     return Setting(
-        d=d, epsilon_micro=round(epsilon * 1e6), w=w, slots=slots, first_t=1, seed=bytes(32), mechanism=mechanism
+        sized(d), epsilon_micro=round(epsilon * 1e6), w=w, slots=slots, first_t=1, seed=bytes(32), mechanism=mechanism
     )
 
 
@@ -44,39 +44,41 @@ def test_lbu_and_lpu_have_the_errors_of_the_spec(epsilon: float, w: int, d: int,
 
 
 def test_a_sample_of_users_adds_its_own_error_and_everybody_adds_none() -> None:
-    oracle, even = GRR(d=2, epsilon=1.0), np.full(2, 0.5)
+    oracle, even, error = GRR(d=2, epsilon=1.0), np.full(2, 0.5), sized(2).round_error
     sampling = 0.25 / 10_000 * (N - 10_000) / (N - 1)
-    assert round_error(oracle, 10_000, N, even) - round_error(oracle, 10_000, None, even) == pytest.approx(sampling)
-    assert round_error(oracle, N, N, even) == round_error(oracle, N, None, even)
+    assert error(oracle, 10_000, N, even) - error(oracle, 10_000, None, even) == pytest.approx(sampling)
+    assert error(oracle, N, N, even) == error(oracle, N, None, even)
 
 
 def test_groups_of_unequal_size_cost_more_than_equal_ones() -> None:
     oracle, even = GRR(d=2, epsilon=1.0), np.full(2, 0.5)
     whole, uneven = (uniform_error("lpu", oracle, setting(w=3, slots=slots), N, even) for slots in (6, 7))
-    assert whole == pytest.approx(round_error(oracle, N / 3, N, even))
+    assert whole == pytest.approx(sized(2).round_error(oracle, N / 3, N, even))
     assert uneven > whole
 
 
 def test_a_pool_of_seeds_counts_as_error_and_a_mean_of_holders_has_the_error_of_a_ratio() -> None:
-    skewed = np.array([0.9] + [0.1 / 99] * 99)
-    pooled, fresh = (round_error(OLH(d=100, epsilon=1.0, pool=pool), N, None, skewed) for pool in (16, 0))
+    skewed, error = np.array([0.9] + [0.1 / 99] * 99), sized(100).round_error
+    pooled, fresh = (error(OLH(d=100, epsilon=1.0, pool=pool), N, None, skewed) for pool in (16, 0))
     assert pooled > fresh
     numbers = ValueAndPresence(d=34, epsilon=1.0)
     profile = np.array([0.5, 0.1, 0.2])
-    assert round_error(numbers, 1_000, None, profile) == pytest.approx(numbers.mean_error(profile, 1_000) ** 2)
+    assert sized(34, "mean").round_error(numbers, 1_000, None, profile) == pytest.approx(
+        numbers.mean_error(profile, 1_000) ** 2
+    )
 
 
 def test_what_a_filter_hears_of_a_domain_errs_less_by_the_error_of_the_sum() -> None:
-    profile, n = np.array([0.6, 0.3, 0.1]), 5_000
+    profile, n, shares = np.array([0.6, 0.3, 0.1]), 5_000, sized(3)
     answer = Answer(np.array([2_000, 1_500, 1_000]), n)
     for oracle in (OUE(d=3, epsilon=1.0), OLH(d=3, epsilon=1.0), GRR(d=3, epsilon=1.0)):
         seen = Observed.of(oracle, answer, N, profile, Tail(), whole=True)
-        heard = heard_error(oracle, n, N, profile)
+        heard = heard_error(shares, oracle, n, N, profile)
         assert heard == pytest.approx(seen.noise.mean(), rel=1e-9)
-        assert (heard < 0.75 * round_error(oracle, n, N, profile)) == (oracle.name != "grr")
-    numbers = PM(d=1 << 16, epsilon=1.0)
+        assert (heard < 0.75 * shares.round_error(oracle, n, N, profile)) == (oracle.name != "grr")
+    numbers, mean = PM(d=1 << 16, epsilon=1.0), sized(1 << 16, "mean", says_none=False)
     moments = np.array([0.1, 0.2])
-    assert heard_error(numbers, n, N, moments) == round_error(numbers, n, N, moments)
+    assert heard_error(mean, numbers, n, N, moments) == mean.round_error(numbers, n, N, moments)
 
 
 def test_what_stands_for_a_window_is_off_by_what_moved_since() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from murmurate.aggregators.distribution_waves import channel_of
-from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods import standing
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate
 from murmurate.randomizers import GRR, HM, SW, Key, Mechanism, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.randomness import contexts
+from tests.measured import figures
 
 KEY = Key(bytes(range(32)), deployment="tests")
 

@@ -20,6 +20,7 @@ import pytest
 
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
+from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
@@ -64,7 +65,7 @@ def plan(spec: Mapping[str, Any], mechanism: str = "grr") -> Plan:
         method=MethodOptions(**spec),
     )  # fmt: skip
     if "clip" in spec:
-        screen = replace(screen, measure="mean", domain=Grid(0.0, 100.0, 17, "points"), mechanism="auto")
+        screen = replace(screen, measure=Mean(Grid(0.0, 100.0, 17, "points")), mechanism="auto")
     return deployment(screen, epsilon_micro=EPSILON, partitions=2, min_batch=2)
 
 
@@ -77,7 +78,7 @@ def habits(rng: random.Random) -> list[list[str | None]]:
 
 def run(made: Plan, said: Sequence[Sequence[str | None]], rng: random.Random, deaths: int = 5) -> tuple[Runtime, Told]:
     """The stream through all stages. deaths: of each kind of stage at each point."""
-    start, means = FIRST - 1, NUMBERS if made.streams[0].measure == "mean" else {what: what for what in SAYS}
+    start, means = FIRST - 1, NUMBERS if made.streams[0].measure.clips else {what: what for what in SAYS}
     events = [
         Event("screen", f"user-{u}", (start + t) * SECOND + u, value, u % 2, (start + t) * SECOND + u)
         for t in range(PERIODS + 1)

@@ -7,7 +7,7 @@ import pytest
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.report import report_html
 from murmurate.agents.web.server import Running
-from murmurate.config.plan import stretches
+from murmurate.aggregators.measures.distribution import stretches
 from murmurate.topics.domains import Grid
 from tests.agents.web.frames import done, hello
 from tests.agents.web.numbers import (

@@ -8,7 +8,7 @@ import pytest
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import build, load
-from murmurate.config.measures import Frequency
+from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.randomizers import ORACLES
 from tests.config.deployments import SHOP, lines, shop, small
 
@@ -28,7 +28,7 @@ def test_the_shared_example_loads() -> None:
     assert deployment.privacy.window.ms == 3_600_000
     assert deployment.population.forget_after == 7 * 86_400_000
     screen = deployment.streams["screen"]
-    assert isinstance(screen, Frequency)
+    assert isinstance(screen, FrequencyStream)
     assert screen.values == ("home", "search", "basket", "checkout", "help")
     assert screen.source is not None
     assert screen.source.user == "/session/user_id"
@@ -319,7 +319,7 @@ def test_a_deployment_can_live_in_the_environment_alone(tmp_path: Path) -> None:
         "MURMURATE__STREAMS__SCREEN": '{"measure": "frequency", "values": ["a"], "every": "1m"}',
     }
     screen = load(tmp_path / "none.toml", environ).streams["screen"]
-    assert isinstance(screen, Frequency)
+    assert isinstance(screen, FrequencyStream)
     assert screen.values == ("a",)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from murmurate.topics import Release, Round, decode, encode
+from murmurate.topics.block import COUNTS_PER_BLOCK
 from murmurate.topics.errors import MessageError
-from murmurate.topics.messages import MAX_CELLS
+from murmurate.topics.messages import MAX_CELLS, MESSAGE_CELLS
 from tests.cases import every
 from tests.topics.samples import MESSAGES, RELEASES, ROUND, put, tables
 
@@ -90,8 +91,19 @@ def test_every_report_that_was_received_is_counted_or_rejected_once(name: str) -
 
 def test_a_tally_is_of_one_target_and_has_as_many_counts_as_fit() -> None:
     assert "targets" in refusal("tally", q=4, targets=4)
-    assert "counts" in refusal("tally", counts=[0] * (MAX_CELLS + 1))
+    assert "counts" in refusal("tally", counts=[0] * (MESSAGE_CELLS + 1))
     assert "counts" in refusal("tally", counts=[])
+
+
+def test_a_tally_in_blocks_announces_each_block_of_more_counts_than_a_message_holds() -> None:
+    name = "tally_in_blocks"
+    assert "found 2 blocks; allowed: 1 for 65528 counts" in refusal(name, cells=COUNTS_PER_BLOCK)
+    assert "found 2 blocks; allowed: 3 for 131072 counts" in refusal(name, cells=1 << 17)
+    assert "found a block twice" in refusal(name, blocks=["a" * 64] * 2)
+    assert "cells" in refusal(name, cells=MESSAGE_CELLS)
+    assert "cells" in refusal(name, cells=MAX_CELLS + 1)
+    assert "blocks.0" in refusal(name, blocks=["no digest", "0" * 64])
+    assert "targets" in refusal(name, q=4, targets=4)
 
 
 def test_reports_of_an_undersized_round_are_told_only_where_there_are_any() -> None:
@@ -166,17 +178,15 @@ def test_what_is_known_before_the_first_publication_is_an_estimate_without_unbia
         decode(json.dumps(table).encode())
 
 
-def test_of_what_was_measured_a_mean_beside_present_alone_may_be_null() -> None:
-    shares, fare = (json.loads(record) for record in RELEASES)
+def test_of_what_was_measured_a_statistic_alone_may_be_null_with_its_error_and_without_a_threshold() -> None:
+    _, fare = (json.loads(record) for record in RELEASES)
     nobody: dict[str, Any] = {key: fare[key] | {"mean": None} for key in ("estimate", "stderr", "unbiased")}
     assert isinstance(decode(json.dumps(fare | nobody).encode()), Release)
     assert isinstance(decode(json.dumps(fare | {"unbiased": nobody["unbiased"]}).encode()), Release)
     held = {"mean": {"threshold": 12.5, "side": "below", "confidence": 0.8}}
-    silent = {key: fare[key] | {"present": None} for key in ("estimate", "stderr", "unbiased")}
     for wrong in (
-        fare | {"estimate": nobody["estimate"]}, fare | {"stderr": nobody["stderr"]}, fare | silent,
+        fare | {"estimate": nobody["estimate"]}, fare | {"stderr": nobody["stderr"]},
         fare | nobody | {"thresholds": held},
-        shares | {key: shares[key] | {"home": None} for key in ("estimate", "stderr", "unbiased")},
     ):  # fmt: skip
         with pytest.raises(MessageError, match=r"found .*null|found .*not known|found an estimate"):
             decode(json.dumps(wrong).encode())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -43,6 +44,7 @@ class Codes(ABC):
         """Why a value has no code; None if it has one."""
 
 
+@dataclass(frozen=True)
 class Domain(ABC):
     """What an event may say."""
 

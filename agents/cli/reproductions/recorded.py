@@ -105,7 +105,7 @@ def _loaded(path: Path) -> NDArray[Any]:
 
 def _read(path: Path, config: Path) -> Holders:
     deployment = plan(load(config))
-    if len(deployment.streams) != 1 or deployment.streams[0].measure == "mean":
+    if len(deployment.streams) != 1 or not deployment.streams[0].measure.all_shares:
         raise UsageError(f"--config: found {config.name!r}; allowed: one stream, of frequencies or a distribution")
     periods = list(true_periods(deployment, open_source(str(path), deployment)))
     users = max((period.users for period in periods), default=0)

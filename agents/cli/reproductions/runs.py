@@ -23,9 +23,11 @@ from murmurate.agents.cli.reproductions.recorded import Recording, recorded
 from murmurate.agents.replay.made_up import PERIODS, USERS, Held, numbers, stream
 from murmurate.agents.replay.measured import area, events, roc
 from murmurate.agents.replay.run import Replay, keys
-from murmurate.agents.replay.series import Series, series, truth
+from murmurate.agents.replay.series import Series, series
 from murmurate.agents.replay.synthetic import PACE, SPREAD
 from murmurate.aggregators.chooser import choose
+from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
@@ -173,8 +175,8 @@ def setting_of(case: Case, d: int, seed: int) -> Setting:
     """What the method knows."""
     epsilon_micro = round(case.epsilon * MICRO)
     return Setting(
-        d=d, epsilon_micro=epsilon_micro, w=case.w, slots=slots(case.w), first_t=1, seed=_bytes(seed),
-        measure="mean" if case.numbers else "frequency", says_none=False,
+        (Mean if case.numbers else Frequency).of_size(d, says_none=False),
+        epsilon_micro=epsilon_micro, w=case.w, slots=slots(case.w), first_t=1, seed=_bytes(seed),
         mechanism="hm" if case.numbers else _oracle(d, epsilon_micro, case),
     )  # fmt: skip
 
@@ -231,4 +233,4 @@ def _through_stages(holders: Holders, options: MethodOptions, setting: Setting, 
         for which in ("unbiased", "estimate")
     )
     bits = outcome.score(deployment).bits
-    return Series(said, truth(holders, setting), float(bits or 0), 0.0, best, None)
+    return Series(said, setting.measure.true_statistics(holders), float(bits or 0), 0.0, best, None)

@@ -38,7 +38,7 @@ const TAKE = {
     tile("releases", "0");
     for (const spec of streams) panels.set(spec.name, new Panel(spec));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
-    $("reading").hidden = Boolean($("frames")) || !streams.some(({ measure }) => measure === "frequency");
+    $("reading").hidden = Boolean($("frames")) || !streams.some(({ shaped }) => shaped);
     running = live ? "Following" : "Running"; say(running);
   },
   release({ release, truth }) {

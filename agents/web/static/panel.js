@@ -16,13 +16,13 @@ function colours() {
   return found;
 }
 
-/** One stream's section: chart, legend, table, facts; of a distribution also its bars. */
+/** One stream's section: chart, legend, table, facts; where neighbours are one picture also its bars. */
 class Panel {
   constructor(spec) {
     this.spec = spec;
     this.root = document.getElementById("stream").content.firstElementChild.cloneNode(true);
-    this.root.dataset.measure = spec.measure;
     this.periods = new Periods(spec); this.reading = new Reading(spec);
+    this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : "shares";
     const find = (selector) => this.root.querySelector(selector);
     this.plot = find(".plot"); this.legend = find(".legend");
     this.hint = find(".hint"); this.more = find("[data-more]");
@@ -34,14 +34,14 @@ class Panel {
     for (const node of this.root.querySelectorAll(".truth")) node.hidden = true;
     this.pinned = -1; this.hovered = -1;                 /* -1: the newest period */
     this.ranked = 0; this.chosen = false;
-    this.listed = spec.measure === "distribution" ? 0 : LISTED;         /* in their order, the first say little */
+    this.listed = spec.ordered ? 0 : LISTED;                            /* in their order, the first say little */
     this.dirty = true; this.tableAt = -Infinity; this.filled = -1;
     this.order = [...this.periods.categories.values()];
     this.chart = new Chart(this.plot, this.periods, this.reading.scale(this.order[0]), colours);
     this.values = new Values(this.root, this.periods, this.reading);
     const heard = { tell: (category) => this.#look(category), redraw: () => { this.filled = -1; this.touch(); } };
     this.spread = null;
-    if (spec.measure === "distribution") this.spread = new Spread(find(".spread"), this.periods, spec, this.reading, heard);
+    if (spec.ordered) this.spread = new Spread(find(".spread"), this.periods, spec, this.reading, heard);
     else find(".spread").remove();
     this.#listen(find);
     this.#buttons();
@@ -76,7 +76,7 @@ class Panel {
     const given = [...this.periods.categories.values()], waits = (c) => this.reading.waits(c, given.length, asked);
     const all = [...given].sort((a, b) => waits(a) - waits(b) || b.sum - a.sum);
     all.forEach((c, place) => { c.shown = place < count && !waits(c); c.listed = false; });
-    if (this.spec.measure === "frequency") this.order = all;
+    if (this.spec.ranked) this.order = all;
     else for (const c of given) c.slot = -1;             /* stretches and their colours stay in the order of the range */
     this.#changed();
   }

@@ -49,36 +49,29 @@ class Numbers {
 
 /** What a stream measures, in words, and how its page shows it. */
 class Reading {
-  constructor({ measure, names, unit, range, every_ms: everyMs, method }) {
-    this.measure = measure; this.unit = unit || "";
-    this.numbers = measure === "mean" ? new Numbers(range, unit) : null;
-    const [of, each, all] = {
-      mean: ["numbers", "Statistic", "Statistics"],
-      distribution: ["numbers", "Stretch", "Stretches"],
-    }[measure] || [`${names.length} values`, "Category", "Categories"];
-    const inUnit = measure === "distribution" && unit ? ` in ${unit}` : "";
-    this.each = each + inUnit; this.all = all + inUnit;
-    const end = (value) => String(Number(value.toPrecision(12)));
-    const reach = range ? ` from ${end(range[0])} to ${end(range[1])}${unit ? ` ${unit}` : ""}` : "";
-    const cut = measure === "distribution" ? ` in ${names.filter((name) => name !== "none").length} stretches` : "";
-    this.about = `${measure} of ${of}${reach}${cut} every ${every(everyMs)}, ${method}`;
-    const both = `The chart shows one at a time: the mean${unit ? ` in ${unit}` : ""}, or present in percent.`;
-    this.hint = this.numbers && names.length > 1 ? both : "";
+  constructor({ measure, of, one, many, ordered, numbers, names, unit, range, every_ms: everyMs, method }) {
+    this.unit = unit || ""; this.each = one; this.all = many; this.ordered = ordered;
+    this.told = new Set(numbers);                        /* statistics that are numbers and no shares */
+    this.numbers = numbers.length ? new Numbers(range, unit) : null;
+    this.about = `${measure} of ${of} every ${every(everyMs)}, ${method}`;
+    const shares = names.filter((name) => !this.told.has(name)), inUnit = unit ? ` in ${unit}` : "";
+    const both = `The chart shows one at a time: the ${numbers.join(", ")}${inUnit}, or ${shares.join(", ")} in percent.`;
+    this.hint = this.numbers && shares.length ? both : "";
   }
 
   /** On which scale a statistic lies. */
-  scale(c) { return this.numbers && c.name === "mean" ? this.numbers : SHARES; }
+  scale(c) { return this.told.has(c.name) ? this.numbers : SHARES; }
 
   /** Whether only one line can be shown, because others would need another axis. */
   get alone() { return Boolean(this.numbers); }
 
   /** Whether the table has it although no line shows it. */
-  always(c) { return this.alone || (this.measure === "distribution" && c.name === "none"); }
+  always(c) { return this.alone || (this.ordered && c.name === "none"); }
 
   /** Whether it waits in the legend until it is asked for: those who sent nothing are often most. */
   waits(c, size, asked) {
-    if (this.alone) return c.name !== "mean";
-    return c.name === "none" && size > 2 && (!asked || this.measure === "distribution");
+    if (this.alone) return !this.told.has(c.name);
+    return c.name === "none" && size > 2 && (!asked || this.ordered);
   }
 
   /** A statistic's name, in its unit. */

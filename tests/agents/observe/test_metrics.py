@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,8 +79,7 @@ def test_what_is_not_known_has_no_gauge_and_the_log_says_what_is_lacking(caplog:
 
 def test_a_stream_of_many_names_shows_no_estimates() -> None:
     values = tuple(f"value-{i}" for i in range(MOST_NAMES))
-    many = stream("screen")
-    plan = deployment(replace(many, domain=Categories(values)))
+    plan = deployment(stream("screen", domain=Categories(values)))
     metrics, _, _ = whole(plan)
     assert samples(metrics.public, "murmurate_releases_total")
     assert not samples(metrics.public, "murmurate_release_estimate")

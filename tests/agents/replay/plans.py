@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from murmurate.agents.replay.truth import TruePeriod
+from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.domains import Categories
@@ -30,7 +31,8 @@ def stream(
     fields: Fields = FIELDS,
 ) -> StreamPlan:
     return StreamPlan(
-        name, "frequency", Categories(values, other), every_ms, w, 500_000, 64 * w, MethodOptions(method), "auto",
+        name, Frequency(Categories(values, other), carry_ms is not None), every_ms, w, 500_000, 64 * w,
+        MethodOptions(method), "auto",
         several, carry_ms, "shop.events", fields, "0" * 16,
     )  # fmt: skip
 

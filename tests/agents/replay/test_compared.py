@@ -10,8 +10,8 @@ from murmurate.agents.replay.compared import PEERS, compared, projected
 from murmurate.agents.replay.configurations import Configuration
 from murmurate.agents.replay.drawn import run
 from murmurate.agents.replay.filtered import SETTLED
-from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods.options import MethodOptions
+from tests.measured import figures
 
 PERIODS = 60
 ONE = Configuration("near zero", "rare", 8, users=2_000)

@@ -21,6 +21,7 @@ from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import BLH, GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, SubsetSelection, ValueAndPresence
 from murmurate.randomizers.mechanism import PureOracle
+from tests.measured import sized
 
 DRAWS = 20_000
 
@@ -31,8 +32,8 @@ def far(comparisons: int) -> float:
 
 def setting(**changes: Any) -> Setting:
     plain: dict[str, Any] = {
-        "d": 2, "epsilon_micro": 1_000_000, "w": 10, "slots": 400, "first_t": 1, "seed": bytes(range(32)),
-        "says_none": False,
+        "measure": sized(2, says_none=False), "epsilon_micro": 1_000_000, "w": 10, "slots": 400,
+        "first_t": 1, "seed": bytes(range(32)),
     }  # fmt: skip
     return Setting(**(plain | changes))
 

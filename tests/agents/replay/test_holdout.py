@@ -14,6 +14,7 @@ import pytest
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.replay.run import Outcome, Replay, keys
 from murmurate.agents.replay.sources import open_source
+from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
@@ -30,7 +31,7 @@ GRID = Grid(*RANGE, (1 << 16) + 1, "points")
 def deployed(name: str, clip: str, *, none: bool, filtering: str) -> Plan:
     method = MethodOptions(name, filter=filtering, clip=clip)
     one = stream("fare", method=name, w=W, carry_ms=0 if none else None)
-    one = dataclasses.replace(one, measure="mean", domain=GRID, share_micro=1_000_000, unit="EUR", method=method)
+    one = dataclasses.replace(one, measure=Mean(GRID, none, "EUR"), share_micro=1_000_000, method=method)
     assert one.division == METHODS[name].division
     return plan(one, partitions=2, targets=2)
 

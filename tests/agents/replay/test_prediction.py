@@ -31,6 +31,7 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
 from murmurate.randomizers.registry import serving
 from tests.config.deployments import planned
+from tests.measured import sized
 
 USERS, W, PERIODS = 200_000, 5, 50
 MODELS = ("sin", "log", "lns")
@@ -61,8 +62,8 @@ def predicted(model: str, method: str) -> Prospect:
 def measured(model: str, method: str) -> tuple[float, float]:
     """Standard errors of the filter and of the series of runs that the prediction knows nothing of."""
     setting = Setting(
-        d=2, epsilon_micro=1_000_000, w=W, slots=papers().streams[0].slots, first_t=7, seed=bytes([9]) * 32,
-        says_none=False,
+        sized(2, says_none=False), epsilon_micro=1_000_000, w=W, slots=papers().streams[0].slots, first_t=7,
+        seed=bytes([9]) * 32,
     )  # fmt: skip
     squares = []
     for seed in (101, 102):

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from murmurate.aggregators.methods.registry import METHODS
-from murmurate.config.measures import MEASURES
+from murmurate.config.measures.registry import TABLES as MEASURES
 from tests.agents.replay.recorded import CASES, RECORD, digest, replayed, sources
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from murmurate.agents.replay.measured import report_bits
 from murmurate.agents.replay.score import Score, StreamScore, score, shortfalls, summary, table
 from murmurate.agents.replay.truth import TruePeriod
+from murmurate.aggregators.measures.mean import Mean
 from murmurate.topics.domains import Grid
 from tests.agents.replay.plans import plan, stream
 
@@ -135,7 +136,7 @@ def test_an_estimate_counts_where_the_method_has_no_figure_of_its_own() -> None:
 
 
 def test_a_mean_that_nobody_holds_or_is_known_to_hold_counts_in_nothing() -> None:
-    of = plan(dataclasses.replace(stream("fare"), measure="mean", domain=Grid(0, 100, 5, "points")))
+    of = plan(dataclasses.replace(stream("fare"), measure=Mean(Grid(0, 100, 5, "points"))))
     said = {"mean": 20.0, "present": 0.5}
     nobody = {"mean": None, "present": 0.0}
     releases = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.shapes import MOST, coarse, made_up, recorded
+from murmurate.agents.replay.shapes import MOST, made_up, recorded
 from murmurate.agents.replay.source import SourceError
 from murmurate.agents.replay.sources import open_source
 from murmurate.config.plan import Plan
@@ -42,7 +42,7 @@ def test_shares_move_by_the_drift_asked_for(table: dict[str, object], drift: flo
 @pytest.mark.parametrize("presence", [0.3, 1.0])
 def test_a_mean_moves_by_the_drift_as_a_part_of_its_range(presence: float) -> None:
     stream = of(**NUMBERS).streams[0]
-    cells = coarse(stream) - 1
+    cells = stream.measure.tried().d - 1
     shares = made_up(stream, USERS, drift=0.004, presence=presence, periods=PERIODS, seed=2) / USERS
     assert shares[:, -1] == pytest.approx(1 - presence, abs=1e-5)
     assert np.sqrt((np.diff(mean(shares, cells)) ** 2).mean()) == pytest.approx(0.004, rel=0.15)
@@ -82,7 +82,7 @@ def test_a_recording_of_numbers_keeps_their_mean_and_their_spread_on_the_coarse_
     values[:, ::2] = np.nan
     np.save(tmp_path / "fares.npy", values)
     holders = recorded(plan, open_source(str(tmp_path / "fares.npy"), plan), "screen", USERS)
-    cells = coarse(plan.streams[0]) - 1
+    cells = plan.streams[0].measure.tried().d - 1
     places = np.linspace(0, 120, cells)
     for shares, numbers in zip(holders / USERS, values, strict=True):
         held = numbers[~np.isnan(numbers)]

@@ -14,12 +14,13 @@ import pytest
 from murmurate.agents.replay import trial
 from murmurate.agents.replay.drawn import Holders
 from murmurate.agents.replay.shapes import made_up
-from murmurate.agents.replay.trial import MOST_OF_DISTRIBUTIONS, SCORED, Bench, scored
-from murmurate.aggregators.figures import Figures, Range, figures
+from murmurate.agents.replay.trial import MOST_OF_COSTLY, SCORED, Bench, scored
+from murmurate.aggregators.measures.distribution import Distribution
+from murmurate.aggregators.measures.result import Named
 from murmurate.aggregators.methods.method import Decision, Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.randomizers.mechanism import Measure
 from tests.config.deployments import planned
+from tests.measured import sized
 
 USERS, PERIODS, W, CELLS = 5_000, 200, 4, 4
 STREAM = planned(
@@ -27,8 +28,8 @@ STREAM = planned(
 ).streams[0]
 
 
-def setting(measure: Measure = "distribution", w: int = W) -> Setting:
-    return Setting(d=STREAM.d, epsilon_micro=2_000_000, w=w, slots=400, first_t=0, seed=bytes(32), measure=measure)
+def setting(measure: str = "distribution", w: int = W) -> Setting:
+    return Setting(sized(STREAM.d, measure), epsilon_micro=2_000_000, w=w, slots=400, first_t=0, seed=bytes(32))
 
 
 @cache
@@ -37,7 +38,7 @@ def made(number: int) -> Holders:
 
 
 def bench(within: float = 1.0) -> Bench:
-    return Bench(made, STREAM.range, STREAM.d, within)
+    return Bench(made, STREAM.d, within)
 
 
 @pytest.mark.parametrize("method", ["lpu", "lsp", "lpa"])
@@ -60,18 +61,19 @@ def test_scored_periods_do_not_keep_time_with_a_schedule() -> None:
 
 def test_all_periods_that_count_are_scored_where_that_takes_no_em() -> None:
     for method, measure in (("lbu", "distribution"), ("lpu", "frequency"), ("lpu", "mean")):
-        assert scored(method, setting(measure), PERIODS, 0).tolist() == list(range(W, PERIODS))  # type: ignore[arg-type]
+        assert scored(method, setting(measure), PERIODS, 0).tolist() == list(range(W, PERIODS))
     assert scored("lpu", setting(), SCORED + W, 0).tolist() == list(range(W, SCORED + W))
 
 
 def test_em_is_run_for_no_more_than_the_scored_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = list[int]()
 
-    def watched(decision: Decision, of: Range | None) -> Figures:
+    def watched(self: Distribution, decision: Decision) -> Named:
         shown.append(decision.t)
-        return figures(decision, of)
+        return result(self, decision)
 
-    monkeypatch.setattr(trial, "figures", watched)
+    result = Distribution.result
+    monkeypatch.setattr(Distribution, "result", watched)
     bench()._run(MethodOptions("lpu"), setting(), 0)
     assert shown == scored("lpu", setting(), PERIODS, 0).tolist()
 
@@ -95,5 +97,5 @@ def test_a_trial_of_a_distribution_ends_and_says_how_well_errors_are_known(monke
         return made(number)
 
     tried = replace(bench(within=1e-6), truths=watched).try_out(MethodOptions("lpu"), setting())
-    assert numbers == list(range(MOST_OF_DISTRIBUTIONS))
+    assert numbers == list(range(MOST_OF_COSTLY))
     assert 0.005 < tried.within < 0.1

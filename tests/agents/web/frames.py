@@ -15,6 +15,8 @@ import numpy as np
 
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import serve
+from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.topics.domains import Categories
 
 SCREENS = ("home", "search", "product", "basket", "checkout", "help", "other", "none")
 BEGIN = datetime(2026, 11, 18, tzinfo=UTC)
@@ -24,6 +26,7 @@ USERS = 60_000
 
 def hello(names: tuple[str, ...] = SCREENS, periods: int | None = 288, **more: Any) -> dict[str, Any]:
     stream = {"name": "screen", "names": list(names), "every_ms": MINUTES * 60_000, "periods": periods}
+    stream |= Frequency(Categories(names), says_none=False).page()
     stream |= {"measure": "frequency", "w": 13, "epsilon": 1.0, "method": "lpa", "min_batch": 1000, "warning": None}
     promise = [
         "Nobody who sees everything but the raw events learns more than epsilon 1.0 about one user in any hour.",

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from murmurate.config.plan import stretches
+from murmurate.aggregators.measures.distribution import Distribution, stretches
+from murmurate.aggregators.measures.mean import Mean
+from murmurate.aggregators.measures.measure import Measure
 from murmurate.topics.domains import Grid
 from tests.agents.web.frames import BEGIN, MINUTES, done, hello, progress, releases, unmeasured
 
@@ -29,7 +31,13 @@ def spec(name: str, periods: int | None = 96, **more: Any) -> dict[str, Any]:
         "fare": {"names": ["mean", "present"], "measure": "mean", "unit": "EUR", "range": FARES},
         "distance": {"names": list(LENGTHS), "measure": "distribution", "unit": "km", "range": KILOMETRES},
     }
-    return stream | {"name": name, "method": "lpa"} | numbers[name] | more
+    stream |= {"name": name, "method": "lpa"} | numbers[name] | more
+    (low, high), names = stream["range"], stream["names"]
+    of: Measure = Mean(Grid(low, high, CELLS, "points"), "present" in names, stream["unit"])
+    if name == "distance":
+        none = "none" in names
+        of = Distribution(Grid(low, high, len(names) - none, "stretches"), none, stream["unit"])
+    return stream | of.page() | more
 
 
 def rides(*names: str, periods: int | None = 96, mode: str = "replay", **more: Any) -> dict[str, Any]:

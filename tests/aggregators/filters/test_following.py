@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from murmurate.agents.replay.drawn import run
-from murmurate.aggregators.figures import figures
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.observed import ReportShares
@@ -19,15 +18,16 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.randomizers import GRR, ParameterError, SnapshotError
 from tests.aggregators.methods.driving import SEED, Asked, decided, drive, method, random_answers, told
+from tests.measured import figures, sized
 
 PERIODS = 30
-SETTING = Setting(d=4, epsilon_micro=2_000_000, w=4, slots=160, first_t=7, seed=SEED)
+SETTING = Setting(sized(4), epsilon_micro=2_000_000, w=4, slots=160, first_t=7, seed=SEED)
 TIMES = range(SETTING.first_t, SETTING.first_t + PERIODS)
 USERS = np.full(SETTING.slots, 10)
 MEASURES = {
     "frequency": SETTING,
-    "mean": replace(SETTING, d=65_538, measure="mean"),
-    "distribution": replace(SETTING, d=9, measure="distribution"),
+    "mean": replace(SETTING, measure=sized(65_538, "mean")),
+    "distribution": replace(SETTING, measure=sized(9, "distribution")),
 }
 
 

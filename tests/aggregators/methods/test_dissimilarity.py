@@ -19,6 +19,7 @@ from murmurate.aggregators.methods.dissimilarity import (
 from murmurate.aggregators.methods.method import Answer
 from murmurate.aggregators.methods.standing import measured
 from murmurate.randomizers import GRR, OUE, ParameterError
+from tests.measured import sized
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "methods.json").read_text(encoding="ascii")
@@ -93,4 +94,4 @@ def test_wild_estimates_never_make_sampling_negative() -> None:
 
 def test_an_unknown_rule_lists_the_known_ones() -> None:
     with pytest.raises(ParameterError, match="variance: found 'exact'; allowed: sampling, paper"):
-        checked_rule("exact", GRR(d=2, epsilon=1))
+        checked_rule("exact", sized(2), GRR(d=2, epsilon=1))

@@ -18,11 +18,12 @@ from murmurate.aggregators.methods.method import Answer, Decision, Request, Sett
 from murmurate.aggregators.methods.uniform import LPU, LSP
 from murmurate.randomizers import GRR, OUE, ParameterError
 from tests.aggregators.methods.driving import SEED
+from tests.measured import sized
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "methods.json").read_text(encoding="ascii")
 )
-SETTING = Setting(d=2, epsilon_micro=1_000_000, w=4, slots=2_003, first_t=1, seed=SEED)
+SETTING = Setting(sized(2), epsilon_micro=1_000_000, w=4, slots=2_003, first_t=1, seed=SEED)
 EVEN = np.array([0.5, 0.5])
 LOST = Answer(np.zeros(2, np.int64), 0)
 CASES: list[tuple[type[LBD | LBA | LPD | LPA], str]] = [
@@ -79,7 +80,7 @@ def test_amounts_prices_and_decisions_are_the_golden_ones(
 def test_a_publication_expected_below_min_batch_is_not_asked_and_its_share_comes_back() -> None:
     golden = GOLDEN["LPD_umin"]
     setting = Setting(
-        d=2, epsilon_micro=2_000_000, w=golden["w"], slots=golden["S"], first_t=1, seed=SEED,
+        sized(2), epsilon_micro=2_000_000, w=golden["w"], slots=golden["S"], first_t=1, seed=SEED,
         min_batch=golden["min_batch"],
     )  # fmt: skip
     lpd = LPD(setting, variance="paper")
@@ -165,7 +166,7 @@ def test_too_little_to_divide_is_refused() -> None:
 
 
 def test_a_mean_is_published_at_first_however_near_to_zero_it_is() -> None:
-    setting = replace(SETTING, d=65_537, measure="mean", says_none=False)
+    setting = replace(SETTING, measure=sized(65_537, "mean", says_none=False))
     for kind in (LBD, LBA, LPD, LPA):
         method = kind(setting)
         profile = np.array([0.0, 0.1])

@@ -14,17 +14,28 @@ import pytest
 from murmurate.aggregators.clipping import Growth
 from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
-from murmurate.aggregators.figures import figures
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request, Setting
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
-from murmurate.randomizers import HM, SR, SW, Key, Mechanism, ParameterError, Recoded, SnapshotError, ValueAndPresence
+from murmurate.randomizers import (
+    HM,
+    SR,
+    SW,
+    Key,
+    Mechanism,
+    ParameterError,
+    SnapshotError,
+    ValueAndPresence,
+    clipped,
+    view_clipped,
+)
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import contexts
 from tests.aggregators.distribution.dense import band
 from tests.aggregators.methods.driving import SEED, Asked, drive, method, told
+from tests.measured import figures, sized
 
 KEY = Key(hashlib.sha256(b"hold-out").digest(), deployment="test")
 TOP, W, SLOTS, FIRST = 65_536, 4, 256, 7
@@ -34,7 +45,7 @@ LONG = range(FIRST, FIRST + 4 * W)
 
 
 def setting(*, none: bool = True, **changes: Any) -> Setting:
-    fixed = Setting(TOP + 1 + none, 1_000_000, W, SLOTS, FIRST, SEED, measure="mean", says_none=none)
+    fixed = Setting(sized(TOP + 1 + none, "mean", says_none=none), 1_000_000, W, SLOTS, FIRST, SEED)
     return replace(fixed, **changes)
 
 
@@ -67,8 +78,9 @@ def replies(
 
 def clip_of(step: Asked | Decision) -> int:
     assert isinstance(step, Decision)
-    assert isinstance(step.mechanism, Recoded)
-    return step.mechanism.clip
+    view = view_clipped(step.mechanism)
+    assert view is not None
+    return view.clip
 
 
 @pytest.mark.parametrize("none", [True, False])
@@ -382,7 +394,7 @@ def test_the_noise_that_is_weighed_is_the_mechanisms_own(mechanism: Mechanism) -
 
 def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clipping_may_take() -> None:
     inner = ValueAndPresence(d=1_002, epsilon=2)
-    made = Recoded(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
+    made = clipped(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
     codes = np.full(20_000, 5_000)  # all of them above
     support = made.support(made.perturb(codes, KEY.draw(contexts(np.arange(20_000)), round=bytes(32))))
     profile = made.profile(support, 20_000)
@@ -400,7 +412,7 @@ def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clippi
     ("of", "changes", "said"),
     [
         ({"clip": "guessed"}, {}, "clip: found 'guessed'; allowed: declared, found"),
-        ({}, {"measure": "frequency", "d": 4}, "clip: found a stream of frequency; allowed: a mean"),
+        ({}, {"measure": sized(4)}, "clip: found a stream of frequency; allowed: a mean"),
         ({"variance": "paper"}, {}, "variance: found 'paper'"),
         ({}, {"slots": 3}, "allowed: at least 2 w = 8"),
     ],

@@ -15,6 +15,7 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.randomizers import SnapshotError
 from murmurate.randomizers.ledger import Ledger, Verdict
 from tests.aggregators.methods.driving import SEED, Asked, drive, method, random_answers, told
+from tests.measured import sized
 
 PERIODS = 25
 SPECS: list[dict[str, Any]] = [
@@ -51,7 +52,7 @@ def deployments(draw: st.DrawFn) -> tuple[Setting, Any]:
     """A setting, and answers by random users."""
     w = draw(st.integers(1, 6))
     setting = Setting(
-        d=draw(st.integers(2, 5)),
+        sized(draw(st.integers(2, 5))),
         epsilon_micro=draw(st.sampled_from([36, 999_999, 1_000_000, 2_500_000])),
         w=w,
         slots=draw(st.integers(5 * w, 9 * w + 8)) + 3,
@@ -196,8 +197,8 @@ def test_every_method_follows_numbers_too(
 ) -> None:
     rng = np.random.default_rng(7)
     setting = Setting(
-        d=d, epsilon_micro=6_000_000, w=4, slots=40, first_t=5, seed=SEED, min_batch=2, measure=measure,
-        says_none=says_none,
+        sized(d, measure, says_none=says_none), epsilon_micro=6_000_000, w=4, slots=40, first_t=5, seed=SEED,
+        min_batch=2,
     )  # fmt: skip
     answer = random_answers(setting, rng.poisson(30, setting.slots), seed=7)
     calm, shaken = method(spec, setting), method(spec, setting)
@@ -251,7 +252,7 @@ def test_a_method_restored_at_any_point_goes_on_as_if_nothing_had_happened(
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_the_state_of_a_method_is_not_that_of_another_option(spec: dict[str, Any]) -> None:
-    setting = Setting(d=2, epsilon_micro=1_000_000, w=4, slots=80, first_t=1, seed=SEED)
+    setting = Setting(sized(2), epsilon_micro=1_000_000, w=4, slots=80, first_t=1, seed=SEED)
     state = method(spec, setting).state()
     for other in SPECS:
         if other != spec and other["name"] == spec["name"]:

@@ -22,11 +22,12 @@ from murmurate.aggregators.methods.pid import Pid
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
 from murmurate.randomizers import GRR, ParameterError
 from tests.aggregators.methods.driving import SEED, ask, decided
+from tests.measured import sized
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "methods.json").read_text(encoding="ascii")
 )
-SETTING = Setting(d=2, epsilon_micro=1_000_000, w=10, slots=20_000, first_t=1, seed=SEED)
+SETTING = Setting(sized(2), epsilon_micro=1_000_000, w=10, slots=20_000, first_t=1, seed=SEED)
 EVEN = np.array([0.5, 0.5])
 LOST = Answer(np.zeros(2, np.int64), 0)
 

@@ -11,6 +11,7 @@ import pytest
 from murmurate.aggregators.methods.method import Answer, Decision, Setting
 from murmurate.aggregators.methods.registry import METHODS
 from tests.aggregators.methods.driving import Asked, counts, drive, method
+from tests.measured import sized
 
 N, T = 200_000, 800
 
@@ -20,7 +21,7 @@ def simulate(spec: dict[str, Any], w: int, seed: int) -> tuple[float, float, flo
     rng = np.random.default_rng(seed)
     slots = -(-4_096 // (2 * w)) * 2 * w
     sizes = np.bincount(rng.integers(0, slots, N), minlength=slots)
-    setting = Setting(d=2, epsilon_micro=1_000_000, w=w, slots=slots, first_t=1, seed=rng.bytes(32))
+    setting = Setting(sized(2), epsilon_micro=1_000_000, w=w, slots=slots, first_t=1, seed=rng.bytes(32))
     truth = rng.binomial(N, 0.25 / (1 + np.exp(-0.01 * np.arange(1, T + 1))))
     everybody = np.stack((N - truth, truth))
     left = everybody.copy()  # who has not been asked in this period, under population division

@@ -20,12 +20,13 @@ from murmurate.config.streams import Method as Named
 from murmurate.errors import UsageError
 from murmurate.randomizers import ParameterError
 from tests.aggregators.methods.driving import SEED, method
+from tests.measured import sized
 
 KNOWN = (
     "lb-dsat, lb-fast, lb-pegasus, lb-rescuedp, lba, lbd, lbu, lp-dsat, lp-fast, lp-pegasus, lp-rescuedp, lpa, lpd, "
     "lpu, lsp"
 )
-SETTING = Setting(d=2, epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
+SETTING = Setting(sized(2), epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
 
 
 def test_a_spec_names_a_method_and_its_options() -> None:

@@ -15,11 +15,12 @@ from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.uniform import LBU, LPU
 from murmurate.randomizers import GRR, OLH, HadamardResponse, ParameterError, SnapshotError, SubsetSelection
 from tests.aggregators.methods.driving import SEED, ask, decided
+from tests.measured import sized
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "methods.json").read_text(encoding="ascii")
 )
-SETTING = Setting(d=2, epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
+SETTING = Setting(sized(2), epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
 EVEN = np.array([0.5, 0.5])
 LOST = Answer(np.zeros(2, np.int64), 0)
 
@@ -133,7 +134,7 @@ def test_lpu_asks_group_after_group_in_the_golden_sizes() -> None:
 
 
 def test_lbu_asks_everybody_for_a_whole_part_of_epsilon_each_period() -> None:
-    lbu = LBU(replace(SETTING, epsilon_micro=1_000_003, w=20, d=9))
+    lbu = LBU(replace(SETTING, epsilon_micro=1_000_003, w=20, measure=sized(9)))
     for t in range(1, 30):
         question = ask(lbu.open(t))
         assert question.asked is None
@@ -142,11 +143,12 @@ def test_lbu_asks_everybody_for_a_whole_part_of_epsilon_each_period() -> None:
 
 
 def test_the_chooser_decides_at_the_epsilon_that_is_used() -> None:
-    five = replace(SETTING, d=5)
+    five = replace(SETTING, measure=sized(5))
     assert ask(LPU(five).open(1)).question == GRR(d=5, epsilon=1)
     assert ask(LBU(five).open(1)).question == SubsetSelection(d=5, epsilon=0.25)
     assert ask(LBU(replace(five, mechanism="grr")).open(1)).question == GRR(d=5, epsilon=0.25)
-    assert ask(LPU(replace(SETTING, d=1000, prefer="bytes")).open(1)).question == HadamardResponse(d=1000, epsilon=1)
+    short = LPU(replace(SETTING, measure=sized(1000), prefer="bytes"))
+    assert ask(short.open(1)).question == HadamardResponse(d=1000, epsilon=1)
 
 
 def test_the_error_of_a_pooled_oracle_holds_what_the_pool_adds() -> None:

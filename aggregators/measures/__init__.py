@@ -1,0 +1,1 @@
+"""What a stream measures: a class a kind, asked by everything that shows, plans, scores or follows a stream."""

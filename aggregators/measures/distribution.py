@@ -1,0 +1,115 @@
+"""A distribution: how a number is spread over the users, as shares of equally long stretches of its range.
+
+Contract: where all reports come by one mechanism a filter follows shares of reports, and the distribution behind them
+is what EM finds; its error is that of so many reports.  Not here: EM (aggregators/distribution*.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+
+from murmurate.aggregators.distribution_posterior import posterior
+from murmurate.aggregators.distribution_waves import channel_of
+from murmurate.aggregators.measures.measure import stands
+from murmurate.aggregators.measures.numbers import Numbers
+from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.measures.wandering import bumps
+from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate
+from murmurate.aggregators.methods.standing import measured
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
+from murmurate.randomizers import SW, WaveAndPresence
+from murmurate.randomizers.terms import Division
+from murmurate.topics.domains import Grid
+
+
+@dataclass(frozen=True)
+class Distribution(Numbers):
+    """Shares of stretches, and of *none*."""
+
+    name = "distribution"
+    ordered = True
+    costly = True
+
+    @classmethod
+    def of_size(cls, d: int, *, says_none: bool = True) -> Self:
+        """One of so many codes, from -1 to 1."""
+        return cls(Grid(-1, 1, d - says_none, "stretches"), says_none)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One a stretch, and how many have no value."""
+        names = stretches(self.domain)
+        return (*names, "none") if self.says_none else names
+
+    def follows_reports(self, division: Division) -> bool:
+        """Under budget division reports differ from round to round, and cells are all they have in common."""
+        return division == "population"
+
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+        """The distribution behind the reports, where they are known together; else the nearest shares."""
+        said, asked = stands(decision), decision.mechanism
+        if isinstance(asked, SW | WaveAndPresence):
+            if said.of_reports:
+                return self._named(decision, *_behind(said, asked))
+            if decision.best is None and decision.measured_t is not None and decision.answer is not None:
+                return self._named(decision, *_of_reports(decision, asked, decision.answer))
+        shares = shaped(shaping, said.statistics, said.variance, asked)
+        return self._named(decision, shares, np.sqrt(said.variance), said.course)
+
+    @property
+    def what(self) -> str:
+        """Which numbers, and how they are cut."""
+        return f"{super().what} in {self.domain.none} stretches"
+
+    @property
+    def shown_as(self) -> str:
+        """What a line of a release shows."""
+        return "their shape, the highest and its standard error"
+
+    def said(self, code: int) -> str:
+        """A stretch by its name."""
+        return self.names[code]
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """As a page calls them, with the unit of their names."""
+        unit = f" in {self.unit}" if self.unit else ""
+        return f"Stretch{unit}", f"Stretches{unit}"
+
+    def usual_shares(self, values: int) -> Floats:
+        """Around the middle."""
+        return np.asarray(bumps(np.zeros(1), values)[0])
+
+
+@lru_cache(maxsize=64)
+def stretches(grid: Grid) -> tuple[str, ...]:
+    """The names of a grid's stretches.
+
+    >>> stretches(Grid(0, 1, 4, "stretches"))
+    ('[0, 0.25)', '[0.25, 0.5)', '[0.5, 0.75)', '[0.75, 1]')
+    """
+    edges = [f"{grid.edge(code):.12g}" for code in range(grid.cells + 1)]
+    ends = [")"] * (grid.cells - 1) + ["]"]
+    return tuple(f"[{edges[i]}, {edges[i + 1]}{end}" for i, end in enumerate(ends))
+
+
+def _behind(said: Estimate, asked: SW | WaveAndPresence) -> tuple[Floats, Floats]:
+    """The distribution behind shares of reports, and its error: of as many reports as know these shares as well."""
+    shares = np.clip(said.statistics, 0, 1)
+    reports = float((shares * (1 - shares)).mean() / said.variance.mean())
+    found = posterior(channel_of(asked), shares * reports)
+    return found.frequencies, np.sqrt(found.variance)
+
+
+def _of_reports(decision: Decision, asked: SW | WaveAndPresence, answer: Answer) -> tuple[Floats, Floats]:
+    """The distribution behind the newest reports, and its error: what they have drifted since comes on top."""
+    n, users = answer.counted, decision.users
+    sampled = 0.0 if users is None else not_asked(n, users)
+    found = posterior(channel_of(asked), answer.support, sampled=sampled)
+    fresh = measured(decision.t, asked, answer, users).variance
+    return found.frequencies, np.sqrt(found.variance + np.maximum(decision.variance - fresh, 0))

@@ -1,0 +1,90 @@
+"""A frequency: how many users say each of some declared values, a rolling histogram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from murmurate.aggregators.chooser import Prefer, choose
+from murmurate.aggregators.measures.measure import Measure, stands
+from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.methods.method import Decision
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
+from murmurate.randomizers import Question
+from murmurate.randomizers.registry import serving
+from murmurate.randomizers.thresholds import Epsilon
+from murmurate.topics.domains import Categories
+
+
+@dataclass(frozen=True)
+class Frequency(Measure):
+    """Shares of declared values, of "other" if that is declared, and of *none*."""
+
+    domain: Categories
+
+    name = "frequency"
+    shaped = True
+    ranked = True
+    sums_to_one = True
+    even_noise = True
+    keeps_answers = False
+
+    @classmethod
+    def of_size(cls, d: int, *, says_none: bool = True) -> Self:
+        """One of so many codes, whose values are called by their numbers."""
+        return cls(Categories(tuple(map(str, range(d - says_none)))), says_none)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One a code, in their order."""
+        domain = self.domain
+        other, none = ("other",) if domain.other else (), ("none",) if self.says_none else ()
+        return (*domain.values, *other, *none)
+
+    @property
+    def default_code(self) -> int:
+        """Of "other" if that is declared, else of the first value."""
+        return len(self.domain.values) if self.domain.other else 0
+
+    @property
+    def serving(self) -> tuple[str, ...]:
+        """The frequency oracles."""
+        return serving(self.name, says_none=self.says_none)
+
+    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
+        """The oracle with the smallest exact variance, or a short report."""
+        return choose(d=self.d, epsilon=epsilon, prefer=prefer)
+
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+        """Shares that a population can have."""
+        said = stands(decision)
+        shares = shaped(shaping, said.statistics, said.variance, decision.mechanism)
+        return self._named(decision, shares, np.sqrt(said.variance), said.course)
+
+    @property
+    def two_sided(self) -> bool:
+        """Of two values the second says all."""
+        return self.d == 2
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """As a page calls them."""
+        return "Category", "Categories"
+
+    def usual_shares(self, values: int) -> Floats:
+        """The k-th has a k-th of the first one's share."""
+        return 1 / np.arange(1.0, values + 1)
+
+    def example(self, mark: int, *, peak: bool) -> str:
+        """Each value is half as frequent as the one before; in the peak, two fifths of all say the third (or the
+        last).
+        """
+        values = self.domain.values
+        if peak and mark % 5 < 2:
+            return values[min(2, len(values) - 1)]
+        step = 0
+        while mark < 50 and step < len(values) - 1:
+            mark, step = mark * 2, step + 1
+        return values[step]

@@ -1,0 +1,70 @@
+"""What measures of numbers share: a declared range, a unit, and made-up numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.aggregators.chooser import Prefer
+from murmurate.aggregators.measures.measure import Measure, Range
+from murmurate.randomizers import Question
+from murmurate.randomizers.registry import STREAMED, serving
+from murmurate.randomizers.thresholds import Epsilon
+from murmurate.topics.domains import Grid
+
+
+@dataclass(frozen=True)
+class Numbers(Measure):
+    """Something about the numbers that users hold."""
+
+    domain: Grid
+
+    recorded_as = "fiu", "numbers"
+
+    @property
+    def range(self) -> Range:
+        """Of numbers: those outside count as the nearer end."""
+        return self.domain.low, self.domain.high
+
+    @property
+    def serving(self) -> tuple[str, ...]:
+        """The mechanisms for it that can say *none*, or those that need not."""
+        return serving(self.name, says_none=self.says_none)
+
+    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
+        """HM where it serves, whose worst variance is never above SR's or PM's; else the one there is."""
+        names = self.serving
+        return STREAMED["hm" if "hm" in names else names[0]](d=self.d, epsilon=epsilon)
+
+    def ends(self) -> tuple[int, int]:
+        """The cells of the numbers 0 and 1."""
+        return self.domain.code(0), self.domain.code(1)
+
+    def codes_of(self, recorded: NDArray[Any]) -> NDArray[Any]:
+        """The cells of numbers, -1 of NaN."""
+        numbers = np.asarray(recorded, np.float64)
+        spoken = ~np.isnan(numbers)
+        return np.where(spoken, self.domain.encode(np.where(spoken, numbers, self.domain.low)).astype(np.int64), -1)
+
+    def spread_over(self, columns: int) -> NDArray[np.uint32]:
+        """Evenly over the range, both ends among them."""
+        return np.rint(np.linspace(0, self.domain.cells - 1, columns)).astype(np.uint32)
+
+    @property
+    def what(self) -> str:
+        """Which numbers."""
+        low, high = (f"{end:.12g}" for end in self.range)
+        return f"numbers from {low} to {high}{f' {self.unit}' if self.unit else ''}"
+
+    @property
+    def brief(self) -> str:
+        """Its name: the range is known."""
+        return self.name
+
+    def example(self, mark: int, *, peak: bool) -> float:
+        """In the lower half of the range; in the peak, two fifths of them in the upper one."""
+        low, high = self.range
+        return round(low + (high - low) * (mark + 100 * (peak and mark % 5 < 2)) / 200, 6)

@@ -1,0 +1,17 @@
+"""The kinds of measures there are, by name: for whoever has only the word in a release.
+
+Contract: another kind is added by registering its table in a deployment file (config/measures/registry.py).  Not here:
+what a kind is (measure.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from murmurate.aggregators.measures.distribution import Distribution
+from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.measures.mean import Mean
+from murmurate.aggregators.measures.measure import Measure
+
+KINDS: Final[dict[str, type[Measure]]] = {kind.name: kind for kind in (Frequency, Mean, Distribution)}
+"""By name."""

@@ -1,0 +1,1 @@
+"""The [streams.NAME] tables: what each kind of measure needs to be told."""

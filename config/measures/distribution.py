@@ -1,0 +1,32 @@
+"""The table of a stream that measures a distribution."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from murmurate.aggregators.measures.distribution import Distribution
+from murmurate.aggregators.measures.measure import AUTO
+from murmurate.config.kinds import Whole
+from murmurate.config.measures.numbers import NumbersStream
+from murmurate.config.streams import OneOf
+from murmurate.randomizers.registry import serving
+from murmurate.topics.domains import Grid
+from murmurate.topics.release import MAX_NAMES
+
+
+class DistributionStream(NumbersStream):
+    """How a number is distributed over the users: shares of equally long stretches of its range."""
+
+    measured = Distribution
+    measure: Literal["distribution"]
+    """What is measured."""
+    cells: Annotated[int, Whole(2, MAX_NAMES - 1)] = 64
+    """Into how many stretches the range is cut."""
+    mechanism: Annotated[
+        str, OneOf(AUTO, *serving("distribution", says_none=True), *serving("distribution", says_none=False))
+    ] = AUTO
+    """"auto": sw_presence, or sw where everybody always has a value."""
+
+    def statistic(self) -> Distribution:
+        """How its numbers are distributed."""
+        return Distribution(Grid(*self.range, self.cells, "stretches"), self.says_none, self.unit)

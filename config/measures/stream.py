@@ -1,0 +1,131 @@
+"""What every [streams.NAME] table says, whatever it measures.
+
+Contract: a stream that is built makes sense by itself.  A kind of measure has a subclass, which adds what it declares
+and builds the measure.  Not here: methods and sources (config/streams.py), what streams share of the promise
+(config/settings.py), which kinds there are (registry.py).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
+
+from pydantic import BeforeValidator, model_validator
+
+from murmurate.aggregators.chooser import Prefer
+from murmurate.aggregators.measures.measure import Measure
+from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
+from murmurate.config.errors import Mistake, NotAllowedError
+from murmurate.config.kinds import Levels, Whole, seen, written
+from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
+from murmurate.config.streams import Method, Post, Source, Table, by_name
+from murmurate.randomizers.terms import MAX_SLOTS
+
+MAX_REVISABLE: Final = 4096
+"""Figures of releases that are still to be revised: all of them are in the state of the stage that releases."""
+
+
+class Stream(Table):
+    """What every stream says, whatever it measures."""
+
+    measured: ClassVar[type[Measure]]
+    """The kind of measure that this table describes. Its name is what `measure` says."""
+
+    every: Annotated[int, Duration("1ms", "24d")]
+    """Length of a period; one release each."""
+    share: Annotated[float, Share()] = 1.0
+    """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
+    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpu")
+    """A method's name, or a table with a name and options."""
+    several: Literal["last", "first"] = "last"
+    """Which of several events of one user in a period counts, by (time, value), never by arrival."""
+    missing: Annotated[Missing, MissingKind()] = written("none")
+    """What a user without an event says: "none", or the last value for as long as { carry = "15m" } or "always"."""
+    slots: Annotated[int, Whole(2, MAX_SLOTS)] | None = None
+    """S: users are addressed by a keyed hash mod S, frozen for life: a multiple of 2 w up to 65 536."""
+    season: Annotated[int, Duration("2ms", "366d")] | None = None
+    """What returns after so long, such as "24h" or "7d": the filter learns its profile. Left out: nothing does."""
+    thresholds: Annotated[Mapping[str, float], Levels()] = written({})
+    """By name of a statistic: releases say whether it is above or below, and how sure that is."""
+    source: Source | None = None
+    """Where its events come from; left out: {name}.events, told apart by their "stream"."""
+    if TYPE_CHECKING:  # a key of every table, in the place that suits it
+        mechanism: str
+
+    @property
+    def share_micro(self) -> int:
+        """Its share in millionths."""
+        return millionths(self.share)
+
+    @property
+    def says_none(self) -> bool:
+        """Whether a user may have no value."""
+        return self.missing.carry_ms is not None
+
+    @property
+    @abstractmethod
+    def initial_code(self) -> int | None:
+        """The code of `initial`, if the file says one that is not the default."""
+
+    @abstractmethod
+    def statistic(self) -> Measure:
+        """What it measures, as everything else asks it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statistics of a release."""
+        return self.statistic().names
+
+    def limits(self, name: str) -> tuple[float, float]:
+        """Between which a statistic lies."""
+        return self.statistic().limits(name)
+
+    @abstractmethod
+    def meaning(self) -> dict[str, Any]:
+        """What it declares, as a part of what gives a stream's releases their meaning: whole numbers and texts."""
+
+    def method_options(self) -> MethodOptions:
+        """Its method."""
+        return self.method.options()
+
+    @property
+    def preference(self) -> Prefer:
+        """By what "auto" chooses."""
+        return "accuracy"
+
+    def shaping(self) -> Post | None:
+        """How its estimates are shaped; None where they are not."""
+        return None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        mistakes = tuple(self._mistakes())
+        if mistakes:
+            raise NotAllowedError(*mistakes)
+        return self
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        carry, initial = self.missing.carry_ms, getattr(self, "initial", None)
+        if initial is not None and carry is not None:
+            yield Mistake("initial", seen(initial), 'only with missing = { carry = "always" }')
+        if carry and carry % self.every:
+            yield Mistake("missing.carry", seen(shortest(carry)), f"a multiple of every, {shortest(self.every)}")
+        if self.season is not None:
+            if self.season % self.every or self.season < 2 * self.every:
+                allowed = f"a multiple of every, {shortest(self.every)}, twice or more"
+                yield Mistake("season", seen(shortest(self.season)), allowed)
+            if self.method.filter == OFF:
+                yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
+        d = len(self.names)
+        if self.method.revise * d > MAX_REVISABLE:
+            most = f"at most {MAX_REVISABLE // d}, for {d} figures a release"
+            yield Mistake("method.revise", seen(self.method.revise), most)
+        for name, level in self.thresholds.items():
+            if name not in self.names:
+                known = ", ".join([*self.names[:8], *(["..."] if d > 8 else [])])
+                yield Mistake("thresholds", seen(name), f"statistics of the stream: {known}")
+                continue
+            low, high = self.limits(name)
+            if not low < level < high:
+                yield Mistake(f"thresholds.{name}", seen(level), f"between {low:g} and {high:g}")

@@ -1,0 +1,31 @@
+"""Measures of so many codes, and what they make of a decision: for tests that care for a mechanism alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from murmurate.aggregators.measures.distribution import Distribution
+from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.measures.mean import Mean
+from murmurate.aggregators.measures.measure import Measure, Range
+from murmurate.aggregators.measures.result import Named
+from murmurate.aggregators.methods.method import Decision
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
+from murmurate.topics.domains import Grid
+
+_SIZED: dict[str, Any] = {kind.name: kind for kind in (Frequency, Mean, Distribution)}
+
+
+def sized(d: int, measure: str = "frequency", *, says_none: bool = True) -> Measure:
+    """A measure of so many codes."""
+    made: Measure = _SIZED[measure].of_size(d, says_none=says_none)
+    return made
+
+
+def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Named:
+    """What a measure of the kind that a decision's mechanism serves says of it, over this range."""
+    asked = decision.mechanism
+    says_none, d = bool(asked.says_none), asked.layout[1]
+    if asked.measure == Mean.name:
+        return Mean(Grid(*(range_ or (-1.0, 1.0)), d - says_none, "points"), says_none).result(decision, shaping)
+    return sized(d, asked.measure, says_none=says_none).result(decision, shaping)
