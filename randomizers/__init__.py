@@ -52,9 +52,10 @@ from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, VIEWS, mechanism, question, streamed, view
+from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.terms import StreamTerms, Terms
 from murmurate.randomizers.viewed import Viewed
-from murmurate.randomizers.views import Level, Marginal, Prefix, Size, View, Whole
+from murmurate.randomizers.views import Prefix, Size, View, Whole
 
 __all__ = [
     "BLH",

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.binomial import lower, upper
 from murmurate.randomizers.errors import ParameterError, ReportError
+from murmurate.randomizers.lanes import Bytes
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.mechanism import Mechanism, nats
 from murmurate.randomizers.question import Question, Reports, Value
-from murmurate.randomizers.randomness import Bytes, Key, contexts
+from murmurate.randomizers.randomness import Key, contexts
 from murmurate.randomizers.thresholds import exp_floor
 
 _LEARN = 16  # the largest domain over which all pairs of values are compared

@@ -19,10 +19,10 @@ from murmurate.randomizers.cipher import BLOCK
 from murmurate.randomizers.errors import FrozenFactsError, ParameterError, SnapshotError, ValueRefusedError
 from murmurate.randomizers.guard import Ask, Guard, Refusal, Secrets, check_facts
 from murmurate.randomizers.identity import NO_STREAM, partitions, slots, streams
+from murmurate.randomizers.lanes import Bytes
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.ledger import NEVER, REASONS, Ledger, Mask, Verdict
 from murmurate.randomizers.question import Reports, Value, Values
-from murmurate.randomizers.randomness import Bytes
 from murmurate.randomizers.state import Form, dump, load
 from murmurate.randomizers.terms import Terms
 from murmurate.randomizers.views import one_or_more, words_of

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.cipher import BLOCK
 from murmurate.randomizers.errors import ParameterError
-from murmurate.randomizers.randomness import DIGEST, Bytes, Key, Lanes, canonical
+from murmurate.randomizers.lanes import Bytes, Lanes
+from murmurate.randomizers.randomness import DIGEST, Key, canonical
 from murmurate.randomizers.thresholds import MICRO
 
 _NO_ROUND = bytes(DIGEST)

@@ -21,23 +21,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, Never
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.cipher import BLOCK, aes, aes_into, check_known_answer
+from murmurate.randomizers.cipher import BLOCK, aes, check_known_answer
 from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError, shown
+from murmurate.randomizers.lanes import Bytes, Kept, Lanes, Words, check_width
 
 ALGORITHM = b"1"
 DIGEST = 32
 SECRET_BYTES = 32
-LANE_BYTES = 1 << 20  # of words at a time, and
-LANE_ROWS = 1 << 14  # contexts: with its inputs a lane stays in a core's second-level cache
 
-Bytes = NDArray[np.uint8]
-Words = NDArray[np.unsignedinteger[Any]]
 Purpose = Literal["scatter", "permutation", "slot", "split", "noise"]
 Drawn = Literal["report", "view", "branch", "sign"]
 DRAWN: tuple[Drawn, ...] = ("report", "view", "branch", "sign")
@@ -46,17 +43,6 @@ PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split", "noi
 
 LASTING = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
 """Stands for the round where randomness is to outlive rounds."""
-
-
-class Kept:
-    """What holds key material: it cannot be copied or pickled."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> Never:
-        raise RandomnessError(
-            f"a {type(self).__name__} holds a key and cannot be copied or pickled: make it where it is needed"
-        )
 
 
 class Key(Kept):
@@ -122,7 +108,7 @@ class Key(Kept):
         if purpose not in PURPOSES:
             raise ParameterError(f"purpose: found {purpose!r}; allowed: {', '.join(PURPOSES)}")
         lanes = Lanes(self._derive(checked_digest(round, "round"), b"", purpose), _rows(contexts, "contexts"), None)
-        _check_width(k, dtype)
+        check_width(k, dtype)
         out = np.empty((len(contexts), k), dtype)
         for rows, words in lanes.words(k, dtype):
             out[rows] = words
@@ -217,50 +203,6 @@ class DrawOne(Kept):
         return DrawOne(self._key, self._user, LASTING)
 
 
-class Lanes(Kept):
-    """Opened randomness, handed out a cache-sized lane at a time, so that no caller ever holds n x k words."""
-
-    __slots__ = ("_key", "_users", "_values")
-
-    def __init__(self, key: bytes, users: Bytes, values: Bytes | None) -> None:
-        self._key, self._users, self._values = key, users, values
-
-    def words(self, k: int, dtype: type[np.unsignedinteger[Any]]) -> Iterator[tuple[slice, Words]]:
-        """Yield (rows, words) with words of shape (rows, k). They are overwritten by the next lane."""
-        _check_width(k, dtype)
-        itemsize = np.dtype(dtype).itemsize
-        blocks = -(-k * itemsize // BLOCK)
-        step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks), len(self._users)))
-        encrypt = aes_into(self._key)
-        mac, scratch = (
-            np.empty((step + 1, 2), "<u8") for _ in range(2)
-        )  # one block more: the cipher asks for the room
-        counter = np.empty((step, blocks, 2), "<u8")
-        stream = np.empty((step * blocks + 1, 2), "<u8")
-        index = np.arange(blocks, dtype="<u8")
-        for start in range(0, len(self._users), step):
-            users = self._users[start : start + step]
-            m = len(users)
-            encrypt(users, scratch)
-            if self._values is not None:
-                values = self._values[start : start + m].view("<u8")
-                for block in range(0, values.shape[1] - 2, 2):  # of more than one block, all but the last
-                    np.bitwise_xor(scratch[:m], values[:, block : block + 2], out=mac[:m])
-                    encrypt(mac[:m], scratch)
-                np.bitwise_xor(scratch[:m], values[:, -2:], out=scratch[:m])
-            encrypt(scratch[:m], mac)
-            if blocks == 1:
-                encrypt(mac[:m], stream)
-            else:
-                np.bitwise_xor(mac[:m, None, 0], index, out=counter[:m, :, 0])
-                counter[:m, :, 1] = mac[:m, None, 1]
-                encrypt(counter[:m], stream)
-            yield (
-                slice(start, start + m),
-                stream[: m * blocks].view(np.dtype(dtype).newbyteorder("<")).reshape(m, -1)[:, :k],
-            )
-
-
 def canonical(values: NDArray[np.integer[Any]]) -> Bytes:
     """The canonical 16 bytes of whole-number values: little-endian, two's complement. uint8[n, 16]."""
     out = np.empty((len(values), 2), "<i8")
@@ -295,13 +237,6 @@ def contexts(index: NDArray[np.integer[Any]], part: int = 0) -> Bytes:
     out = np.empty((len(index), 2), "<u8")
     out[:, 0], out[:, 1] = index, part
     return out.view(np.uint8)
-
-
-def _check_width(k: int, dtype: type[np.unsignedinteger[Any]]) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ParameterError(f"words: found {shown(k)} a context; allowed: at least 1")
-    if np.dtype(dtype).kind != "u":
-        raise ParameterError(f"words: found {np.dtype(dtype)}; allowed: an unsigned type")
 
 
 def _writable(text: str) -> bool:

@@ -30,9 +30,10 @@ from murmurate.randomizers.numeric.clipped import NAME as CLIPPED
 from murmurate.randomizers.numeric.clipped import clipped
 from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
+from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.viewed import Viewed
-from murmurate.randomizers.views import FOLD, Level, Marginal, Prefix, Size, View, Whole
+from murmurate.randomizers.views import FOLD, Prefix, Size, View, Whole
 
 ORACLES: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SHE, SUE, SubsetSelection, THE)
@@ -130,8 +131,7 @@ def _built(name: str, make: Callable[..., _Made], spec: Mapping[str, Any]) -> _M
     if unknown or missing:
         also = " (or epsilon_micro for epsilon)" if "epsilon" in known else ""
         raise ParameterError(
-            f"{name}: found {shown(', '.join(unknown)) if unknown else 'no ' + ', '.join(missing)}; "
-            f"allowed: {', '.join(known)}{also}"
+            f"{name}: found {', '.join(unknown)[:60] or 'no ' + ', '.join(missing)}; allowed: {', '.join(known)}{also}"
         )
     return make(**parameters)
 

@@ -46,15 +46,15 @@ class Viewed(Question):
         self.inner = view.inside(mechanism)
         """The mechanism as it is used: whose reports they are."""
         self.epsilon_micro = mechanism.epsilon_micro
-        spec = view.spec_with(mechanism)
-        if spec["name"] == self.name:
-            named = b"murmurate/question/1\n" + canonical_json(spec) + b"\n" + mechanism.digest
+        called, parameters = view.spec_with(mechanism)["name"], canonical_json(view.spec_with(mechanism))
+        if called == self.name:
+            named = b"murmurate/question/1\n" + parameters + b"\n" + mechanism.digest
         else:  # as if it were a mechanism itself
-            named = b"murmurate/mechanism/%d\n" % mechanism.version + canonical_json(spec)
+            named = b"murmurate/mechanism/%d\n" % mechanism.version + parameters
         self.digest = hashlib.sha256(named).digest()
         facts: dict[str, Any] = {"measure": mechanism.measure, "says_none": mechanism.says_none}
         facts |= {"sums": mechanism.sums and view.chance is None, "memoised": mechanism.memoised}
-        vars(self).update(facts, name=spec["name"])
+        vars(self).update(facts, name=called)
 
     @property
     def of(self) -> Layout:

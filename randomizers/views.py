@@ -6,8 +6,7 @@ of items rule out.  Where users may have no value, that is the last code.  A vie
 domain turns JSON into words (layouts.py).
 
     Whole      the code itself                              Size       how many of a set's candidates a user holds
-    Prefix     the first bits of a string                   Level      of each attribute of a row, which stretch
-    Marginal   some attributes of a row
+    Prefix     the first bits of a string                   Level, Marginal    attributes of a row (row_views.py)
 
 Source: DESIGN rule 23.  Not here: a mechanism behind it (viewed.py), numbers up to a threshold (numeric/clipped.py).
 """
@@ -18,7 +17,6 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import prod
 from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -27,7 +25,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
 from murmurate.randomizers.held import Candidates, held
-from murmurate.randomizers.layouts import NONE, Attributes, Bits, Code, Items, Layout, Row, layout
+from murmurate.randomizers.layouts import NONE, Bits, Code, Items, Layout, Row, layout
 from murmurate.randomizers.mechanism import Mechanism, whole
 from murmurate.randomizers.question import Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
@@ -210,77 +208,6 @@ class Prefix(View):
         words, zeros = self._masks, [0] * self._strings.words
         ones = words + zeros[len(words) :]
         return one_or_more(zeros), one_or_more(ones)
-
-
-class Level(View):
-    """Of each attribute of a row which stretch it lies in: neighbours are told as one, all of them if so many."""
-
-    name = "level"
-
-    def __init__(self, layout: Any, widths: Sequence[int]) -> None:
-        """widths: how many neighbouring codes of each attribute are one cell, counted from the lowest."""
-        self.of = self._rows = of_kind(self.name, layout, Attributes)
-        sizes = self._rows.sizes
-        if not isinstance(widths, (list, tuple)) or len(widths) != len(sizes):
-            raise ParameterError(f"{self.name}: widths: found {shown(widths)}; allowed: one for each attribute")
-        self.widths = tuple(whole(self.name, "width", w, 1, k) for w, k in zip(widths, sizes, strict=True))
-        self.cells = tuple(-(-k // w) for k, w in zip(sizes, self.widths, strict=True))
-        self.d = prod(self.cells) + self.of.none
-
-    def parameters(self) -> dict[str, Any]:
-        """The widths."""
-        return {"widths": self.widths}
-
-    def codes(self, values: Values, draw: Draw) -> Codes:
-        """Cells in mixed radix, the first attribute most significant."""
-        rows = self.of.rows(values)
-        codes = np.zeros(len(rows), np.int64)
-        for attribute, (cells, width) in enumerate(zip(self.cells, self.widths, strict=True)):
-            if cells > 1:
-                digit = self._rows.digit(rows, attribute)
-                codes *= cells
-                codes += digit // np.uint32(width) if width > 1 else digit
-        if self.of.none:
-            codes[self.of.silent(rows)] = self.d - 1
-        return codes
-
-    def code(self, value: Value) -> int:
-        """The same for one row."""
-        words = words_of(value)
-        if words[0] == NONE:
-            return self.d - 1
-        code = 0
-        for k, width, cells, (word, times) in zip(
-            self._rows.sizes, self.widths, self.cells, self._rows.places, strict=True
-        ):
-            code = code * cells + words[word] // times % k // width
-        return code
-
-    @property
-    def extremes(self) -> tuple[Value, Value]:
-        """The lowest cell of every attribute and the highest."""
-        low, high = (0,) * len(self.cells), tuple(size - 1 for size in self._rows.sizes)
-        return one_or_more(self._rows.packed(low)), one_or_more(self._rows.packed(high))
-
-
-class Marginal(Level):
-    """Some attributes of a row, as they are."""
-
-    name = "marginal"
-
-    def __init__(self, layout: Any, attributes: Sequence[int]) -> None:
-        """attributes: their numbers, rising."""
-        of = of_kind(self.name, layout, Attributes)
-        if not isinstance(attributes, (list, tuple)) or not attributes:
-            raise ParameterError(f"{self.name}: attributes: found {shown(attributes)}; allowed: one or more")
-        self.attributes = tuple(whole(self.name, "attribute", number, 0, len(of.sizes) - 1) for number in attributes)
-        if any(a >= b for a, b in zip(self.attributes, self.attributes[1:], strict=False)):
-            raise ParameterError(f"{self.name}: attributes: found {shown(attributes)}; allowed: rising, each once")
-        super().__init__(of.spec(), [1 if i in self.attributes else k for i, k in enumerate(of.sizes)])
-
-    def parameters(self) -> dict[str, Any]:
-        """Their numbers."""
-        return {"attributes": self.attributes}
 
 
 class Size(View):

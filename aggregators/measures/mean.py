@@ -71,7 +71,7 @@ class Mean(Numbers):
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
         """The mean in the stream's own unit, and the share of holders."""
         asked, ends = decision.mechanism, self.range
-        if not (isinstance(asked, Viewed) and isinstance(asked.view, Clipped)):
+        if not isinstance(asked, Viewed) or not isinstance(asked.view, Clipped):
             return self._told(decision, asked, ends)
         told = self._told(decision, asked.inner, asked.view.within(*ends))  # whose scale is a part of the range
         taken = np.zeros(len(told.stderr))

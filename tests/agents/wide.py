@@ -26,8 +26,9 @@ from murmurate.randomizers.padding import Padded
 from murmurate.randomizers.question import Value, Values
 from murmurate.randomizers.randomness import Draw
 from murmurate.randomizers.registry import VIEWS
+from murmurate.randomizers.row_views import Marginal
 from murmurate.randomizers.thresholds import Epsilon
-from murmurate.randomizers.views import Marginal, Prefix, View
+from murmurate.randomizers.views import Prefix, View
 from murmurate.topics.domains import Bits, Categories, Domain, Grid, Items, Measured, Row, Signed
 from murmurate.topics.events import Fields
 from tests.agents.world import FIRST, SECOND, TOPIC, Event, deployment

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from murmurate.randomizers import Draw
-from murmurate.randomizers.randomness import DIGEST, Drawn, Lanes
+from murmurate.randomizers.lanes import Lanes
+from murmurate.randomizers.randomness import DIGEST, Drawn
 
 
 class Chosen(Draw):
