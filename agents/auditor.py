@@ -98,6 +98,7 @@ def _people(
     clocks: dict[int, int] = {}
     first_open: int | None = None
     closed: dict[int, int] = {}
+    mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
     for number, record in found.decoded(read, "raw", p):
         if isinstance(record, Progress) and record.topic == stream.topic and record.partition < sources[stream.topic]:
             clocks[record.partition] = max(record.time, clocks.get(record.partition, 0))
@@ -106,11 +107,8 @@ def _people(
                 for t in range(now_open if first_open is None else first_open, now_open):
                     closed[t] = number
                 first_open = now_open
-        elif isinstance(record, RawBlock) and record.stream == stream_id(stream.name):
-            if record.words != layout(stream.domain.layout(none=False)).words:
-                continue  # of another config: named in a dead letter
-            rows = zip(record.users, record.times.tolist(), _said(record), strict=True)
-            for pseudonym, time, code in rows:
+        elif isinstance(record, RawBlock) and (record.stream, record.words) == mine:
+            for pseudonym, time, code in zip(record.users, record.times.tolist(), _said(record), strict=True):
                 user = pseudonym.tobytes()
                 if int.from_bytes(user[:8], "little") % plan.partitions != p or not _serves(
                     plan, stream, secrets, user
@@ -178,14 +176,13 @@ def _others(
     """What these users would have said with every other value; of very many values, with those they ever had."""
     found, of = Counter[bytes](), layout(oracle.layout)
     try:
-        every: set[Value] | None = set(of.enumerate())
+        every = set(of.enumerate())
     except ParameterError:
-        every = None
+        every = set()
+    none = oracle.layout[1] - 1 if oracle.layout[0] == "code" else of.nothing
     for user, value in answers:
-        values = every
-        if values is None:
-            ever = {code for events in people[user].events.values() for _, code in events}
-            values = ever | {oracle.layout[1] - 1 if oracle.layout[0] == "code" else of.nothing} - {None}
+        ever = {code for events in people[user].events.values() for _, code in events}
+        values = every or ever | {none} - {None}
         found.update(_report(oracle, key, user, other, question) for other in values if other != value)
     return found
 
@@ -227,7 +224,6 @@ def _allowed(stream: StreamPlan, limit: int, spent: Sequence[tuple[int, int, str
 
 
 def _said(block: RawBlock) -> list[Value]:
-    """What each row says: a whole number, or the words of one."""
     return block.values.tolist() if block.words == 1 else list(map(tuple, block.values.tolist()))
 
 
@@ -240,9 +236,8 @@ def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> Value | No
     if stream.carry_ms is None:
         if person.seen >= start + stream.every_ms:
             return None
-        if newest is not None:
-            return newest[1]
-        return stream.initial_code if stream.domain.coded else _one(stream.domain.initial)
+        first = stream.initial_code if stream.domain.coded else _one(stream.domain.initial)
+        return first if newest is None else newest[1]
     silent_since = max([person.seen, *(at * stream.every_ms for at in person.shown if at < t)])
     if person.seen >= start or silent_since < start - plan.forget_after_ms:
         return None
@@ -251,8 +246,8 @@ def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> Value | No
     return _one(stream.domain.nothing)
 
 
-def _one(words: Sequence[int]) -> Value:
-    return words[0] if len(words) == 1 else tuple(words)
+def _one(words: tuple[int, ...]) -> Value:
+    return words[0] if len(words) == 1 else words
 
 
 def _serves(plan: Plan, stream: StreamPlan, secrets: Secrets, user: bytes) -> bool:

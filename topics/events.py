@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -74,13 +74,14 @@ class Fields:
     stream: str | None = None
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
     """Events of one stream, in their order."""
 
-    times: NDArray[np.int64]
-    values: NDArray[np.uint32]
+    times: NDArray[np.int64] = field(repr=False)  # nothing of a row may reach a log
+    values: NDArray[np.uint32] = field(repr=False)
     """uint32[n], or uint32[n, words]."""
-    long: Mapping[int, Words]
+    long: Mapping[int, Words] = field(repr=False)
     """Of them those whose lists have too many items, with the words of all."""
     rows: NDArray[np.int64]
     """Which rows of the columns they are."""

@@ -126,11 +126,11 @@ class TextSource(Source):
         refused, lines = (dict(piece.dropped), piece.lines) if first else ({}, 0)
         for position in np.unique(columns.stream[rows]).tolist():
             domain = self.plan.stream(self.streams[position]).domain
-            times, values, long, mine = columns.of(position, domain.words, rows)
+            part = columns.of(position, domain.words, rows)
             names = columns.users
             yield Batch(
-                self.streams[position], clock, [names[row] for row in mine.tolist()], None,
-                times, values, refused, lines, long,
+                self.streams[position], clock, [names[row] for row in part.rows.tolist()], None,
+                part.times, part.values, refused, lines, part.long,
             )  # fmt: skip
             refused, lines = {}, 0
 

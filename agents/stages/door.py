@@ -143,10 +143,10 @@ class Door:
                     self._out.append(Out(Log("dead.edge", 0), encode(dead)))
             users = self._known.pseudonyms(columns.users)
             for position, stream in enumerate(streams):
-                times, values, long, mine = columns.of(position, stream.domain.words)
-                if len(times):
+                part = columns.of(position, stream.domain.words)
+                if len(part.rows):
                     self._out += self._admission.admit(
-                        stream, users[mine], times, values, long, before=self._clock, now=now
+                        stream, users[part.rows], part.times, part.values, part.long, before=self._clock, now=now
                     )
 
     # ---- state: the logs from the first event and tick that wait ----

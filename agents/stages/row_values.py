@@ -8,7 +8,8 @@ byte and 4 a word for each frozen one.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ Rows = NDArray[np.uint32]
 _WORD, _TIME = np.dtype(np.uint32), np.dtype(np.int64)
 
 
-class _Said(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class _Said:
     """What was said in a period, by row."""
 
     rows: Rows

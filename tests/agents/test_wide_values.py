@@ -4,7 +4,9 @@ is larger or smaller for any value.
 
 from __future__ import annotations
 
+import logging
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +20,17 @@ from murmurate.agents.auditor import Audit, audit
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.replay.run import Replay
-from murmurate.agents.replay.sources import open_source
+from murmurate.agents.replay.sources import SourceError, open_source
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED, RawBlock
 from murmurate.topics.codec import decode_record
+from murmurate.topics.domains import Bits, Items, Signed
 from tests.agents.test_value_independence import beyond
-from tests.agents.wide import DOMAINS, ITEMS, WRONG, crowd, plan, said
-from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, Event, Shuffled, arrivals, played
+from tests.agents.wide import DOMAINS, ITEMS, WRONG, Told, crowd, plan, said, stream
+from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, Event, Shuffled, arrivals, deployment, played
 
 USERS, PERIODS = 40, 3
 UNTIL = (FIRST + PERIODS) * SECOND + 1000
@@ -58,7 +61,7 @@ def raw(runtime: Runtime) -> list[RawBlock]:
     return [block for value in runtime.logs.all("raw") if isinstance(block := decode_record(value), RawBlock)]
 
 
-@pytest.mark.parametrize("carry_ms", [0, 2000, None])
+@pytest.mark.parametrize("carry_ms", [2000, None])
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_the_logs_hold_exactly_what_values_of_every_kind_must_say(kind: str, carry_ms: int | None) -> None:
     of = plan(kind, carry_ms=carry_ms)
@@ -127,6 +130,87 @@ def test_of_sets_with_too_many_items_each_user_keeps_the_same_in_all_periods_and
     assert len(set(dropped)) >= 3  # which one goes is each user's own
     cut = sum(door.counts["it", "cut"] for door in doors(runtime))
     assert cut == sum(len(event.value) == 4 for event in events) > 0
+
+
+CANARY = "canary-value-Zq8-canary-value-Zq"
+
+
+def test_no_canary_among_strings_and_items_leaves_the_edge(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for domain, value, wrong in (
+        (Bits(256), CANARY, CANARY + "x"),
+        (Items((1 << 31) - 1, 4), [1_936_876_912, 1_818_386_798], [CANARY]),
+        (Signed(1 << 30, 2), {"1036876912": 0.7283}, {CANARY: 2}),
+    ):
+        of = deployment(replace(stream("sets"), measure=Told(domain)), min_batch=2)
+        words = domain.rows([value])[0]
+        shown = {form for word in words[words != 0x7FFFFFFF].tolist() for form in _forms(word)} | {CANARY.encode()[:12]}
+        said_by = [wrong if user % 7 == 3 else value for user in range(USERS)]
+        events = crowd("sets", users=USERS, periods=PERIODS, seed=8, value=said_by.__getitem__)
+        runtime = run(of, events, faults=Crashes({("after fold", "perturb"): [9, 17]}))
+        assert any(form in b"".join(runtime.logs.all("raw")) for form in shown)
+        for log in runtime.logs.topics():
+            if log.topic not in ("raw", TOPIC):
+                data = b"".join(runtime.logs.all(log.topic))
+                assert not [form for form in shown if form in data], log
+        for task in runtime.tasks:
+            for record in task.state:
+                data = record.small + b"".join(record.snapshot)
+                assert not [form for form in shown if form in data], task.name
+            counts = {name: value for name, value in vars(task.stage).items() if isinstance(value, Counter)}
+            assert CANARY not in repr(counts)
+        for block in raw(runtime):
+            assert "array(" not in repr(block)
+        assert CANARY not in caplog.text
+
+
+def _forms(word: int) -> list[bytes]:
+    """How a word could show that is no small number."""
+    if word < 1 << 16:
+        return []
+    ends = [word.to_bytes(4, "little"), word.to_bytes(4, "big")]
+    return [*ends, *(end.hex().encode() for end in ends), str(word).encode()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("sets", "sets"), ("vectors", "vectors"), ("rows", "rows"), ("strings", "strings"),
+                       ("short strings", "strings"), ("measured", "measured"), ("measured codes", "measured")],
+)  # fmt: skip
+def test_made_up_values_of_every_kind_are_measured_as_they_are(kind: str, text: str) -> None:
+    of = replace(plan(kind), epsilon_micro=14_000_000)
+    source = open_source(f"synthetic:{text},n=900,periods=3,seed=5", of)
+    outcome = Replay(of, source, KEYS).run()
+    truth = {period.t: period.figures for period in outcome.truth}
+    assert len(truth) == 3
+    for record in outcome.releases:
+        release = orjson.loads(record)
+        names = of.stream("it").names
+        estimate, error = (np.array([release[key][name] for name in names]) for key in ("estimate", "stderr"))
+        assert (np.abs(estimate - truth[release["t"]]) <= 6 * error + 1e-6).all()  # at fixed keys and seeds
+        assert truth[release["t"]].max() > 0.1
+    again = open_source(f"synthetic:{text},n=900,periods=2,seed=5", of)
+    both = zip(source.batches(), again.batches(), strict=False)
+    assert all(np.array_equal(a.codes, b.codes) and np.array_equal(a.times, b.times) for a, b in both)
+    with pytest.raises(SourceError, match="allowed: a stream of"):
+        open_source("synthetic:rows" if kind != "rows" else "synthetic:sets", of)
+
+
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (np.zeros((2, 5, 2), np.uint32), r"uint32\[2, 5, 2\]"),
+        (np.zeros((5, 3)), r"float64\[5, 3\]"),
+        (np.zeros((5, 3), np.int64), r"int64\[5, 3\]"),
+        (np.zeros((0, 3), np.uint32), r"uint32\[0, 3\]"),
+        (np.array([[[0, 1, 2]], [[1, 0, 2]]], np.uint32), r"at \[1, 0\]: found words that are no value"),
+        (np.array([[0, 1, 4]], np.uint32), r"at \[0, 0\]: found words that are no value"),
+        (np.array([[REFUSED, REFUSED, 0]], np.uint32), r"at \[0, 0\]: found words that are no value"),
+    ],
+)
+def test_an_array_that_holds_no_values_of_the_stream_is_refused(array: Any, found: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "it.npy", array)
+    with pytest.raises(SourceError, match=found):
+        open_source(str(tmp_path / "it.npy"), plan("sets"))
 
 
 def test_blocks_of_another_width_are_named_and_counted_and_nothing_else_is_lost() -> None:

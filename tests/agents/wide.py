@@ -89,7 +89,7 @@ def view(domain: Domain, none: bool) -> View:
     """What a round looks at."""
     of = domain.layout(none)
     match domain:
-        case Items():
+        case Items() if domain.d < 100:
             return Padded(of, 2)
         case Row():
             return Marginal(of, [0, 1])

@@ -31,7 +31,7 @@ class Measured(Domain):
     def __post_init__(self) -> None:
         if not isinstance(self.inner, Domain) or isinstance(self.inner, Measured):
             raise MappingError("measured: found no inner domain; allowed: any domain without a public number")
-        if not isinstance(self.measure, Grid):
+        if type(self.measure) is not Grid:
             raise MappingError("measured: found no grid; allowed: the grid of the public number")
 
     @property

@@ -44,7 +44,7 @@ class Row(Domain):
         if not pairs or not 1 <= len(found) <= MAX_ATTRIBUTES:
             raise MappingError(f"row: found no tuple of pairs; allowed: 1 to {MAX_ATTRIBUTES} names with domains")
         for name, domain in found:
-            if not isinstance(name, str) or not isinstance(domain, Categories | Grid):
+            if not isinstance(name, str) or not isinstance(domain, Domain) or not domain.coded:
                 raise MappingError("row: found an attribute of another kind; allowed: names with categories or grids")
         if len({name for name, _ in found}) < len(found):
             raise MappingError("row: found one name twice; allowed: each once")
