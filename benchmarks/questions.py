@@ -88,17 +88,20 @@ def beside(tree: Path) -> Iterator[Row]:
 def _codes_of(root: Path) -> dict[str, float]:
     """In a process of its own, with the package of that tree: users a second of every mechanism of one code."""
     source = _ONE_WORD.replace("@FEW", repr(FEW)).replace("@DOMAINS", repr(DOMAINS)).replace("@N", str(N))
+    source = source.replace("@ROOT", repr(str(root)))
     environment = {**os.environ, "PYTHONPATH": str(root / "build" / "typed")}
-    ran = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, env=environment)
+    ran = subprocess.run([sys.executable, "-P", "-c", source], check=True, capture_output=True, env=environment)
     found: dict[str, float] = json.loads(ran.stdout)
-    return found
+    return found  # -P: or the package of the working directory would be taken
 
 
 _ONE_WORD = """
 import json, sys, time
 import numpy as np
 from murmurate.randomizers import STREAMED, Key, mechanism
+from murmurate.randomizers import __file__ as where
 from murmurate.randomizers.randomness import contexts
+assert where.startswith(@ROOT), where
 key, users, found = Key(bytes(range(32)), deployment="bench"), contexts(np.arange(@N), part=3), {}
 for name in sorted(STREAMED):
     made = mechanism({"name": name, "d": @DOMAINS.get(name, 64), "epsilon": 1.0})
