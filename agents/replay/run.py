@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from murmurate.agents.embedded.runtime import ROUNDS, Keys, Runtime
+from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.hello import hello
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
@@ -27,6 +27,7 @@ from murmurate.agents.stages.admission import Admission, cut, raw_records
 from murmurate.agents.stages.closing import newest_closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.publish import ROUNDS
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key, Pepper, Secrets

@@ -10,9 +10,7 @@ Source: DESIGN rules 6, 15 and 19.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
-
-import orjson
+from typing import ClassVar, Final
 
 from murmurate.agents.stages.admission import Admission
 from murmurate.agents.stages.reading import read
@@ -20,10 +18,13 @@ from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import Known
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.codec import encode
 from murmurate.topics.events import EventReader, Fields, Reason
 from murmurate.topics.messages import Dead, Progress, Tick
 
+FORM: Final = Form("door", 1)
+"""Of its state."""
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
 UNREAD = frozenset({Reason.JSON, Reason.SIZE})
@@ -157,7 +158,7 @@ class Door:
 
     def small(self) -> bytes:
         """The offset of the next event, and the clock."""
-        return orjson.dumps([self._events[0][0] if self._events else self._next, self._clock])
+        return dump(FORM, {"next": self._events[0][0] if self._events else self._next, "clock": self._clock}, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
@@ -165,12 +166,13 @@ class Door:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know where the events go on."""
-        self._next, self._clock = orjson.loads(small)
+        facts, _ = load(FORM, small)
+        self._next, self._clock = facts["next"], facts["clock"]
 
 
 def clock_of(small: bytes) -> int | None:
     """The newest time that was passed on, by what `small` said."""
-    _, clock = orjson.loads(small)
+    clock = load(FORM, small)[0]["clock"]
     return None if clock is None else int(clock)
 
 

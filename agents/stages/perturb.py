@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
-import orjson
 
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.frozen import facts_of, frozen
 from murmurate.agents.stages.guarded import Guarded, guarding
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import dead, read
@@ -28,13 +28,14 @@ from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
-from murmurate.randomizers.state import Arrays, collect, pieces
+from murmurate.randomizers.state import Arrays, Form, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
 from murmurate.topics.block import RawBlock, encode_reports
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
+FORM: Final = Form("perturb snapshot", 1)
 NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
@@ -260,7 +261,7 @@ class Perturb:
 
     def small(self) -> bytes:
         """The frozen facts, the key that draws, and what closes periods. The rest is in the logs."""
-        return orjson.dumps(self._facts(), option=orjson.OPT_SORT_KEYS)
+        return frozen(self._facts())
 
     def _facts(self) -> Facts:
         closing = {"lateness_ms": self._plan.lateness_ms} | {f"source.{t}": n for t, n in sorted(self._sources.items())}
@@ -273,7 +274,7 @@ class Perturb:
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """Users, values, ledgers and open questions, sealed with these marks: to be read before the next fold."""
         facts = {name: guarded.facts() for name, guarded in self._streams.items()}
-        return self._seal.chunks(pieces("perturb", facts, self._arrays()), marks)
+        return self._seal.chunks(pieces(FORM, facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         """The large state. Of the roll only those who serve no stream: the others stand in their devices."""
@@ -285,14 +286,14 @@ class Perturb:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """The state of a snapshot that was taken at these marks; none is the state before the first record."""
-        differences = changed(orjson.loads(small), self._facts())
+        differences = changed(facts_of(small), self._facts())
         if differences:
             raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
         chunks = iter(snapshot)
         first = next(chunks, None)
         if first is None:
             return
-        facts, arrays = collect("perturb", self._seal.open(chain([first], chunks), marks))
+        facts, arrays = collect(FORM, self._seal.open(chain([first], chunks), marks))
         if facts.keys() != self._streams.keys():
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "

@@ -10,15 +10,17 @@ itself is kept: a release says more of it than the statistics do.  Not here: whe
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
 from murmurate.randomizers import Question, question
-from murmurate.randomizers.state import Arrays, dump, load
+from murmurate.randomizers.state import Arrays, Form, dump, load
 
+FORM: Final = Form("decision", 1)
+"""Of a decision that is kept."""
 _FILTERED = ("best", "revised")
 
 
@@ -73,12 +75,12 @@ def packed(decision: Decision) -> bytes:
             course = np.zeros((0, len(told.statistics))) if told.course is None else told.course
             facts[name] = [told.t, told.of_reports]
             arrays[name] = np.vstack((told.statistics, told.variance, course))
-    return dump("decision", facts, arrays)
+    return dump(FORM, facts, arrays)
 
 
 def unpacked(kept: bytes) -> Decision:
     """From `packed`."""
-    facts, arrays = load("decision", kept)
+    facts, arrays = load(FORM, kept)
     stands = restored(facts, arrays)
     told: dict[str, Estimate] = {}
     for name in _FILTERED:

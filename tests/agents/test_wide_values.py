@@ -56,7 +56,7 @@ def audited(runtime: Runtime, of: Plan) -> Audit:
 
 
 def doors(runtime: Runtime) -> list[Door]:
-    return [task.stage for task in runtime.doors if isinstance(task.stage, Door)]
+    return [task.stage for task in runtime.of_stage["door"] if isinstance(task.stage, Door)]
 
 
 def raw(runtime: Runtime) -> list[RawBlock]:
@@ -230,7 +230,7 @@ def test_blocks_of_another_width_are_named_and_counted_and_nothing_else_is_lost(
     assert told == [("width", "raw", 0)] * wide.partitions
     block = decode_record(blocks[0])
     assert isinstance(block, RawBlock)
-    for task in runtime.perturbs:
+    for task in runtime.of_stage["perturb"]:
         assert isinstance(task.stage, Perturb)
         assert task.stage.edge_counts["it", "width"] == len(block.users)
     assert runtime.releases() == run(wide, events).releases()
