@@ -4,6 +4,7 @@ is larger or smaller for any value.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 from collections import Counter
@@ -33,6 +34,7 @@ from tests.agents.stages.hands import RAW, ROUNDS, perturb, progress, pseudonyms
 from tests.agents.test_value_independence import beyond
 from tests.agents.wide import DOMAINS, ITEMS, WRONG, Told, crowd, plan, said, stream
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, Event, Shuffled, arrivals, deployment, played
+from tests.topics.test_frames import MALFORMED
 
 USERS, PERIODS = 40, 3
 UNTIL = (FIRST + PERIODS) * SECOND + 1000
@@ -113,6 +115,20 @@ def test_nothing_beyond_the_edge_is_larger_or_smaller_for_any_value(kind: str, c
         assert told <= {"type", "value", "field"}
         assert told
     assert all((block.values == REFUSED).all() for block in raw(other))
+    broken = itertools.cycle(MALFORMED.values())
+    records = [
+        out if out.log.topic != TOPIC else Out(out.log, _with(orjson.loads(out.value), next(broken)))
+        for out in arrivals(events, until=UNTIL)
+    ]
+    other = played(of, records)
+    assert beyond(other) == outside
+    assert all((block.values == REFUSED).all() for block in raw(other))
+    assert [(len(block.users), block.words) for block in raw(other)] == sizes
+
+
+def _with(event: dict[str, Any], value: bytes) -> bytes:
+    """The record with these bytes for a value, in between."""
+    return b'{"user": %b, "value": %b, "time": %d}' % (orjson.dumps(event["user"]), value, event["time"])
 
 
 def test_of_sets_with_too_many_items_each_user_keeps_the_same_in_all_periods_and_the_edge_counts_them() -> None:
