@@ -78,8 +78,8 @@ def measured(case: Case) -> tuple[Floats, Floats, float]:
         told = measure.result(decision)
         off.append(float(told.estimate[0] - holders[decision.t - 1] @ np.linspace(0, 1, GRID) / case.users))
         error.append(float(told.stderr[0]))
-        if isinstance(decision.mechanism, Recoded):
-            clip = decision.mechanism.clip / (GRID - 1)
+        if isinstance(decision.question, Recoded):
+            clip = decision.question.clip / (GRID - 1)
     return np.array(off), np.array(error), clip
 
 

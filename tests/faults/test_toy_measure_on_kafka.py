@@ -14,6 +14,7 @@ from murmurate.agents.cli import watch
 from murmurate.agents.web.serving import frame
 from murmurate.topics.codec import decode
 from murmurate.topics.release import Release
+from tests import toy
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import VALUES, promise, recording
@@ -34,7 +35,9 @@ thresholds = {{ lead = 0.1 }}
 def deployed_lead(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
     text = promise(epsilon=1.0, periods=4, min_batch=20, partitions=2) + MOOD
     with registered():
-        found = Deployed(tmp_path, deployment_name, broker.bootstrap, text, run=[sys.executable, "-m", "tests.toy"])
+        found = Deployed(
+            tmp_path, deployment_name, broker.bootstrap, text, run=[sys.executable, str(Path(toy.__file__))]
+        )
         try:
             found.create(2)
             yield found
