@@ -6,16 +6,18 @@ may still come is not missing.  Not here: who had to answer what (auditor.py).
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.agents.findings import Audit, Extent, Place, Reader
 from murmurate.config.plan import Plan
 from murmurate.randomizers import mechanism
-from murmurate.topics.block import BatchBlock
-from murmurate.topics.messages import Close, Done, Round, Seal, Tally
+from murmurate.topics.block import BatchBlock, TallyBlock
+from murmurate.topics.messages import Close, Done, Round, Seal, Tally, TallyInBlocks
 
 Reports = Mapping[Place, Counter[bytes]]
 
@@ -37,7 +39,7 @@ def recount(
         if isinstance(record, Close):
             closes.setdefault(record.round, record.contributors)  # the first one counts
     sealed = dict(_sealed(plan, read, found, extent))
-    for tally in _tallies(plan, read, found):
+    for tally, counts in _tallies(plan, read, found):
         if tally.round not in oracles or not extent.covers(tally.round):
             sealed.pop((tally.round, tally.q), None)
             continue
@@ -45,7 +47,7 @@ def recount(
         came: Counter[bytes] = Counter()
         for p in closes.get(tally.round, tuple(range(plan.partitions))):
             came += actual.get((tally.round, p, tally.q), Counter())
-        support = np.zeros(len(tally.counts), np.int64)
+        support = np.zeros(oracles[tally.round].outcomes, np.int64)
         for report, n in rows.items():
             support += n * oracles[tally.round].support(np.frombuffer(report, np.uint8)[None])
         right = (
@@ -53,16 +55,30 @@ def recount(
             and seal.received == tally.received == sum(came.values())
             and seal.counted + seal.rejected.total == seal.received
             and (rows == came or (not rows and seal.rejected.undersized == sum(came.values())))
-            and support.tolist() == list(tally.counts)
+            and np.array_equal(support, counts)
         )
         found.note("miscounted", int(not right), (tally.round, -1, tally.q))
     for (digest, q), (_, _, must) in sealed.items():
         found.note("miscounted", int(must and extent.covers(digest)), (digest, -1, q))
 
 
-def _tallies(plan: Plan, read: Reader, found: Audit) -> Iterator[Tally]:
+def _tallies(plan: Plan, read: Reader, found: Audit) -> Iterator[tuple[Tally | TallyInBlocks, NDArray[np.int64]]]:
+    """Each tally with its counts; where they stand in blocks, with those of its blocks that are there."""
     for partition in range(plan.tallies):
-        yield from (record for _, record in found.decoded(read, "tallies", partition) if isinstance(record, Tally))
+        records = read("tallies", partition)
+        blocks: dict[str, TallyBlock] = {}
+        tallies: list[Tally | TallyInBlocks] = []
+        for number, record in found.decoded(read, "tallies", partition):
+            if isinstance(record, TallyBlock):
+                blocks[hashlib.sha256(records[number]).hexdigest()] = record
+            elif isinstance(record, Tally | TallyInBlocks):
+                tallies.append(record)
+        for tally in tallies:
+            if isinstance(tally, Tally):
+                yield tally, np.array(tally.counts, np.int64)
+            else:
+                there = [blocks[digest].counts for digest in tally.blocks if digest in blocks]
+                yield tally, np.concatenate([np.zeros(0, np.int64), *there])
 
 
 def _sealed(

@@ -1,8 +1,9 @@
 """What is on the wire, as data: topic names, messages, blocks, events. No I/O. docs/WIRE.md says it byte for byte.
 
 `names`     the topic table: key, cleanup, retention, zone; `topic("shop", "raw")`
-`block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `decode`
-`messages`  the control records: Start, Config, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally, Dead
+`block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `encode_tally`, `decode`
+`messages`  the control records: Start, Config, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally,
+            TallyInBlocks, Dead
 `release`   the release
 `slots`     which slots a round asks
 `codec`     messages to bytes and back: `encode`, `decode`, `decode_record`
@@ -28,6 +29,7 @@ from murmurate.topics.messages import (
     Settled,
     Start,
     Tally,
+    TallyInBlocks,
 )
 from murmurate.topics.names import TOPICS, topic
 from murmurate.topics.release import Release
@@ -37,5 +39,5 @@ from murmurate.topics.slots import Slots
 __all__ = [
     "TOPICS", "Categories", "Close", "Columns", "Config", "Dead", "Done", "EventReader", "Fields", "GiveUp", "Grid",
     "Progress", "Reason", "Rejected", "Release", "Round", "Seal", "Settled", "Slots", "Start", "Tally",
-    "WireError", "decode", "decode_record", "encode", "kind_of", "schema", "topic",
+    "TallyInBlocks", "WireError", "decode", "decode_record", "encode", "kind_of", "schema", "topic",
 ]  # fmt: skip

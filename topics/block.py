@@ -1,4 +1,4 @@
-"""The block codec: the unit on the wire for raw rows, reports and batches. Layout in docs/WIRE.md.
+"""The block codec: the unit on the wire for raw rows, reports, batches and many counts. Layout in docs/WIRE.md.
 
 Contract: 64 bytes of header, then columns; a block holds at most 512 KiB; decoding copies nothing and gives read-only
 views. Whatever bytes arrive, decoding gives a block or raises a WireError; any single flipped bit is refused (the
@@ -25,12 +25,16 @@ VERSION: Final = 1
 HEADER_BYTES: Final = 64
 MAX_BLOCK: Final = 512 * 1024
 MAX_PAYLOAD: Final = MAX_BLOCK - HEADER_BYTES
-RAW, REPORTS, BATCH = 1, 2, 3
-KINDS: Final = (RAW, REPORTS, BATCH)
+RAW, REPORTS, BATCH, TALLY = 1, 2, 3, 4
+KINDS: Final = (RAW, REPORTS, BATCH, TALLY)
 RAW_WIDTH: Final = 28
 """Bytes of a raw row: pseudonym 16, time 8, value code 4."""
 REFUSED: Final = 0xFFFFFFFF
 """The code of a refused value: its user is enrolled, nothing is set (DESIGN rule 7)."""
+COUNT_WIDTH: Final = 8
+"""Bytes of a count."""
+COUNTS_PER_BLOCK: Final = MAX_PAYLOAD // COUNT_WIDTH
+"""How many counts one block takes: all blocks of a tally but the last have as many."""
 
 _HEAD = struct.Struct("<4sBBHIIIII")  # magic, version, kind, reserved, rows, width, part, sequence, payload bytes
 _CRC = struct.Struct("<I")
@@ -81,7 +85,21 @@ class BatchBlock:
     """uint8[n, width], in the order of the permutation."""
 
 
-Block = RawBlock | ReportBlock | BatchBlock
+@dataclass(frozen=True, slots=True, eq=False)
+class TallyBlock:
+    """A part of the counts of one sub-batch: what aggregate tells publish where they are too many for a message."""
+
+    round: bytes
+    """The round's digest."""
+    q: int
+    """Which sub-batch of the round."""
+    sequence: int
+    """Its first count is number `sequence` x COUNTS_PER_BLOCK."""
+    counts: NDArray[np.int64]
+    """int64[n]; a block can hold negative ones, whether they may be is the question's to say."""
+
+
+Block = RawBlock | ReportBlock | BatchBlock | TallyBlock
 
 
 def encode_raw(stream: bytes, users: Bytes, times: NDArray[np.int64], values: NDArray[np.uint32]) -> Iterator[bytes]:
@@ -102,6 +120,12 @@ def encode_batch(
 ) -> Iterator[bytes]:
     """A sealed sub-batch as blocks, the rows in this order or as they are; without reports, one empty block."""
     return _encode_rows(BATCH, round_digest, q, reports, order)
+
+
+def encode_tally(round_digest: bytes, q: int, counts: NDArray[np.int64]) -> Iterator[bytes]:
+    """The counts of a sub-batch as blocks, in order."""
+    _column("counts", counts, np.dtype(np.int64), (len(counts),))
+    return _split(TALLY, round_digest, q, (counts,), len(counts), COUNT_WIDTH)
 
 
 def rows_per_block(width: int) -> int:
@@ -146,6 +170,10 @@ def decode(record: bytes | memoryview) -> Block:
         users = np.frombuffer(view, np.uint8, rows * 16, HEADER_BYTES).reshape(rows, 16)
         times = np.frombuffer(view, "<i8", rows, HEADER_BYTES + rows * 16)
         return RawBlock(subject, sequence, users, times, np.frombuffer(view, "<u4", rows, HEADER_BYTES + rows * 24))
+    if kind == TALLY:
+        if width != COUNT_WIDTH:
+            raise UnknownError(f"tally block: found counts of {width} bytes; allowed: {COUNT_WIDTH}")
+        return TallyBlock(subject, part, sequence, np.frombuffer(view, "<i8", rows, HEADER_BYTES))
     reports = np.frombuffer(view, np.uint8, payload, HEADER_BYTES).reshape(rows, width)
     shape = ReportBlock if kind == REPORTS else BatchBlock
     return shape(subject, part, sequence, reports)

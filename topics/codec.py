@@ -27,12 +27,13 @@ from murmurate.topics.messages import (
     Settled,
     Start,
     Tally,
+    TallyInBlocks,
     Tick,
 )
 from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
-    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, Release, Dead,
+    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, TallyInBlocks, Release, Dead,
 )  # fmt: skip
 """Every message there is."""
 MAX_MESSAGE: Final = 1_000_000

@@ -8,16 +8,17 @@ Not here: releases (release.py), blocks (block.py).
     rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress
     ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
     reports   Done                                      batches  Seal
-    tallies   Tally                                     dead.*   Dead
+    tallies   Tally, TallyInBlocks                      dead.*   Dead
 """
 
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from murmurate.topics.block import COUNTS_PER_BLOCK
 from murmurate.topics.message import (
     SAFE_INTEGER,
     Contributors,
@@ -38,8 +39,10 @@ from murmurate.topics.message import (
 from murmurate.topics.slots import Slots
 
 ROUND_PREFIX = b"murmurate/round/1\n"
-MAX_CELLS = 1 << 16
-"""Counts in a tally: more do not fit a message."""
+MESSAGE_CELLS = 1 << 12
+"""Counts that a tally says in its message; more of them travel in blocks, which a message announces."""
+MAX_CELLS = 1 << 22
+"""Counts of a tally in all."""
 
 Parameter = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 SpecValue = (
@@ -213,21 +216,45 @@ class Seal(Counted, Message, tag="murmurate/seal/1"):
         return self
 
 
-class Tally(Counted, Message, tag="murmurate/tally/1"):
-    """Additive counts of one sub-batch: the support of each cell, never an estimate. Which counts there can be
-    depends on the question (`Question.check`).
-    """
+class Tallied(Counted):
+    """What every tally says of its sub-batch, besides the counts."""
 
     stream: Stream
     t: Whole
     targets: Partitions
     """Q: publish waits for this many."""
-    counts: Annotated[tuple[Whole, ...], Field(min_length=1, max_length=MAX_CELLS)]
 
     @model_validator(mode="after")
-    def _of_the_round(self) -> "Tally":
+    def _of_the_round(self) -> Self:
         if self.q >= self.targets:
             raise ValueError("found q at or above targets; allowed: 0 to targets - 1")
+        return self
+
+
+class Tally(Tallied, Message, tag="murmurate/tally/1"):
+    """Additive counts of one sub-batch: the support of each cell, never an estimate. Which counts there can be
+    depends on the question (`Question.check`).
+    """
+
+    counts: Annotated[tuple[Whole, ...], Field(min_length=1, max_length=MESSAGE_CELLS)]
+
+
+class TallyInBlocks(Tallied, Message, tag="murmurate/tally_in_blocks/1"):
+    """The same where counts are many. They follow in blocks, in the same transaction; a block that no such record has
+    announced is nobody's.
+    """
+
+    cells: Annotated[int, Field(gt=MESSAGE_CELLS, le=MAX_CELLS)]
+    """How many counts there are."""
+    blocks: Annotated[tuple[Digest, ...], Field(max_length=-(-MAX_CELLS // COUNTS_PER_BLOCK))]
+    """SHA-256 of each block, in the order of their counts."""
+
+    @model_validator(mode="after")
+    def _all_blocks(self) -> Self:
+        if len(self.blocks) != (wanted := -(-self.cells // COUNTS_PER_BLOCK)):
+            raise ValueError(f"found {len(self.blocks)} blocks; allowed: {wanted} for {self.cells} counts")
+        if len(set(self.blocks)) < len(self.blocks):
+            raise ValueError("found a block twice; allowed: each once")
         return self
 
 

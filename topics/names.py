@@ -101,8 +101,8 @@ _PIPELINE = (
         Retention(_SHORT, horizons=1), "analysis", ("shuffle",), ("aggregate",),
     ),
     Topic(
-        "tallies", "additive counts of one sub-batch", None, "1 today; stream_hash mod N", "delete",
-        Retention(_SHORT, horizons=1), "analysis", ("aggregate",), ("publish",),
+        "tallies", "additive counts of one sub-batch: a message, and blocks where they are many", None,
+        "1 today; stream_hash mod N", "delete", Retention(_SHORT, horizons=1), "analysis", ("aggregate",), ("publish",),
     ),
     Topic(
         "releases", "one JSON release a period", "stream", "as tallies", "delete",

@@ -22,7 +22,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
-from murmurate.topics.block import RAW_WIDTH, BatchBlock, RawBlock, ReportBlock
+from murmurate.topics.block import RAW_WIDTH, BatchBlock, Block, RawBlock, ReportBlock, TallyBlock
 from murmurate.topics.codec import decode_record
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
@@ -101,13 +101,16 @@ def describe(plan: Plan, got: Got) -> dict[str, Any]:
     return _message(found) if isinstance(found, Message) else _block(plan, found)
 
 
-def _block(plan: Plan, found: RawBlock | ReportBlock | BatchBlock) -> dict[str, Any]:
+def _block(plan: Plan, found: Block) -> dict[str, Any]:
     match found:
         case RawBlock():
             named = next((stream.name for stream in plan.streams if stream_id(stream.name) == found.stream), "unknown")
             rows = len(found.users)
             return {"kind": "raw block", "stream": named, "sequence": found.sequence, "rows": rows,
                     "bytes": rows * RAW_WIDTH}  # fmt: skip
+        case TallyBlock():
+            return {"kind": "tally block", "round": found.round.hex(), "q": found.q, "sequence": found.sequence,
+                    "counts": len(found.counts)}  # fmt: skip
         case ReportBlock():
             whose = {"contributor": found.contributor}
             kind = "reports block"

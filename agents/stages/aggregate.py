@@ -1,14 +1,14 @@
 """Aggregate: sealed sub-batches in, additive counts out, one tally a sub-batch. It sees what was said, not by whom.
 
 Log: its batches partition.  The seal that ends a sub-batch brings the round's descriptor, so that its mechanism is
-known without another log.  Reports that no value could have given are dropped and counted.  Source: DESIGN rules 16
-and 20.
+known without another log.  Reports that no value could have given are dropped and counted.  A tally of many counts is
+a message and blocks, all in one transaction (tallies.py).  Source: DESIGN rules 16 and 20.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -19,10 +19,10 @@ from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.tallies import tally_records
 from murmurate.config.plan import Plan
 from murmurate.topics.block import BatchBlock
-from murmurate.topics.codec import encode
-from murmurate.topics.messages import Rejected, Seal, Tally
+from murmurate.topics.messages import Rejected, Seal
 from murmurate.topics.names import stream_partition
 
 SLACK = 64
@@ -70,7 +70,7 @@ class Aggregate:
             batch = self._open.pop((found.round, found.q), None)
             self._sealed.append((found.round, found.q, record.offset))
             log = Log("tallies", stream_partition(found.descriptor.stream, self._plan.tallies))
-            self._out.append(Out(log, encode(self._tally(found, batch.reports if batch else []))))
+            self._out += (Out(log, record) for record in self._tally(found, batch.reports if batch else []))
 
     def _forget_strangers(self) -> None:
         """Drop blocks that no shuffle wrote: they would hold back the log, and a recovery would need what is gone.
@@ -92,7 +92,7 @@ class Aggregate:
         out, self._out = tuple(self._out), []
         return Outbox(out, bool(out))
 
-    def _tally(self, seal: Seal, blocks: list[np.ndarray]) -> Tally:
+    def _tally(self, seal: Seal, blocks: list[np.ndarray]) -> Iterator[bytes]:
         if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
             raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
         asked = question_of(seal.descriptor)
@@ -109,18 +109,18 @@ class Aggregate:
             undersized=seal.rejected.undersized,
         )
         descriptor = seal.descriptor
-        return Tally(
-            round=seal.round,
-            q=seal.q,
-            received=seal.received,
-            counted=counted,
-            rejected=rejected,
-            missing=seal.missing,
-            stream=descriptor.stream,
-            t=descriptor.t,
-            targets=descriptor.targets,
-            counts=tuple(counts.tolist()),
-        )
+        said = {
+            "round": seal.round,
+            "q": seal.q,
+            "received": seal.received,
+            "counted": counted,
+            "rejected": rejected,
+            "missing": seal.missing,
+            "stream": descriptor.stream,
+            "t": descriptor.t,
+            "targets": descriptor.targets,
+        }
+        return tally_records(said, counts)
 
     # ---- state: the log from the first block of any open sub-batch ----
 

@@ -6,46 +6,45 @@ and come back from it.  Not here: what is done next (publish.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
-
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.tallies import RoundTallies
 from murmurate.aggregators.methods.method import Answer, Decision, Method
 from murmurate.aggregators.transitions import State
 from murmurate.config.plan import StreamPlan
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.errors import WireError
-from murmurate.topics.messages import Round, Tally
+from murmurate.topics.messages import Round, Tally, TallyInBlocks
 from murmurate.topics.release import Release
 
 
 @dataclass(eq=False)
 class Asked:
-    """A round, and its tallies so far by sub-batch."""
+    """A round, and its tallies so far."""
 
     round: Round
-    got: dict[int, Tally] = field(default_factory=dict)
+    tallies: RoundTallies = field(default_factory=RoundTallies)
 
     @property
     def complete(self) -> bool:
         """Whether all sub-batches are counted."""
-        return len(self.got) == self.round.targets
+        return self.tallies.whole == self.round.targets
 
     def kept(self) -> dict[str, Any]:
         """As a part of a state."""
-        return {"round": encode(self.round).decode(), "got": [encode(tally).decode() for tally in self.got.values()]}
+        return {"round": encode(self.round).decode(), **self.tallies.kept()}
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Asked:
         """From that part."""
         asked = decode(kept["round"].encode())
         assert isinstance(asked, Round)  # noqa: S101 - what `kept` wrote
-        return cls(asked, {tally.q: tally for tally in tallies_of(kept["got"])})
+        return cls(asked, RoundTallies.of(kept))
 
 
 class Turn(Enum):
@@ -84,7 +83,7 @@ class Course:
     """The first rounds of the next periods, where they were known and asked before their turn."""
     slots: int = 0
     """Slots asked in all rounds of this period,"""
-    tallies: list[Tally] = field(default_factory=list)
+    tallies: list[Tally | TallyInBlocks] = field(default_factory=list)
     """and what came back in those that are complete."""
     unasked: Decision | None = None
     """What the method said of this period without a question: released when the period is over."""
@@ -113,15 +112,13 @@ class Course:
         """
         if self.open is None or not self.open.complete:
             return None
-        tallies = [self.open.got[q] for q in sorted(self.open.got)]
-        self.tallies += tallies
-        self.open = None
+        came, self.open = self.open.tallies, None
+        self.tallies += came.in_order()
         if self.unasked is not None:
             decision, self.unasked = self.unasked, None
             return decision
         self.turn.to(Turn.HEARD)
-        support = np.array([one.counts for one in tallies], np.int64).sum(axis=0)
-        return Answer(support, sum(one.counted for one in tallies))
+        return Answer(came.support(), came.counted)
 
     def end(self) -> None:
         """The period has been released: on to the next one."""
@@ -132,10 +129,14 @@ class Course:
         self.open, self.since = asked, None
         self.slots += asked.round.slots.count()
 
+    @property
+    def waiting(self) -> list[Asked]:
+        """The rounds that wait for their tallies."""
+        return [one for one in (self.open, *self.ahead.values()) if one is not None]
+
     def asked(self, digest: str) -> Asked | None:
         """The round of this digest that waits for its tallies, if there is one."""
-        waiting = (self.open, *self.ahead.values())
-        return next((one for one in waiting if one and one.round.digest.hex() == digest), None)
+        return next((one for one in self.waiting if one.round.digest.hex() == digest), None)
 
 
 def release_of(text: str) -> Release:
@@ -149,11 +150,3 @@ def release_of(text: str) -> Release:
         ) from None
     assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
     return record
-
-
-def tallies_of(texts: Sequence[str]) -> Iterator[Tally]:
-    """Tallies that were kept."""
-    for text in texts:
-        tally = decode(text.encode())
-        assert isinstance(tally, Tally)  # noqa: S101 - what `small` wrote
-        yield tally

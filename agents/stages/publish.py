@@ -5,8 +5,9 @@ a recording is fed `feed` (the recording's time).  A round that is open although
 the shuffle then says who counts.  Patience begins when the round could be answered: at its period's end plus lateness,
 or at the first tick after it was asked, whichever is later.  A shuffle that has seen nobody does not answer, so that a
 door that was down delays and drops nothing; a round that stays open is given up again after each further patience.
-Its state is small and whole in every transaction.  Source: DESIGN rules 15, 16 and 22.  Not here: what to ask
-(aggregators/methods).
+Its state is small and whole in every transaction, but for counts that stand in blocks: of those it says where they are
+announced, and a recovery folds the log again from there, for these blocks alone.  Source: DESIGN rules 13, 15, 16 and
+22.  Not here: what to ask (aggregators/methods).
 """
 
 from __future__ import annotations
@@ -15,28 +16,30 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 import orjson
 
 from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
-from murmurate.agents.stages.course import Asked, Course, release_of, tallies_of
+from murmurate.agents.stages.course import Asked, Course, release_of
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.tallies import tallies_of
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question, ReportError
+from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
 ROUNDS = Log("rounds", 0)
+TALLIES = "tallies"
 AHEAD = MAX_UNSETTLED - 1
 """Periods beyond the open one that are asked beforehand, where a method knows its question."""
 FEED = "feed"
@@ -55,11 +58,17 @@ class Publish:
         self._partition = partition
         self._courses: dict[str, Course] = {}
         self._agreed = AgreedConfig()  # of which the first instance takes care for all
+        self._tallied = 0  # the offset in its tallies partition below which all but blocks has been folded
         self._out: list[Out] = []
         self._urgent = False
 
     def fold(self, record: Record) -> None:
         """A tally, the start of a stream, or a tick of the clock."""
+        if record.log.topic == TALLIES:
+            if record.offset < self._tallied:
+                self._fold_again(record)
+                return
+            self._tallied = record.offset + 1
         named = self._partition == 0 or record.log != ROUNDS  # every publish reads `rounds`, and one names what is dead
         found = read(record, "analysis", self._out if named else [])
         match found:
@@ -71,8 +80,10 @@ class Publish:
             case Config() if self._partition == 0 and record.log == ROUNDS and not self._agreed.fold(found):
                 dead = Dead(reason="config", topic=ROUNDS.topic, partition=ROUNDS.partition, offset=record.offset)
                 self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
-            case Tally() if found.stream in self._mine:
-                self._tally(found)
+            case Tally() | TallyInBlocks() if record.log.topic == TALLIES and found.stream in self._mine:
+                self._tally(found, record.offset)
+            case TallyBlock() if record.log.topic == TALLIES:
+                self._block(found, record)
             case Progress() if record.log.topic == FEED:
                 self._reached = max(found.time, self._reached or 0)
             case Progress():
@@ -94,23 +105,61 @@ class Publish:
         """Of each stream that has begun here how many rounds wait for their tallies."""
         return {name: int(course.open is not None) + len(course.ahead) for name, course in self._courses.items()}
 
-    def _tally(self, tally: Tally) -> None:
+    def _tally(self, tally: Tally | TallyInBlocks, at: int) -> None:
         course = self._courses.get(tally.stream)
         asked = course.asked(tally.round) if course else None
         if course is None or asked is None:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a tally of a round that is not open (period {tally.t})"
             )
-        if tally.q in asked.got:
+        if tally.q in asked.tallies.got:
             raise StageError(
                 f"publish: stream {tally.stream!r}: a second tally of sub-batch {tally.q} (period {tally.t})"
             )
+        asked.tallies.add(tally, at)
+        self._check(asked, tally.q)
+        self._count(course)
+
+    def _check(self, asked: Asked, q: int) -> None:
+        """Whether these counts can be, once they are here: announced ones by their number before that."""
+        tally, counts = asked.tallies.got[q], asked.tallies.counts(q)
+        question = question_of(asked.round)
         try:
-            question_of(asked.round).check(np.array(tally.counts, np.int64), tally.counted)
+            if counts is not None:
+                question.check(counts, tally.counted)
+            elif isinstance(tally, TallyInBlocks) and tally.cells != question.outcomes:
+                raise ReportError(f"counts: found {tally.cells} in blocks; allowed: {question.outcomes}")
         except ReportError as error:
             raise StageError(f"publish: stream {tally.stream!r}: a tally of period {tally.t}: {error}") from None
-        asked.got[tally.q] = tally
-        while (heard := course.hear()) is not None:  # those asked ahead may be complete before their turn
+
+    def _block(self, block: TallyBlock, record: Record) -> None:
+        """Counts that were announced. A block that nobody announced, or that is here already, is named and changes
+        nothing.
+        """
+        course, asked = self._waiting(block)
+        fate = "foreign" if asked is None else asked.tallies.take(block, record.value)
+        if course is not None and asked is not None and fate == "taken":
+            self._check(asked, block.q)
+            self._count(course)
+        else:
+            dead = Dead(reason=fate, topic=TALLIES, partition=record.log.partition, offset=record.offset)
+            self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
+
+    def _fold_again(self, record: Record) -> None:
+        """What a predecessor folded: of it only blocks are not in its state, and of no round that is complete."""
+        found = read(record, "analysis", [])
+        if isinstance(found, TallyBlock) and (asked := self._waiting(found)[1]) is not None:
+            asked.tallies.take(found, record.value)
+
+    def _waiting(self, block: TallyBlock) -> tuple[Course, Asked] | tuple[None, None]:
+        """The round that a block is of, if that waits for its tallies."""
+        digest = block.round.hex()
+        found = ((course, course.asked(digest)) for course in self._courses.values())
+        return next(((course, asked) for course, asked in found if asked is not None), (None, None))
+
+    def _count(self, course: Course) -> None:
+        """Go on while rounds are complete: those asked ahead may be so before their turn."""
+        while (heard := course.hear()) is not None:
             step = course.method.tally(heard) if isinstance(heard, Answer) else heard
             if isinstance(step, Request):
                 self._next(course, step)
@@ -201,11 +250,15 @@ class Publish:
     # ---- state: all of it, in every transaction ----
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
-        """From here: nothing has to be read again."""
-        return marks
+        """From here; of tallies from the first announcement whose blocks wait with the others of their round."""
+        first = [asked.tallies.first for course in self._courses.values() for asked in course.waiting]
+        again = min((at for at in first if at is not None), default=None)
+        if again is None:
+            return marks
+        return {log: min(mark, again) if log.topic == TALLIES else mark for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """Every course."""
+        """Every course. Blocks of tallies stand in the log only."""
         courses: dict[str, Any] = {
             name: {
                 "first_t": course.first_t,
@@ -225,6 +278,8 @@ class Publish:
             for name, course in self._courses.items()
         }
         state = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        if any("at" in kept for course in courses.values() for kept in (course["open"] or {}, *course["ahead"])):
+            state["tallied"] = self._tallied
         return orjson.dumps(state, option=orjson.OPT_SORT_KEYS)
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
@@ -234,7 +289,7 @@ class Publish:
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Every course as it was."""
         state = orjson.loads(small)
-        self._reached = state["reached"]
+        self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])
         for name, kept in state["courses"].items():
             plan = self._mine.get(name)

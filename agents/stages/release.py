@@ -18,14 +18,14 @@ from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
-from murmurate.topics.messages import Rejected, Tally
+from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 
 
-def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tally]) -> Release:
+def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tallied]) -> Release:
     """The release of a period. slots: asked in all its rounds; tallies: all that came back."""
     result = stream.measure.result(decision, stream.post)
     told = result.named
@@ -114,7 +114,7 @@ def _readings(stream: StreamPlan, told: Named) -> dict[str, Reading] | None:
     return found or None
 
 
-def _reports(slots: int, tallies: Sequence[Tally]) -> Reports:
+def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
     return Reports(
         slots=slots,
         received=sum(tally.received for tally in tallies),

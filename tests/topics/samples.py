@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 from murmurate.topics import Rejected, Round, Slots
 from murmurate.topics.codec import decode
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Close, Config, Dead, Done, GiveUp, Progress, Seal, Settled, Start, Tally, Tick
+from murmurate.topics.messages import (
+    Close,
+    Config,
+    Dead,
+    Done,
+    GiveUp,
+    Progress,
+    Seal,
+    Settled,
+    Start,
+    Tally,
+    TallyInBlocks,
+    Tick,
+)
 
 ROUND = Round(
     stream="screen",
@@ -65,6 +78,10 @@ MESSAGES: tuple[Message, ...] = (
     Tally(
         round=DIGEST, q=1, received=900, counted=0, rejected=Rejected(malformed=0, undersized=900),
         missing=(), stream="screen", t=5, targets=4, counts=(0, 0, 0),
+    ),
+    TallyInBlocks(
+        round=DIGEST, q=1, received=900, counted=900, rejected=Rejected(malformed=0), missing=(), stream="screen", t=5,
+        targets=4, cells=70_000, blocks=(DIGEST, "0" * 64),
     ),
     *(decode(record) for record in RELEASES),
     Dead(reason="torn", topic="shop.reports", partition=0, offset=12),

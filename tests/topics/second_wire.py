@@ -36,6 +36,10 @@ def reports(kind: int, digest: bytes, part: int, rows: list[bytes], sequence: in
     return block(kind, len(rows), len(rows[0]), part, sequence, digest, b"".join(rows))
 
 
+def counts(digest: bytes, q: int, numbers: list[int], sequence: int = 0) -> bytes:
+    return block(4, len(numbers), 8, q, sequence, digest, b"".join(struct.pack("<q", number) for number in numbers))
+
+
 def canonical(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -59,6 +63,8 @@ def stream_hash(stream: str) -> int:
 
 RAW_ROWS = [(bytes(range(16)), 1_794_992_412_480, 3), (bytes(range(16, 32)), 1_794_992_413_000, 0xFFFFFFFF)]
 REPORT_ROWS = [b"\x01\x80", b"\xff\x00", b"\x10\x07"]
+COUNTS = [12, 0, -1, 1 << 40]
+MANY = [v % 4 for v in range(5000)]
 SLOTS = [0, 3, 9, 19]
 ROUND = {
     "schema": "murmurate/round/1",
@@ -99,6 +105,10 @@ def golden() -> dict[str, str]:
         "received": 5, "counted": 3, "rejected": {"malformed": 2}, "missing": [6],
         "counts": [1, 0, 2, 0, 0, 1, 3],
     }  # fmt: skip
+    announced = {key: value for key, value in tally.items() if key != "counts"} | {
+        "schema": "murmurate/tally_in_blocks/1", "cells": len(MANY),
+        "blocks": [hashlib.sha256(counts(digest, 1, MANY)).hexdigest()],
+    }  # fmt: skip
     config = {
         "schema": "murmurate/config/1", "number": 2, "secrets": {"shuffle": "6bc040b5907b58f1"},
         "values": {"privacy.min_batch": 1000, "time.clock": "wall", "streams.screen.every_ms": 60_000},
@@ -108,9 +118,11 @@ def golden() -> dict[str, str]:
         "reports block": reports(2, digest, 5, REPORT_ROWS).hex(),
         "batch block": reports(3, digest, 1, REPORT_ROWS, sequence=2).hex(),
         "empty reports block": block(2, 0, 2, 5, 0, digest, b"").hex(),
+        "tally block": counts(digest, 1, COUNTS, sequence=2).hex(),
         "round": canonical(ROUND).decode(),
         "round digest": digest.hex(),
         "tally": canonical(tally).decode(),
+        "announced tally": canonical(announced).decode(),
         "config": canonical(config).decode(),
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.topics.block import (
+    COUNTS_PER_BLOCK,
     HEADER_BYTES,
     MAX_BLOCK,
     MAX_PAYLOAD,
@@ -11,10 +12,12 @@ from murmurate.topics.block import (
     BatchBlock,
     RawBlock,
     ReportBlock,
+    TallyBlock,
     decode,
     encode_batch,
     encode_raw,
     encode_reports,
+    encode_tally,
 )
 from murmurate.topics.errors import (
     ColumnError,
@@ -52,7 +55,7 @@ def test_what_is_decoded_is_what_was_encoded(n: int, width: int, seed: int, part
         assert all(isinstance(block, kind) and block.round == DIGEST for block in blocks)
         assert [block.sequence for block in blocks] == list(range(len(blocks)))
         assert np.array_equal(
-            np.concatenate([block.reports for block in blocks if not isinstance(block, RawBlock)]), reports
+            np.concatenate([block.reports for block in blocks if isinstance(block, ReportBlock | BatchBlock)]), reports
         )
         first = blocks[0]
         assert part == (
@@ -74,6 +77,26 @@ def test_raw_rows_come_back_as_they_were(n: int, seed: int) -> None:
     assert np.array_equal(np.concatenate([block.times for block in raw]), times)
     assert np.array_equal(np.concatenate([block.values for block in raw]), values)
     assert all(block.stream == DIGEST for block in raw)
+
+
+@pytest.mark.parametrize("n", [0, 1, COUNTS_PER_BLOCK, COUNTS_PER_BLOCK + 1, 1 << 17, 1 << 22])
+def test_counts_come_back_as_they_were_and_each_block_but_the_last_is_full(n: int) -> None:
+    counts = np.random.default_rng(n).integers(-(2**63), 2**63 - 1, n, np.int64)
+    records = list(encode_tally(DIGEST, 3, counts))
+    blocks = [decode(record) for record in records]
+    tallies = [block for block in blocks if isinstance(block, TallyBlock)]
+    assert [(block.round, block.q, block.sequence) for block in tallies] == [(DIGEST, 3, i) for i in range(len(blocks))]
+    assert np.array_equal(np.concatenate([block.counts for block in tallies]), counts)
+    assert all(len(record) <= MAX_BLOCK for record in records)
+    assert all(len(block.counts) == COUNTS_PER_BLOCK for block in tallies[:-1])
+
+
+def test_a_tally_block_has_8_bytes_a_count() -> None:
+    for width in (1, 4, 16):
+        with pytest.raises(UnknownError, match=f"found counts of {width} bytes; allowed: 8"):
+            decode(second_wire.block(4, 2, width, 0, 0, DIGEST, bytes(2 * width)))
+    with pytest.raises(ColumnError, match="counts: found int64"):
+        encode_tally(DIGEST, 0, np.zeros((2, 2), np.int64))
 
 
 @LAWS
@@ -131,6 +154,7 @@ def test_a_block_with_one_flipped_bit_is_refused() -> None:
         one_block(),
         one_block(0),
         next(encode_raw(DIGEST, np.ones((2, 16), np.uint8), np.ones(2, int), np.ones(2, np.uint32))),
+        next(encode_tally(DIGEST, 1, np.arange(3))),
     ):
         for bit in range(len(record) * 8):
             flipped = bytearray(record)
@@ -175,8 +199,8 @@ def test_an_oversized_block_is_too_large() -> None:
 
 
 def test_a_kind_nobody_defined_is_unknown() -> None:
-    for kind in (0, 4, 255):
-        with pytest.raises(UnknownError, match=f"kind {kind} at byte 5; allowed: 1, 2, 3"):
+    for kind in (0, 5, 255):
+        with pytest.raises(UnknownError, match=f"kind {kind} at byte 5; allowed: 1, 2, 3, 4"):
             decode(second_wire.block(kind, 1, 4, 0, 0, DIGEST, bytes(4)))
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from murmurate.topics.block import COUNTS_PER_BLOCK, encode_reports
 from murmurate.topics.block import decode as decode_block
-from murmurate.topics.block import encode_reports
 from murmurate.topics.codec import MAX_MESSAGE, _once, decode, decode_record, encode, kind_of
 from murmurate.topics.codec import MESSAGES as KINDS
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError, WireError
 from murmurate.topics.message import Message
-from murmurate.topics.messages import MAX_CELLS, Dead, Rejected, Settled, Tally
+from murmurate.topics.messages import MAX_CELLS, MESSAGE_CELLS, Dead, Rejected, Settled, Tallied, Tally, TallyInBlocks
 from tests.cases import every
 from tests.topics.samples import DIGEST, MESSAGES, places, put, tables, without
 
@@ -198,10 +198,14 @@ def test_a_message_over_the_limit_is_too_large() -> None:
 
 def test_the_largest_tally_fits() -> None:
     tally = Tally(
-        round=DIGEST, q=0, received=10**12, counted=10**12, rejected=Rejected(malformed=0), missing=(),
-        stream="s", t=2**53 - 1, targets=1, counts=(10**12,) * MAX_CELLS,
+        round=DIGEST, q=0, received=2**53 - 1, counted=2**53 - 1, rejected=Rejected(malformed=0), missing=(),
+        stream="s", t=2**53 - 1, targets=1, counts=(2**53 - 1,) * MESSAGE_CELLS,
     )  # fmt: skip
     assert decode(encode(tally)) == tally
+    said = {name: getattr(tally, name) for name in Tallied.model_fields}
+    blocks = tuple(f"{i:064x}" for i in range(-(-MAX_CELLS // COUNTS_PER_BLOCK)))
+    announced = TallyInBlocks(**said, cells=MAX_CELLS, blocks=blocks)
+    assert decode(encode(announced)) == announced
 
 
 # ---- two kinds of records ----

@@ -13,7 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from murmurate.topics import Categories, EventReader, Fields, decode, decode_record, encode
-from murmurate.topics.block import BatchBlock, RawBlock, encode_batch, encode_raw, encode_reports
+from murmurate.topics.block import (
+    BatchBlock,
+    RawBlock,
+    TallyBlock,
+    encode_batch,
+    encode_raw,
+    encode_reports,
+    encode_tally,
+)
 from murmurate.topics.block import decode as decode_block
 from murmurate.topics.errors import MappingError, WireError
 from murmurate.topics.pointers import tokens
@@ -128,6 +136,8 @@ def test_a_header_that_lies_under_a_good_checksum_makes_a_wire_error_or_is_true(
             again = next(encode_raw(block.stream, block.users, block.times, block.values))
         elif isinstance(block, BatchBlock):
             again = next(encode_batch(block.round, block.q, block.reports))
+        elif isinstance(block, TallyBlock):
+            again = next(encode_tally(block.round, block.q, block.counts))
         else:
             again = next(encode_reports(block.round, block.contributor, block.reports))
         body = bytearray(again)

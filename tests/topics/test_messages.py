@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from murmurate.topics import Release, Round, decode, encode
+from murmurate.topics.block import COUNTS_PER_BLOCK
 from murmurate.topics.errors import MessageError
-from murmurate.topics.messages import MAX_CELLS
+from murmurate.topics.messages import MAX_CELLS, MESSAGE_CELLS
 from tests.cases import every
 from tests.topics.samples import MESSAGES, RELEASES, ROUND, put, tables
 
@@ -90,8 +91,19 @@ def test_every_report_that_was_received_is_counted_or_rejected_once(name: str) -
 
 def test_a_tally_is_of_one_target_and_has_as_many_counts_as_fit() -> None:
     assert "targets" in refusal("tally", q=4, targets=4)
-    assert "counts" in refusal("tally", counts=[0] * (MAX_CELLS + 1))
+    assert "counts" in refusal("tally", counts=[0] * (MESSAGE_CELLS + 1))
     assert "counts" in refusal("tally", counts=[])
+
+
+def test_a_tally_in_blocks_announces_each_block_of_more_counts_than_a_message_holds() -> None:
+    name = "tally_in_blocks"
+    assert "found 2 blocks; allowed: 1 for 65528 counts" in refusal(name, cells=COUNTS_PER_BLOCK)
+    assert "found 2 blocks; allowed: 3 for 131072 counts" in refusal(name, cells=1 << 17)
+    assert "found a block twice" in refusal(name, blocks=["a" * 64] * 2)
+    assert "cells" in refusal(name, cells=MESSAGE_CELLS)
+    assert "cells" in refusal(name, cells=MAX_CELLS + 1)
+    assert "blocks.0" in refusal(name, blocks=["no digest", "0" * 64])
+    assert "targets" in refusal(name, q=4, targets=4)
 
 
 def test_reports_of_an_undersized_round_are_told_only_where_there_are_any() -> None:

@@ -9,13 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from murmurate.agents.stages.tallies import tally_records
 from murmurate.randomizers.frequency.hashing import first_seed, hash_one
-from murmurate.topics import Config, Release, Round, Slots, Tally, decode, encode, schema
-from murmurate.topics.block import BatchBlock, RawBlock, ReportBlock, encode_batch, encode_raw, encode_reports
+from murmurate.topics import Config, Release, Round, Slots, Tally, TallyInBlocks, decode, encode, schema
+from murmurate.topics.block import (
+    BatchBlock,
+    RawBlock,
+    ReportBlock,
+    TallyBlock,
+    encode_batch,
+    encode_raw,
+    encode_reports,
+    encode_tally,
+)
 from murmurate.topics.block import decode as decode_block
 from murmurate.topics.codec import MESSAGES
 from murmurate.topics.errors import UnknownError
 from murmurate.topics.events import Reason
+from murmurate.topics.messages import Tallied
 from murmurate.topics.names import DAY_MS, TOPICS, Retention, stream_hash, stream_id
 from murmurate.topics.schemas import NAMES
 from tests.randomizers.hashing import slow_hash
@@ -57,7 +68,12 @@ def test_the_page_shows_the_golden_bytes() -> None:
         for name, text in re.findall(r"```(?:hex|json) ([a-z ]+)\n(.*?)```", PAGE, re.DOTALL)
     }
     assert shown == {name: GOLDEN[name] for name in shown}
-    named = {name for name in GOLDEN if "block" in name or "release" in name} | {"round", "tally", "config"}
+    named = {name for name in GOLDEN if "block" in name or "release" in name} | {
+        "round",
+        "tally",
+        "announced tally",
+        "config",
+    }
     assert named == set(shown)
     for name in ("round digest", "stream id", "stream hash"):
         assert f"{name}  {GOLDEN[name]}" in PAGE.replace("stream id    ", "stream id  ")
@@ -85,6 +101,9 @@ def test_the_library_writes_the_golden_blocks() -> None:
     assert isinstance(third, BatchBlock)
     assert (third.round, third.q, third.sequence) == (alone.round, alone.q, 2)
     assert np.array_equal(third.reports, alone.reports)
+    counts = np.array(second_wire.COUNTS, np.int64)
+    (first,) = encode_tally(digest, 1, counts)
+    assert second_wire.sealed(first[:20] + b"\2\0\0\0" + first[24:]).hex() == GOLDEN["tally block"]  # block 0, not 2
 
 
 def test_the_library_reads_the_golden_blocks() -> None:
@@ -98,6 +117,10 @@ def test_the_library_reads_the_golden_blocks() -> None:
     assert isinstance(reports, ReportBlock)
     assert (reports.round, reports.contributor) == (golden_round().digest, 5)
     assert np.array_equal(reports.reports, REPORTS)
+    tally = decode_block(bytes.fromhex(GOLDEN["tally block"]))
+    assert isinstance(tally, TallyBlock)
+    assert (tally.round, tally.q, tally.sequence) == (golden_round().digest, 1, 2)
+    assert tally.counts.tolist() == second_wire.COUNTS
 
 
 def test_the_library_writes_and_names_the_golden_round() -> None:
@@ -109,6 +132,13 @@ def test_the_library_writes_and_names_the_golden_round() -> None:
     tally = decode(GOLDEN["tally"].encode())
     assert isinstance(tally, Tally)
     assert encode(tally).decode() == GOLDEN["tally"]
+    announced = decode(GOLDEN["announced tally"].encode())
+    assert isinstance(announced, TallyInBlocks)
+    assert encode(announced).decode() == GOLDEN["announced tally"]
+    said = {name: getattr(announced, name) for name in Tallied.model_fields}
+    record, block = tally_records(said, np.array(second_wire.MANY, np.int64))
+    assert record.decode() == GOLDEN["announced tally"]
+    assert block == second_wire.counts(message.digest, 1, second_wire.MANY)
     config = decode(GOLDEN["config"].encode())
     assert isinstance(config, Config)
     assert encode(config).decode() == GOLDEN["config"]

@@ -1,0 +1,144 @@
+"""What a round's sub-batches count: as records of `tallies`, and what is there of them so far.
+
+Contract: few counts stand in a message; many stand in blocks that a message before them announces by their SHA-256, all
+in one transaction.  So a block that was announced counts once, wherever it stands behind its announcement, and any
+other one is nobody's.  A state holds the message and the offset at which it stands, never the counts: whoever recovers
+folds the blocks again from there on.  Source: DESIGN rules 13, 16, 19 and 20.  Not here: whose turn it is (course.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.stages.errors import StageError
+from murmurate.topics.block import COUNTS_PER_BLOCK, TallyBlock, encode_tally
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.messages import MESSAGE_CELLS, Tally, TallyInBlocks
+
+Counts = NDArray[np.int64]
+Fate = Literal["taken", "repeated", "foreign"]
+"""Of a block: it was announced, and is here for the first time; it has been here before; nobody has announced it."""
+
+
+def tally_records(said: Mapping[str, Any], counts: Counts) -> Iterator[bytes]:
+    """A tally as records, in their order: all fields of `Tallied`, and the counts."""
+    if len(counts) <= MESSAGE_CELLS:
+        yield encode(Tally(**said, counts=tuple(counts.tolist())))
+        return
+    blocks = list(encode_tally(bytes.fromhex(said["round"]), said["q"], counts))
+    digests = tuple(hashlib.sha256(block).hexdigest() for block in blocks)
+    yield encode(TallyInBlocks(**said, cells=len(counts), blocks=digests))
+    yield from blocks
+
+
+@dataclass(eq=False)
+class Announced:
+    """The blocks of a tally: which are here, and where they were announced."""
+
+    digests: tuple[str, ...]
+    at: int
+    """Offset of the announcement."""
+    came: set[int] = field(default_factory=set)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every block is here."""
+        return len(self.came) == len(self.digests)
+
+
+@dataclass(eq=False)
+class RoundTallies:
+    """The tallies of a round so far, one of each sub-batch."""
+
+    got: dict[int, Tally | TallyInBlocks] = field(default_factory=dict)
+    """By sub-batch, those in blocks from their announcement on."""
+    _counts: dict[int, Counts] = field(default_factory=dict)
+    _announced: dict[int, Announced] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> int:
+        """How many are here with all their counts."""
+        return len(self.got) - sum(not one.whole for one in self._announced.values())
+
+    @property
+    def counted(self) -> int:
+        """Reports that count, of all of them."""
+        return sum(tally.counted for tally in self.got.values())
+
+    def add(self, tally: Tally | TallyInBlocks, at: int) -> None:
+        """A tally that stands at this offset, or its announcement."""
+        self.got[tally.q] = tally
+        if isinstance(tally, Tally):
+            self._counts[tally.q] = np.array(tally.counts, np.int64)
+        else:
+            self._counts[tally.q] = np.zeros(tally.cells, np.int64)
+            self._announced[tally.q] = Announced(tally.blocks, at)
+
+    def take(self, block: TallyBlock, record: bytes) -> Fate:
+        """A block of this round, maybe one that was announced."""
+        announced, k = self._announced.get(block.q), block.sequence
+        if announced is None or k >= len(announced.digests):
+            return "foreign"
+        if announced.digests[k] != hashlib.sha256(record).hexdigest():
+            return "foreign"
+        if k in announced.came:
+            return "repeated"
+        place = self._counts[block.q][k * COUNTS_PER_BLOCK : (k + 1) * COUNTS_PER_BLOCK]
+        if len(block.counts) != len(place):
+            tally = self.got[block.q]
+            raise StageError(
+                f"publish: stream {tally.stream!r}: block {k} of a tally has {len(block.counts)} counts (period "
+                f"{tally.t}); allowed: {len(place)}"
+            )
+        place[:] = block.counts
+        announced.came.add(k)
+        return "taken"
+
+    def counts(self, q: int) -> Counts | None:
+        """The counts of a sub-batch, once they are all here."""
+        return None if q in self._announced and not self._announced[q].whole else self._counts[q]
+
+    def support(self) -> Counts:
+        """The counts of all sub-batches together, once they are whole."""
+        first, *others = self._counts.values()
+        total = first.copy()
+        for counts in others:
+            total += counts
+        return total
+
+    def in_order(self) -> list[Tally | TallyInBlocks]:
+        """All of them, by sub-batch."""
+        return [self.got[q] for q in sorted(self.got)]
+
+    @property
+    def first(self) -> int | None:
+        """The offset from which a recovery must fold again, if any block counts that no state holds."""
+        return min((one.at for one in self._announced.values()), default=None)
+
+    def kept(self) -> dict[str, Any]:
+        """As a part of a state, without the counts that stand in blocks."""
+        said = {"got": [encode(tally).decode() for tally in self.got.values()]}
+        at = {str(q): one.at for q, one in self._announced.items()}
+        return said | ({"at": at} if at else {})
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> RoundTallies:
+        """From that part: blocks are still to be folded again."""
+        made = cls()
+        for tally in tallies_of(kept["got"]):
+            made.add(tally, kept.get("at", {}).get(str(tally.q), -1))
+        return made
+
+
+def tallies_of(texts: list[str]) -> Iterator[Tally | TallyInBlocks]:
+    """Tallies that were kept."""
+    for text in texts:
+        tally = decode(text.encode())
+        assert isinstance(tally, Tally | TallyInBlocks)  # noqa: S101 - what `kept` wrote
+        yield tally
