@@ -22,7 +22,8 @@ import numpy as np
 from murmurate.agents.findings import ALL, Audit, Extent, Place, Reader
 from murmurate.agents.recount import recount
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Key, Mechanism, Secrets, mechanism
+from murmurate.randomizers import Key, Question, Secrets
+from murmurate.randomizers import question as built
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.block import REFUSED, RawBlock, ReportBlock
 from murmurate.topics.codec import decode_record
@@ -129,7 +130,7 @@ def _compare(
     spent: dict[int, list[tuple[int, int, str]]] = defaultdict(list)  # per slot: (t, charge, round)
     limit = plan.epsilon_micro * (stream.share_micro if plan.split == "budget" else MICRO) // MICRO
     for number, question in asked:
-        oracle, digest = mechanism(question.mechanism), question.digest.hex()
+        oracle, digest = built(question.mechanism), question.digest.hex()
         mask = question.slots.mask()
         slots = {s for s in range(stream.slots) if mask is None or mask[s]}
         allowed = {s for s in slots if _allowed(stream, limit, spent[s], question.t, oracle.epsilon_micro)}
@@ -169,14 +170,15 @@ def _compare(
 
 
 def _others(
-    oracle: Mechanism, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, int]], question: Round
+    oracle: Question, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, int]], question: Round
 ) -> Counter[bytes]:
     """What these users would have said with every other value; of very many values, with those they ever had."""
     found = Counter[bytes]()
     for user, value in answers:
-        values: Iterable[int] = range(oracle.d)
-        if oracle.d > MANY:
-            values = {code for events in people[user].events.values() for _, code in events} | {oracle.d - 1}
+        d = oracle.layout[1]
+        values: Iterable[int] = range(d)
+        if d > MANY:
+            values = {code for events in people[user].events.values() for _, code in events} | {d - 1}
         found.update(_report(oracle, key, user, other, question) for other in values if other != value)
     return found
 
@@ -261,7 +263,7 @@ def _word(key: Key, purpose: str, user: bytes, digest: bytes) -> int:
     return int(key.words(purpose, row, round=digest)[0, 0])  # type: ignore[arg-type]
 
 
-def _report(oracle: Mechanism, key: Key, user: bytes, value: int, question: Round) -> bytes:
+def _report(oracle: Question, key: Key, user: bytes, value: int, question: Round) -> bytes:
     return oracle.perturb_one(value, key.draw_one(user, round=question.digest))
 
 

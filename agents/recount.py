@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from murmurate.agents.findings import Audit, Extent, Place, Reader
 from murmurate.config.plan import Plan
-from murmurate.randomizers import mechanism
+from murmurate.randomizers import question
 from murmurate.topics.block import BatchBlock, TallyBlock
 from murmurate.topics.messages import Close, Done, Round, Seal, Tally, TallyInBlocks
 
@@ -33,7 +33,7 @@ def recount(
         here = sum(actual.get(place, Counter()).values())
         said = [(done.sent, done.total) for done in dones.get(place, [])]
         found.note("miscounted", int(said != [(here, total)]), place)
-    oracles = {r.digest.hex(): mechanism(r.mechanism).of_round(r.digest) for r in asked}
+    oracles = {r.digest.hex(): question(r.mechanism).of_round(r.digest) for r in asked}
     closes: dict[str, tuple[int, ...]] = {}
     for _, record in found.decoded(read, "rounds", 0):
         if isinstance(record, Close):

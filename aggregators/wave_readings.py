@@ -22,13 +22,27 @@ from murmurate.randomizers.numeric import WaveHistogram
 Floats = NDArray[np.float64]
 
 
+@lru_cache(maxsize=4)  # up to 4 MB
+def chances_of(mechanism: WaveHistogram) -> Floats:
+    """M, the chance of each report for each value: float64[outputs, inputs]."""
+    channel = channel_of(mechanism)
+    return np.column_stack([channel.forward(cell) for cell in np.eye(channel.inputs)])
+
+
 @lru_cache(maxsize=4)  # it takes 0.1 to 0.5 s, and up to 4 MB
 def left_inverse(mechanism: WaveHistogram) -> Floats:
     """float64[inputs, outputs]: (M' D M)^-1 M' D, where D is one over the chance of each output of even frequencies."""
-    channel = channel_of(mechanism)
-    matrix = np.column_stack([channel.forward(cell) for cell in np.eye(channel.inputs)])
-    weighed = matrix.T / channel.forward(np.full(channel.inputs, 1 / channel.inputs))
+    matrix = chances_of(mechanism)
+    weighed = matrix.T / matrix.mean(axis=1)
     return np.asarray(np.linalg.solve(weighed @ matrix, weighed), np.float64)
+
+
+def noise_where_alike(mechanism: WaveHistogram, functions: Floats) -> Floats:
+    """The variance of each average, of one user, where all users hold one value: float64[functions, inputs]. Of every
+    other distribution it is the average of these.
+    """
+    worths = functions @ left_inverse(mechanism)
+    return np.asarray(worths**2 @ chances_of(mechanism) - functions**2)
 
 
 @dataclass(frozen=True, eq=False)

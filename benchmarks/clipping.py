@@ -20,7 +20,7 @@ from murmurate.agents.replay.drawn import run
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.randomizers import Recoded
+from murmurate.randomizers import view_clipped
 from murmurate.randomizers.numeric.mean import GRID
 from murmurate.topics.domains import Grid
 
@@ -78,8 +78,8 @@ def measured(case: Case) -> tuple[Floats, Floats, float]:
         told = measure.result(decision)
         off.append(float(told.estimate[0] - holders[decision.t - 1] @ np.linspace(0, 1, GRID) / case.users))
         error.append(float(told.stderr[0]))
-        if isinstance(decision.question, Recoded):
-            clip = decision.question.clip / (GRID - 1)
+        if (view := view_clipped(decision.question)) is not None:
+            clip = view.clip / (GRID - 1)
     return np.array(off), np.array(error), clip
 
 

@@ -25,7 +25,7 @@ def rows() -> Iterator[Row]:
 def decided(division: Division, target_ms: float) -> Row:
     """A round's decision for all users, by one way to divide the promise."""
     name, d = "screen", 16
-    stream = StreamTerms(name, share_micro=1_000_000, w=W, slots=SLOTS, division=division, domain=d)
+    stream = StreamTerms(name, share_micro=1_000_000, w=W, slots=SLOTS, division=division, layout=("code", d))
     key = Key(bytes(range(32)), deployment="bench")
     guards = DeviceArray(Terms("bench", 1_000_000, (stream,)), name, Secrets(key, key, key))
     guards.enrol(contexts(np.arange(USERS)))

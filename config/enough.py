@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Final
 
 from murmurate.aggregators.batches import SIGMAS, users_needed
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.registry import METHODS, finds_first
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers.thresholds import MICRO
 
@@ -26,9 +27,24 @@ def smallest_round(made: Plan, stream: StreamPlan) -> Fraction:
 
 def first_round(made: Plan, stream: StreamPlan) -> Fraction:
     """The part of all users that its first round asks: without an answer to that, nothing is ever measured."""
-    whole = stream.method.finds_clip
+    whole = asks_everybody_first(made, stream)
     part = Fraction(1) if whole else METHODS[stream.method.name].first(stream.w, stream.method)
     return _shared(made, stream, part)
+
+
+def asks_everybody_first(made: Plan, stream: StreamPlan) -> bool:
+    """Whether it begins with one round of everybody, that finds a clipping threshold."""
+    of = Setting(
+        stream.measure,
+        epsilon_micro=made.epsilon_of(stream.name),
+        w=stream.w,
+        slots=stream.slots,
+        first_t=0,
+        seed=bytes(32),
+        mechanism=stream.mechanism,
+        prefer=stream.prefer,
+    )
+    return finds_first(stream.method, of)
 
 
 def shortage(made: Plan, stream: StreamPlan, users: int) -> str | None:
@@ -44,7 +60,7 @@ def shortage(made: Plan, stream: StreamPlan, users: int) -> str | None:
     if users < made.min_batch or first + above_first < made.min_batch:
         takes = f"It takes {spaced(round_up(needed))} users"
         return f"{said}, below {least}: nothing will ever be released. {takes}. {REMEDY}"
-    if stream.method.finds_clip and expected + above < made.min_batch:
+    if asks_everybody_first(made, stream) and expected + above < made.min_batch:
         return f"{said}, below {least}: once the threshold is found, nothing will be measured any more. {REMEDY}"
     wanted = spaced(math.ceil(made.min_batch + above))
     return (

@@ -15,7 +15,7 @@ from murmurate.aggregators.batches import users_needed
 from murmurate.aggregators.filters.seasons import PHASES
 from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
-from murmurate.config.enough import round_up, shortage, smallest_round, spaced
+from murmurate.config.enough import asks_everybody_first, round_up, shortage, smallest_round, spaced
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
@@ -67,6 +67,8 @@ class StreamFacts:
     """Codes of a number, of which no user says more than one a period."""
     season_ms: int | None = None
     """What returns after so long, by the file."""
+    asks_everybody_first: bool = False
+    """Whether a clipping threshold is found first."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         range_unit=stream.unit,
         cells=stream.domain.none if stream.range else None,
         season_ms=None if stream.season is None else stream.season * stream.every_ms,
+        asks_everybody_first=asks_everybody_first(made, stream),
     )
 
 
@@ -217,12 +220,15 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         phases = min(stream.season_ms // stream.every_ms, PHASES)
         learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"
         yield from _wrapped(learned, indent, indent)
-    if method.finds_clip:
+    if stream.asks_everybody_first:
         begins = f"{method.name} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
         found = (
             f"finds its clipping threshold first, in the first period with users: everybody answers once, and {begins}"
         )
         yield from _wrapped(f"{found}; it clips only where that surely pays", indent, indent)
+    elif method.finds_clip:
+        whole = "clips at the end of its range alone: with this epsilon, window and method the search for a threshold"
+        yield from _wrapped(f"{whole} would not surely pay", indent, indent)
 
 
 def _too_few(made: Plan, users: int) -> Iterator[str]:

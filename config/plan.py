@@ -128,7 +128,9 @@ class StreamPlan:
 
     def terms(self) -> StreamTerms:
         """Its part of the promise."""
-        return StreamTerms(self.name, self.share_micro, self.w, self.slots, self.division, self.d, self.every_ms)
+        return StreamTerms(
+            self.name, self.share_micro, self.w, self.slots, self.division, ("code", self.d), self.every_ms
+        )
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@
     oue.variance(len(reports), .1)              exact
 
 Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, SUE, THE, BLH (SHE (ORACLES: a stream may
-             use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence, Recoded;
+             use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence;
              `mechanism(spec)` builds any of them by name, docs/MECHANISMS.md says which is good for what
+Questions    Viewed(view, mechanism) where a value is more than one code: Prefix, Marginal, Level, Size, Padded,
+             Itemsets, and Clipped for numbers up to a threshold; `question(spec)` builds what a round names
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
              once, within the promise; Pepper turns names into pseudonyms
@@ -44,11 +46,16 @@ from murmurate.randomizers.frequency import (
 from murmurate.randomizers.guard import Ask, Refusal, Secrets
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.mechanism import Mechanism
-from murmurate.randomizers.numeric import HM, PM, SR, SW, Recoded, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.numeric.clipped import Clipped, clipped, view_clipped
+from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
-from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, mechanism, streamed
+from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, VIEWS, mechanism, question, streamed, view
+from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.terms import StreamTerms, Terms
+from murmurate.randomizers.viewed import Viewed
+from murmurate.randomizers.views import Prefix, Size, View, Whole
 
 __all__ = [
     "BLH",
@@ -66,9 +73,11 @@ __all__ = [
     "SUE",
     "SW",
     "THE",
+    "VIEWS",
     "Answers",
     "Ask",
     "BasicRAPPOR",
+    "Clipped",
     "Device",
     "DeviceArray",
     "Draw",
@@ -76,23 +85,35 @@ __all__ = [
     "FrozenFactsError",
     "Grant",
     "HadamardResponse",
+    "Itemsets",
     "Key",
+    "Level",
+    "Marginal",
     "Mechanism",
+    "Padded",
     "ParameterError",
     "Pepper",
+    "Prefix",
     "Question",
     "RandomnessError",
-    "Recoded",
     "Refusal",
     "ReportError",
     "Secrets",
+    "Size",
     "SnapshotError",
     "StreamTerms",
     "SubsetSelection",
     "Terms",
     "ValueAndPresence",
     "ValueRefusedError",
+    "View",
+    "Viewed",
     "WaveAndPresence",
+    "Whole",
+    "clipped",
     "mechanism",
+    "question",
     "streamed",
+    "view",
+    "view_clipped",
 ]

@@ -1,11 +1,11 @@
-"""Does a mechanism keep its word? Exactly, from its law, and by measuring the reports it really sends.
+"""Does a question, or a mechanism, keep its word? Exactly, from its law, and by measuring the reports it really sends.
 
 `audit_exact`  over all inputs and outputs, in Fractions: ratio <= e^epsilon, the same reachable reports for every
 value, sums of 1. `measure`      a lower bound on epsilon from two groups of users with different values
 (Clopper-Pearson at level alpha, on the
-               reports that tell the two values apart best). It may exceed the claim only if the mechanism breaks it,
+               reports that tell the two values apart best). It may exceed the claim only if the question breaks it,
                or by chance alpha.
-Source: trust.md section 3.  Not here: the pipeline around a mechanism.
+Source: trust.md section 3.  Not here: the pipeline around a question.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.binomial import lower, upper
 from murmurate.randomizers.errors import ParameterError, ReportError
-from murmurate.randomizers.mechanism import Mechanism, Reports, nats
-from murmurate.randomizers.randomness import Bytes, Key, contexts
+from murmurate.randomizers.lanes import Bytes
+from murmurate.randomizers.layouts import layout
+from murmurate.randomizers.mechanism import Mechanism, nats
+from murmurate.randomizers.question import Question, Reports, Value
+from murmurate.randomizers.randomness import Key, contexts
 from murmurate.randomizers.thresholds import exp_floor
 
 _LEARN = 16  # the largest domain over which all pairs of values are compared
@@ -33,7 +36,7 @@ _LESSON = 1 << 18  # users a value from whom the most telling reports are learne
 
 @dataclass(frozen=True)
 class ExactAudit:
-    """What the law of a mechanism says about its promise."""
+    """What the law of a question says about its promise."""
 
     claimed: float
     realised: float
@@ -63,23 +66,24 @@ class Measured:
         return self.at_least <= self.claimed
 
 
-def audit_exact(mechanism: Mechanism, *, round: bytes = bytes(32)) -> ExactAudit:
-    """Compare the laws of all values. For domains whose reports can be listed. round: where the law is that of a
-    round, of which one.
+def audit_exact(question: Question, *, round: bytes = bytes(32)) -> ExactAudit:
+    """Compare the laws of all values of the domain. For questions whose values and reports can be listed. round: where
+    the law is that of a round, of which one.
     """
-    mechanism = mechanism.of_round(round)
-    laws = [mechanism.law(value) for value in range(mechanism.d)]
-    bound = exp_floor(mechanism.epsilon_micro)
+    question = question.of_round(round)
+    values = list(layout(question.layout).enumerate())
+    laws = [question.law(value) for value in values]
+    bound = exp_floor(question.epsilon_micro)
     violations = []
-    for value, law in enumerate(laws):
+    for value, law in zip(values, laws, strict=True):
         if sum(law.values()) != 1:
             violations.append(f"value {value}: the probabilities sum to {float(sum(law.values()))}, not 1")
         if any(chance <= 0 for chance in law.values()):
             violations.append(f"value {value}: a listed report has no probability")
-        if any(len(report) != mechanism.wire_size for report in law):
-            violations.append(f"value {value}: a report is not {mechanism.wire_size} bytes long")
+        if any(len(report) != question.wire_size for report in law):
+            violations.append(f"value {value}: a report is not {question.wire_size} bytes long")
         if law.keys() != laws[0].keys():
-            violations.append(f"value {value}: other reports are possible than for value 0")
+            violations.append(f"value {value}: other reports are possible than for value {values[0]}")
     largest = Fraction(1)
     for report in laws[0]:
         chances = [law.get(report, Fraction(0)) for law in laws]
@@ -87,41 +91,39 @@ def audit_exact(mechanism: Mechanism, *, round: bytes = bytes(32)) -> ExactAudit
             largest = max(largest, max(chances) / min(chances))
     if largest > bound:
         violations.append(f"a report is e^{nats(largest):.9f} times as likely for one value as for another")
-    if largest > mechanism.realised:
-        violations.append(
-            f"the mechanism says its largest ratio is {float(mechanism.realised)}; it is {float(largest)}"
-        )
-    return ExactAudit(mechanism.epsilon, nats(largest), tuple(violations))
+    if largest > question.realised:
+        violations.append(f"the question says its largest ratio is {float(question.realised)}; it is {float(largest)}")
+    return ExactAudit(question.epsilon, nats(largest), tuple(violations))
 
 
-def measure(mechanism: Mechanism, key: Key, *, trials: int, alpha: float = 1e-6, round: bytes = bytes(32)) -> Measured:
+def measure(question: Question, key: Key, *, trials: int, alpha: float = 1e-6, round: bytes = bytes(32)) -> Measured:
     """The largest epsilon that `trials` users a value can prove, each with a report from `perturb`.
 
-    Bets on the mechanism's own `evidence` for its two extreme values and, where reports are one byte, on the pair of
+    Bets on the question's own `evidence` for its two extreme values and, where reports are one byte, on the pair of
     values and the set of reports that other users have shown to be the most telling.
     """
     if trials < 2 or not 0 < alpha < 1:
         raise ParameterError(f"audit: found {trials} trials at alpha {alpha}; allowed: 2 or more, between 0 and 1")
-    mechanism = mechanism.of_round(round)
-    bets: list[Bet] = [Bet(0, mechanism.d - 1, None)]
-    if mechanism.d <= _LEARN and mechanism.wire_size == 1:
-        bets.append(_most_telling(mechanism, key, min(trials, _LESSON), round))
+    question = question.of_round(round)
+    bets: list[Bet] = [Bet(*question.extremes, None)]
+    if isinstance(question, Mechanism) and question.d <= _LEARN and question.wire_size == 1:
+        bets.append(_most_telling(question, key, min(trials, _LESSON), round))
     shown = 0.0
     for number, bet in enumerate(bets):
         hits = []
         for value in (bet.one, bet.other):
             count = 0
             for users in _users(2 * number + (value == bet.other), trials):
-                reports = _reports(mechanism, key, users, value, round)
+                reports = _reports(question, key, users, value, round)
                 told = (
-                    mechanism.evidence(reports, bet.one, bet.other)
+                    question.evidence(reports, bet.one, bet.other)
                     if bet.telling is None
                     else bet.telling[reports[:, 0]]
                 )
                 count += int(np.count_nonzero(told))
             hits.append(count)
         shown = max(shown, epsilon_at_least(hits[0], hits[1], trials, alpha / len(bets)))
-    return Measured(mechanism.epsilon, shown, trials, alpha)
+    return Measured(question.epsilon, shown, trials, alpha)
 
 
 def epsilon_at_least(hits_one: int, hits_other: int, trials: int, alpha: float) -> float:
@@ -132,35 +134,35 @@ def epsilon_at_least(hits_one: int, hits_other: int, trials: int, alpha: float) 
     return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 
-def trials_for(mechanism: Mechanism, excess: float, *, alpha: float = 1e-6) -> int:
+def trials_for(question: Question, excess: float, *, alpha: float = 1e-6) -> int:
     """Users a value that show an epsilon which is `excess` above the claim (.05: five percent), 999 times in 1000.
 
     Normal approximation: both bounds of a measurement give way at once, its noise is that of two independent counts.
     """
-    p, q = (math.sqrt(float(1 / chance - 1)) for chance in mechanism.telling)
+    p, q = (math.sqrt(float(1 / chance - 1)) for chance in question.telling)
     normal = NormalDist()
     reach = -normal.inv_cdf(alpha / 2) * (p + q) - normal.inv_cdf(0.001) * math.hypot(p, q)
-    return math.ceil((reach / (mechanism.epsilon * excess)) ** 2)
+    return math.ceil((reach / (question.epsilon * excess)) ** 2)
 
 
 class Bet(NamedTuple):
-    """A pair of values, and the one-byte reports that tell the first from the second (None: the mechanism's
+    """A pair of values, and the one-byte reports that tell the first from the second (None: the question's
     evidence).
     """
 
-    one: int
-    other: int
+    one: Value
+    other: Value
     telling: NDArray[np.bool_] | None
 
 
-def _most_telling(mechanism: Mechanism, key: Key, sample: int, round: bytes) -> Bet:
+def _most_telling(question: Mechanism, key: Key, sample: int, round: bytes) -> Bet:
     """Learn, from users of their own, which pair and which reports show the largest epsilon."""
-    seen = np.zeros((mechanism.d, 256), np.int64)
-    for value in range(mechanism.d):
+    seen = np.zeros((question.d, 256), np.int64)
+    for value in range(question.d):
         for users in _users(16 + value, sample):
-            seen[value] += np.bincount(_reports(mechanism, key, users, value, round)[:, 0], minlength=256)
+            seen[value] += np.bincount(_reports(question, key, users, value, round)[:, 0], minlength=256)
     best, bet = -math.inf, Bet(0, 1, np.zeros(256, np.bool_))
-    for one, other in permutations(range(mechanism.d), 2):
+    for one, other in permutations(range(question.d), 2):
         order = np.argsort(-(seen[one] + 1) / (seen[other] + 1), kind="stable")
         hits, misses = np.cumsum(seen[one][order]) + 1, np.cumsum(seen[other][order]) + 1
         shown = np.log(hits / misses) - 4 * np.sqrt(1 / hits + 1 / misses)
@@ -178,12 +180,13 @@ def _users(group: int, n: int) -> Iterator[Bytes]:
         yield contexts(np.arange(start, min(n, start + (1 << 18))), group)
 
 
-def _reports(mechanism: Mechanism, key: Key, users: Bytes, value: int, round: bytes) -> Reports:
+def _reports(question: Question, key: Key, users: Bytes, value: Value, round: bytes) -> Reports:
     """Reports of users who all hold this value. Their length must not depend on it."""
-    reports = mechanism.perturb(np.full(len(users), value), key.draw(users, round=round))
-    if reports.shape != (len(users), mechanism.wire_size):
+    values = np.repeat(layout(question.layout).array([value]), len(users), axis=0)
+    reports = question.perturb(values, key.draw(users, round=round))
+    if reports.shape != (len(users), question.wire_size):
         raise ReportError(
-            f"{mechanism.name}: found reports of shape {list(reports.shape)} for {len(users)} users; "
-            f"allowed: {mechanism.wire_size} bytes each, whatever the value"
+            f"{question.name}: found reports of shape {list(reports.shape)} for {len(users)} users; "
+            f"allowed: {question.wire_size} bytes each, whatever the value"
         )
     return reports

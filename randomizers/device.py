@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.cipher import BLOCK
-from murmurate.randomizers.errors import FrozenFactsError, ParameterError, ValueRefusedError
+from murmurate.randomizers.errors import FrozenFactsError, ParameterError, SnapshotError, ValueRefusedError
 from murmurate.randomizers.guard import Ask, Guard, Refusal, Secrets, check_facts
 from murmurate.randomizers.identity import NO_STREAM, partitions, slots, streams
+from murmurate.randomizers.lanes import Bytes
+from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.ledger import NEVER, REASONS, Ledger, Mask, Verdict
-from murmurate.randomizers.mechanism import Reports
-from murmurate.randomizers.randomness import Bytes
+from murmurate.randomizers.question import Reports, Value, Values
 from murmurate.randomizers.state import dump, load
 from murmurate.randomizers.terms import Terms
+from murmurate.randomizers.views import one_or_more, words_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ class Device:
             name: int(slots(secrets.slots, pseudonym, guard.stream.slots, name)[0])
             for name, guard in self._guards.items()
         }
-        self._values: dict[str, tuple[int, int]] = dict.fromkeys(self._guards, (NEVER, 0))  # newest t and its value
+        self._values: dict[str, tuple[int, Value]] = dict.fromkeys(self._guards, (NEVER, 0))  # newest t and its value
         self._reports: dict[str, bytes] = dict.fromkeys(self._guards, b"")  # the last report, for a repeated round
         self._closed_until_ms = 0  # also where the user serves no stream that could remember it
 
@@ -69,7 +71,7 @@ class Device:
         """The streams this user serves."""
         return tuple(self._guards)
 
-    def answer(self, ask: Ask, value: int, *, now: int) -> bytes | Refusal:
+    def answer(self, ask: Ask, value: Value, *, now: int) -> bytes | Refusal:
         """The report, or why there is none. `now` is the newest period that is over by the device's own clock."""
         guard = self._guards.get(ask.stream)
         if guard is None:
@@ -108,7 +110,7 @@ class Device:
             f"{name}/{key}": a for name, guard in self._guards.items() for key, a in guard.ledger.arrays().items()
         }
         for name, (t, value) in self._values.items():
-            arrays[f"{name}/value"] = np.array([t, value], np.int64)
+            arrays[f"{name}/value"] = np.array([t, *words_of(value)], np.int64)
             arrays[f"{name}/report"] = np.frombuffer(self._reports[name], np.uint8)
         facts = {"terms": self._terms.facts(), "user": self._user.hex(), "closed_until_ms": self._closed_until_ms}
         return dump("device", facts, arrays)
@@ -124,8 +126,11 @@ class Device:
         device.close_until(facts["closed_until_ms"])
         for name, guard in device._guards.items():
             guard.ledger.load({key.rpartition("/")[2]: a for key, a in arrays.items() if key.startswith(f"{name}/")})
-            t, value = arrays[f"{name}/value"].tolist()
-            device._values[name] = t, value
+            t, *words = arrays[f"{name}/value"].tolist()
+            wanted = layout(guard.stream.layout).words
+            if len(words) != wanted and t != NEVER:
+                raise _other_layout(f"device: stream {name!r}", (len(words),))
+            device._values[name] = t, one_or_more(words)
             device._reports[name] = arrays[f"{name}/report"].tobytes()
         return device
 
@@ -145,7 +150,10 @@ class DeviceArray:
         self._size = 0
         self._users = np.zeros((0, BLOCK), np.uint8)
         self._slot = np.zeros(0, np.uint16)
-        self._value = np.zeros(0, np.int32)  # the value of each user's newest answer,
+        words = layout(found.layout).words
+        self._wide = (words,) if words > 1 else ()
+        self._kind = np.dtype(np.uint32 if self._wide else np.int32)
+        self._value = np.zeros((0, *self._wide), self._kind)  # the value of each user's newest answer,
         self._value_t = np.zeros(0, np.int64)  # and the period it was for
         self._in_slot = np.zeros(found.slots, np.int64)
 
@@ -180,7 +188,7 @@ class DeviceArray:
             room = max(size, len(self._users) * 5 // 4, 1024) - len(self._users)
             self._users = np.concatenate((self._users, np.zeros((room, BLOCK), np.uint8)))
             self._slot = np.concatenate((self._slot, np.zeros(room, np.uint16)))
-            self._value = np.concatenate((self._value, np.zeros(room, np.int32)))
+            self._value = np.concatenate((self._value, np.zeros((room, *self._wide), self._kind)))
             self._value_t = np.concatenate((self._value_t, np.full(room, NEVER, np.int64)))
         self._users[self._size : size] = new
         self._slot[self._size : size] = slot
@@ -204,20 +212,22 @@ class DeviceArray:
         answering = grant.answering[self._slot[: self._size]]
         return np.flatnonzero(answering if members is None else answering[: len(members)] & members)
 
-    def answer(self, grant: Grant, values: NDArray[np.integer[Any]], members: Mask | None = None) -> Answers:
+    def answer(self, grant: Grant, values: Values, members: Mask | None = None) -> Answers:
         """The reports to a question that was paid for.
 
-        values: one for each of the first len(values) users. members: bool[len(values)], who of them is in the
+        values: int[n] or uint32[n, words], one for each of the first n users. members: bool[n], who of them is in the
         population of this period; those enrolled later are not.
         """
-        if values.ndim != 1 or len(values) > self._size or (members is not None and members.shape != values.shape):
+        n, shape = len(values), values.shape[1:]
+        if shape != self._wide or n > self._size or (members is not None and members.shape != (n,)):
             raise ValueRefusedError(
                 f"values: found {list(values.shape)}; allowed: one for each of at most {self._size} users"
+                + (f", each of {self._wide[0]} words" if self._wide else "")
             )
         t = grant.ask.t
         rows = self.rows(grant, np.ones(len(values), np.bool_) if members is None else members)
         at = slice(len(rows)) if len(rows) == len(values) else rows  # where all answer, no copies
-        users, told, before = self._users[at], values[at].astype(np.int32), self._value_t[at]
+        users, told, before = self._users[at], values[at].astype(self._kind), self._value_t[at]
         repeated, newer = before == t, before < t
         if repeated.any():
             told[repeated] = self._value[at][repeated]
@@ -258,6 +268,9 @@ class DeviceArray:
         if (facts["stream"], facts["partition"]) != (stream, partition):
             raise FrozenFactsError(f"stream {stream!r}, partition {partition}: the snapshot is another's")
         check_facts(facts["terms"], terms, f"stream {stream!r}")
+        held = arrays["value"]
+        if held.shape[1:] != devices._wide or held.dtype != devices._kind:
+            raise _other_layout(f"stream {stream!r}", held.shape[1:])
         accepted = devices.enrol(arrays["users"])
         devices._value[: devices._size] = arrays["value"][accepted]
         devices._value_t[: devices._size] = arrays["value_t"][accepted]
@@ -265,3 +278,11 @@ class DeviceArray:
         if facts["randomness"] != secrets.randomness.fingerprint:
             devices._guard.ledger.forget_answers()
         return devices
+
+
+def _other_layout(where: str, shape: tuple[int, ...]) -> SnapshotError:
+    found = f"values of {shape[0] if shape else 1} words"
+    return SnapshotError(
+        f"{where}: found {found}; allowed: those of its layout. State never migrates: "
+        "run the version and config that wrote it, or a deployment of a new name"
+    )

@@ -75,8 +75,8 @@ class Guard:
         if ask.question.memoised:
             found = f"asked by {ask.question.name}, whose reports outlive a round; allowed: fresh ones"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")
-        if ask.question.layout != (of := ("code", stream.domain)):
-            found = f"asked over {shown(list(ask.question.layout))}; allowed: {shown(list(of))}"
+        if ask.question.layout != stream.layout:
+            found = f"asked over {shown(list(ask.question.layout))}; allowed: {shown(list(stream.layout))}"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")
         return None
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.cipher import BLOCK
 from murmurate.randomizers.errors import ParameterError
-from murmurate.randomizers.randomness import DIGEST, Bytes, Key
+from murmurate.randomizers.lanes import Bytes
+from murmurate.randomizers.randomness import DIGEST, Key
 from murmurate.randomizers.thresholds import MICRO
 
 _NO_ROUND = bytes(DIGEST)

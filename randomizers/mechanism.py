@@ -22,7 +22,7 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError, shown
-from murmurate.randomizers.question import Counts, Floats, Layout, Question, Reports
+from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 
@@ -57,7 +57,7 @@ class Mechanism(Question):
         ).digest()
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> LayoutSpec:
         """One code below d; where a user may have no value, that is the last one."""
         return "code", self.d
 
@@ -74,6 +74,12 @@ class Mechanism(Question):
     def statistics(self) -> int:
         """How many numbers a method follows: the first ones of a profile."""
         return self.d
+
+    def sampled(self, length: int) -> Mechanism:
+        """What tells a code that was drawn with a chance of at most 1 / length, at this epsilon in all: the same, where
+        the draw takes nothing off its worst ratio (Wang 2021, theorem 5.2.2).
+        """
+        return self
 
     @property
     def extremes(self) -> tuple[int, int]:

@@ -30,7 +30,7 @@ Value = Any
 """One value: a whole number where it is one word, else a tuple of them."""
 Spec = Mapping[str, Any]
 """Words, whole numbers, lists and tables of them; no floats, which two machines may write differently."""
-Layout = tuple[Any, ...]
+LayoutSpec = tuple[Any, ...]
 """What the words of a value mean, as a stream's domain says it (layouts.py)."""
 
 
@@ -58,7 +58,7 @@ class DeviceFace(ABC):
 
     @property
     @abstractmethod
-    def layout(self) -> Layout:
+    def layout(self) -> LayoutSpec:
         """What values it takes: a stream of another layout refuses it."""
 
     @property

@@ -9,48 +9,40 @@ It fails closed: without a good key and a working cipher nothing is drawn.  Per 
     B_i = AES_K(MAC xor i)                              i as 16 little-endian bytes; words are cut from B_0 B_1 ...
 
 with lp(x) = 4 bytes of length, then x; the deployment in UTF-8, version the digit 1, purpose a word: `report`, where
-the value is the canonical 16 bytes of the reported one, or a stage's (PURPOSES), where mechanism is empty and the
-value zero. Lengths, indices, values and words are little-endian.  Every input has a fixed length of three blocks, for
-which CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: the cipher (cipher.py), what a mechanism does with its words.
+the value is the canonical 16 bytes of the reported one; `view`, `sign` or `branch` (DRAWN), where a question draws
+before its mechanism does and the mechanism is what draws; or a stage's (PURPOSES), where mechanism is empty and the
+value zero. A value of several words is them in a row, zero-filled to whole blocks, and every block is chained like the
+first; a branch takes a zero value. Lengths, indices, values and words are little-endian.  Under one K every input has
+one length, for which CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: the cipher (cipher.py), what a mechanism does
+with its words.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, Never
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.cipher import BLOCK, aes, aes_into, check_known_answer
+from murmurate.randomizers.cipher import BLOCK, aes, check_known_answer
 from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError, shown
+from murmurate.randomizers.lanes import Bytes, Kept, Lanes, Words, check_width
 
 ALGORITHM = b"1"
 DIGEST = 32
 SECRET_BYTES = 32
-LANE_BYTES = 1 << 20  # of words at a time, and
-LANE_ROWS = 1 << 14  # contexts: with its inputs a lane stays in a core's second-level cache
 
-Bytes = NDArray[np.uint8]
-Words = NDArray[np.unsignedinteger[Any]]
 Purpose = Literal["scatter", "permutation", "slot", "split", "noise"]
+Drawn = Literal["report", "view", "branch", "sign"]
+DRAWN: tuple[Drawn, ...] = ("report", "view", "branch", "sign")
+"""What a question draws: its mechanism's report, a view's choice, the user's branch, a number's sign."""
 PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split", "noise")
 
 LASTING = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
 """Stands for the round where randomness is to outlive rounds."""
-
-
-class Kept:
-    """What holds key material: it cannot be copied or pickled."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> Never:
-        raise RandomnessError(
-            f"a {type(self).__name__} holds a key and cannot be copied or pickled: make it where it is needed"
-        )
 
 
 class Key(Kept):
@@ -116,7 +108,7 @@ class Key(Kept):
         if purpose not in PURPOSES:
             raise ParameterError(f"purpose: found {purpose!r}; allowed: {', '.join(PURPOSES)}")
         lanes = Lanes(self._derive(checked_digest(round, "round"), b"", purpose), _rows(contexts, "contexts"), None)
-        _check_width(k, dtype)
+        check_width(k, dtype)
         out = np.empty((len(contexts), k), dtype)
         for rows, words in lanes.words(k, dtype):
             out[rows] = words
@@ -153,13 +145,20 @@ class Draw(Kept):
         """The digest of its round."""
         return self._round
 
-    def open(self, mechanism: bytes, values: Bytes) -> Lanes:
-        """For mechanisms: the words of this draw for these canonical values (uint8[n, 16])."""
-        if _rows(values, "values").shape != self._users.shape:
-            raise ValueRefusedError(f"values: found {len(values)} for {len(self)} users; allowed: one for each")
-        return Lanes(
-            self._key._derive(self._round, checked_digest(mechanism, "mechanism"), "report"), self._users, values
-        )
+    def open(self, mechanism: bytes, values: Bytes | None, purpose: Drawn = "report") -> Lanes:
+        """For questions: the words of this draw for these canonical values (uint8[n, 16 blocks]); None: a
+        branch, which no value moves.
+        """
+        if values is not None or purpose != "branch":
+            values = _blocks(values)
+            if len(values) != len(self):
+                raise ValueRefusedError(f"values: found {len(values)} for {len(self)} users; allowed: one for each")
+        key = self._key._derive(self._round, checked_digest(mechanism, "mechanism"), _drawn(purpose))
+        return Lanes(key, self._users, values)
+
+    def of(self, rows: NDArray[np.integer[Any]]) -> Draw:
+        """The randomness of some of the users, in this order."""
+        return Draw(self._key, self._users[rows], self._round)
 
     def lasting(self) -> Draw:
         """The randomness of the same users that belongs to no round: for memoised mechanisms alone (DESIGN rule 11)."""
@@ -179,13 +178,17 @@ class DrawOne(Kept):
         """The digest of its round."""
         return self._round
 
-    def open(self, mechanism: bytes, value: bytes) -> Callable[[int, int], list[int]]:
-        """For mechanisms: a function (k, bits) that gives this user's first k words of that width."""
-        if len(value) != BLOCK:
-            raise ValueRefusedError(f"value: found {len(value)} canonical bytes; allowed: {BLOCK}")
-        encrypt = aes(self._key._derive(self._round, checked_digest(mechanism, "mechanism"), "report"))
-        first = int.from_bytes(encrypt(self._user), "little")
-        mac = int.from_bytes(encrypt((first ^ int.from_bytes(value, "little")).to_bytes(BLOCK, "little")), "little")
+    def open(self, mechanism: bytes, value: bytes | None, purpose: Drawn = "report") -> Callable[[int, int], list[int]]:
+        """For questions: a function (k, bits) that gives this user's first k words of that width."""
+        value = bytes(BLOCK) if value is None and purpose == "branch" else value
+        if not value or len(value) % BLOCK:
+            found = f"{len(value)} canonical bytes" if value is not None else "none"
+            raise ValueRefusedError(f"value: found {found}; allowed: {BLOCK}, or more whole blocks")
+        encrypt = aes(self._key._derive(self._round, checked_digest(mechanism, "mechanism"), _drawn(purpose)))
+        mac = int.from_bytes(encrypt(self._user), "little")
+        for start in range(0, len(value), BLOCK):
+            block = int.from_bytes(value[start : start + BLOCK], "little")
+            mac = int.from_bytes(encrypt((mac ^ block).to_bytes(BLOCK, "little")), "little")
 
         def words(k: int, bits: int) -> list[int]:
             size = bits // 8
@@ -198,46 +201,6 @@ class DrawOne(Kept):
     def lasting(self) -> DrawOne:
         """The randomness of the same user that belongs to no round."""
         return DrawOne(self._key, self._user, LASTING)
-
-
-class Lanes(Kept):
-    """Opened randomness, handed out a cache-sized lane at a time, so that no caller ever holds n x k words."""
-
-    __slots__ = ("_key", "_users", "_values")
-
-    def __init__(self, key: bytes, users: Bytes, values: Bytes | None) -> None:
-        self._key, self._users, self._values = key, users, values
-
-    def words(self, k: int, dtype: type[np.unsignedinteger[Any]]) -> Iterator[tuple[slice, Words]]:
-        """Yield (rows, words) with words of shape (rows, k). They are overwritten by the next lane."""
-        _check_width(k, dtype)
-        itemsize = np.dtype(dtype).itemsize
-        blocks = -(-k * itemsize // BLOCK)
-        step = max(1, min(LANE_ROWS, LANE_BYTES // (BLOCK * blocks), len(self._users)))
-        encrypt = aes_into(self._key)
-        mac, scratch = (
-            np.empty((step + 1, 2), "<u8") for _ in range(2)
-        )  # one block more: the cipher asks for the room
-        counter = np.empty((step, blocks, 2), "<u8")
-        stream = np.empty((step * blocks + 1, 2), "<u8")
-        index = np.arange(blocks, dtype="<u8")
-        for start in range(0, len(self._users), step):
-            users = self._users[start : start + step]
-            m = len(users)
-            encrypt(users, scratch)
-            if self._values is not None:
-                np.bitwise_xor(scratch[:m], self._values[start : start + m].view("<u8"), out=scratch[:m])
-            encrypt(scratch[:m], mac)
-            if blocks == 1:
-                encrypt(mac[:m], stream)
-            else:
-                np.bitwise_xor(mac[:m, None, 0], index, out=counter[:m, :, 0])
-                counter[:m, :, 1] = mac[:m, None, 1]
-                encrypt(counter[:m], stream)
-            yield (
-                slice(start, start + m),
-                stream[: m * blocks].view(np.dtype(dtype).newbyteorder("<")).reshape(m, -1)[:, :k],
-            )
 
 
 def canonical(values: NDArray[np.integer[Any]]) -> Bytes:
@@ -253,18 +216,27 @@ def canonical_one(value: int) -> bytes:
     return value.to_bytes(BLOCK, "little", signed=True)
 
 
+def canonical_words(rows: NDArray[np.uint32]) -> Bytes:
+    """The canonical bytes of values of several words: these, little-endian, zero-filled to whole blocks. uint8[n, 16
+    blocks].
+    """
+    n, words = rows.shape
+    out = np.zeros((n, -(-words // 4) * 4), "<u4")
+    out[:, :words] = rows
+    return out.view(np.uint8)
+
+
+def canonical_words_one(words: Sequence[int]) -> bytes:
+    """The same for one value."""
+    data = b"".join(word.to_bytes(4, "little") for word in words)
+    return data + bytes(-len(data) % BLOCK)
+
+
 def contexts(index: NDArray[np.integer[Any]], part: int = 0) -> Bytes:
     """Contexts for a stage that draws by position: row index and part (a partition, say). uint8[n, 16]."""
     out = np.empty((len(index), 2), "<u8")
     out[:, 0], out[:, 1] = index, part
     return out.view(np.uint8)
-
-
-def _check_width(k: int, dtype: type[np.unsignedinteger[Any]]) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ParameterError(f"words: found {shown(k)} a context; allowed: at least 1")
-    if np.dtype(dtype).kind != "u":
-        raise ParameterError(f"words: found {np.dtype(dtype)}; allowed: an unsigned type")
 
 
 def _writable(text: str) -> bool:
@@ -280,6 +252,25 @@ def _rows(array: Bytes, what: str) -> Bytes:
         found = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
         raise ValueRefusedError(f"{what}: found {found}; allowed: uint8[n, {BLOCK}]")
     return np.ascontiguousarray(array)
+
+
+def _blocks(array: Bytes | None) -> Bytes:
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype != np.uint8
+        or array.ndim != 2
+        or not array.shape[1]
+        or array.shape[1] % BLOCK
+    ):
+        found = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueRefusedError(f"values: found {found}; allowed: uint8[n, {BLOCK}], or more whole blocks")
+    return np.ascontiguousarray(array)
+
+
+def _drawn(purpose: Drawn) -> Drawn:
+    if purpose not in DRAWN:
+        raise ParameterError(f"purpose: found {shown(purpose)}; allowed: {', '.join(DRAWN)}")
+    return purpose
 
 
 def checked_digest(digest: bytes, what: str) -> bytes:

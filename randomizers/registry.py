@@ -1,14 +1,16 @@
-"""From a name and a spec to a mechanism: the one list of what there is, over which the audit runs.
+"""From a name and a spec to a mechanism, a view and a question: the one list of what there is, which the audit goes by.
 
-Contract: a mechanism that is in `MECHANISMS` is audited; one that is not in `ASKED` cannot be named in a round.
+Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are audited; a round can ask by those in
+`STREAMED` alone, behind any view that fits. Whatever a spec holds, there is a question or a ParameterError.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cache
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, TypeVar
 
-from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.frequency import (
     BLH,
     GRR,
@@ -23,8 +25,15 @@ from murmurate.randomizers.frequency import (
     SubsetSelection,
 )
 from murmurate.randomizers.mechanism import Mechanism
-from murmurate.randomizers.numeric import HM, PM, SR, SW, Recoded, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
+from murmurate.randomizers.numeric.clipped import NAME as CLIPPED
+from murmurate.randomizers.numeric.clipped import clipped
+from murmurate.randomizers.padding import Itemsets, Padded
+from murmurate.randomizers.question import Question
+from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.thresholds import MICRO
+from murmurate.randomizers.viewed import Viewed
+from murmurate.randomizers.views import FOLD, Prefix, Size, View, Whole
 
 ORACLES: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SHE, SUE, SubsetSelection, THE)
@@ -35,14 +44,13 @@ STREAMED: dict[str, type[Mechanism]] = {
     **{kind.name: kind for kind in (SR, PM, HM, ValueAndPresence, SW, WaveAndPresence)},
 }
 """Those that a stream may name."""
-ASKED: dict[str, type[Mechanism]] = {**STREAMED, Recoded.name: Recoded}
-"""Those that a round may name."""
-MECHANISMS: dict[str, type[Mechanism]] = {**ASKED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
+MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
 """All there are."""
+VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
+"""What may stand before a mechanism, besides a threshold of numbers."""
 _BY_MEASURE: dict[str, list[str]] = {}
 for _name, _kind in STREAMED.items():
     _BY_MEASURE.setdefault(_kind.measure, []).append(_name)
-_PARAMETERS = {name: signature(kind).parameters for name, kind in MECHANISMS.items()}
 
 
 def mechanism(spec: Mapping[str, Any]) -> Mechanism:
@@ -53,34 +61,84 @@ def mechanism(spec: Mapping[str, Any]) -> Mechanism:
     """
     if not isinstance(spec, Mapping):
         raise ParameterError(f"mechanism: found {type(spec).__name__}; allowed: a table with a name and parameters")
-    parameters = dict(spec)
-    name = parameters.pop("name", None)
+    name = spec.get("name")
     if not isinstance(name, str) or name not in MECHANISMS:
-        raise ParameterError(f"mechanism: found {name!r}; allowed: {', '.join(sorted(MECHANISMS))}")
-    kind = MECHANISMS[name]
-    known = _PARAMETERS[name]
-    if "epsilon_micro" in parameters and "epsilon" not in parameters:
-        micro = parameters.pop("epsilon_micro")
-        if isinstance(micro, bool) or not isinstance(micro, int):
-            raise ParameterError(f"{name}: epsilon_micro: found {micro!r}; allowed: a whole number of micro-nats")
-        parameters["epsilon"] = Fraction(micro, MICRO)
-    needed = {name for name, parameter in known.items() if parameter.default is Parameter.empty}
-    unknown, missing = sorted(set(map(str, parameters)) - set(known)), sorted(needed - set(parameters))
-    if unknown or missing:
-        raise ParameterError(
-            f"{name}: found {', '.join(unknown) or 'no ' + ', '.join(missing)}; "
-            f"allowed: {', '.join(known)} (or epsilon_micro for epsilon)"
-        )
-    return kind(**parameters)
+        raise ParameterError(f"mechanism: found {shown(name)}; allowed: {', '.join(sorted(MECHANISMS))}")
+    return _built(name, MECHANISMS[name], spec)
 
 
 def streamed(spec: Mapping[str, Any]) -> Mechanism:
-    """The mechanism that a round names."""
+    """The mechanism by which a stream may ask."""
     named = spec.get("name") if isinstance(spec, Mapping) else None
-    if isinstance(named, str) and named in MECHANISMS and named not in ASKED:
-        allowed = ", ".join(sorted(ASKED))
+    if isinstance(named, str) and named in MECHANISMS and named not in STREAMED:
+        allowed = ", ".join(sorted(STREAMED))
         raise ParameterError(f"mechanism: found {named!r}, which serves no stream; allowed: {allowed}")
     return mechanism(spec)
+
+
+def view(spec: Mapping[str, Any]) -> View:
+    """The view that a spec describes: its name, a layout, and its parameters.
+
+    >>> view({"name": "prefix", "layout": ["bits", 48, 1], "bits": 8}).d
+    257
+    """
+    name = spec.get("name") if isinstance(spec, Mapping) else None
+    if not isinstance(name, str) or name not in VIEWS:
+        raise ParameterError(f"view: found {shown(name)}; allowed: {', '.join(sorted(VIEWS))}")
+    return _built(name, VIEWS[name], spec)
+
+
+def question(spec: Mapping[str, Any]) -> Question:
+    """The question that a round's spec describes: a mechanism, one behind a view, or several.
+
+    >>> olh = {"name": "olh", "d": 257, "epsilon": 1.0}
+    >>> question({"name": "viewed", "view": {"name": "prefix", "layout": ["bits", 48, 1], "bits": 8}, "mechanism": olh})
+    Viewed(prefix, OLH(d=257, epsilon=1.0))
+    """
+    match spec.get("name") if isinstance(spec, Mapping) else None:
+        case "recoded":
+            return _built(CLIPPED, clipped, spec)
+        case "viewed":
+            found = _parts("viewed", spec, "view", "mechanism")
+            return Viewed(view(found["view"]), streamed(found["mechanism"]))
+    return streamed(spec)
+
+
+_Made = TypeVar("_Made")
+
+
+def _parts(name: str, spec: Mapping[str, Any], *needed: str) -> Mapping[str, Any]:
+    """The spec, if it has these keys besides its name and no other."""
+    if spec.keys() != {"name", *needed}:
+        found = ", ".join(map(shown, sorted(map(str, spec.keys() - {"name"}))))
+        raise ParameterError(f"{name}: found {shown(found)}; allowed: {', '.join(needed)}")
+    return spec
+
+
+def _built(name: str, make: Callable[..., _Made], spec: Mapping[str, Any]) -> _Made:
+    """What is made of a spec's parameters, if they are its own; epsilon may be given in micro-nats."""
+    parameters = {key: value for key, value in spec.items() if key != "name"}
+    known = _parameters(make)
+    if name == Prefix.name and parameters.get("fold") == FOLD:
+        del parameters["fold"]  # the only way there is
+    if "epsilon_micro" in parameters and "epsilon" not in parameters and "epsilon" in known:
+        micro = parameters.pop("epsilon_micro")
+        if isinstance(micro, bool) or not isinstance(micro, int):
+            raise ParameterError(f"{name}: epsilon_micro: found {shown(micro)}; allowed: a whole number of micro-nats")
+        parameters["epsilon"] = Fraction(micro, MICRO)
+    needed = {key for key, parameter in known.items() if parameter.default is Parameter.empty}
+    unknown, missing = sorted(set(map(str, parameters)) - set(known)), sorted(needed - set(parameters))
+    if unknown or missing:
+        also = " (or epsilon_micro for epsilon)" if "epsilon" in known else ""
+        raise ParameterError(
+            f"{name}: found {', '.join(unknown)[:60] or 'no ' + ', '.join(missing)}; allowed: {', '.join(known)}{also}"
+        )
+    return make(**parameters)
+
+
+@cache
+def _parameters(make: Callable[..., Any]) -> Mapping[str, Parameter]:
+    return signature(make).parameters
 
 
 def serving(measure: str, *, says_none: bool) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from typing import Literal
 
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.identity import SLOTS
+from murmurate.randomizers.layouts import layout
+from murmurate.randomizers.question import LayoutSpec
 from murmurate.randomizers.thresholds import MAX_MICRO, MICRO
 
 Division = Literal["population", "budget"]
@@ -35,8 +37,8 @@ class StreamTerms:
     """population: a slot answers once in w periods, with the whole epsilon; budget: charges in any w periods add up
     to it.
     """
-    domain: int
-    """Size of the value domain, none and other included; a round for another domain is refused."""
+    layout: LayoutSpec
+    """What the words of its values mean, none and other included (layouts.py); a question over another is refused."""
     every_ms: int = 1000
     """Length of a period."""
 
@@ -45,7 +47,7 @@ class StreamTerms:
         _within(f"{where}: share_micro", self.share_micro, 1, MICRO)
         _within(f"{where}: w", self.w, 1, MAX_WINDOW)
         _within(f"{where}: slots", self.slots, 1, MAX_SLOTS)
-        _within(f"{where}: domain", self.domain, 2, 1 << 31)
+        object.__setattr__(self, "layout", layout(self.layout).spec())
         _within(f"{where}: every_ms", self.every_ms, 1, 1 << 40)
         if self.division not in ("population", "budget"):
             raise ParameterError(f"{where}: division: found {self.division!r}; allowed: population, budget")

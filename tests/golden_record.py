@@ -24,7 +24,7 @@ from murmurate.config.loader import build, load
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan
 from murmurate.config.samples import events, example, names
-from murmurate.randomizers import Key, Pepper, mechanism
+from murmurate.randomizers import Key, Pepper, Question, mechanism, question
 from murmurate.randomizers.identity import partitions, slots, streams
 from murmurate.topics.messages import Round
 from murmurate.topics.names import stream_id, stream_partition
@@ -116,8 +116,10 @@ def reports() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, cases in MECHANISMS.items():
         for case in cases:
             for epsilon_micro in EPSILONS:
-                made = mechanism({"name": name, **case, "epsilon_micro": epsilon_micro}).of_round(ROUND)
-                told = _values(made.d)
+                spec = {"name": name, **case, "epsilon_micro": epsilon_micro}
+                made: Question = question(spec) if name == "recoded" else mechanism(spec)
+                made = made.of_round(ROUND)
+                told = _values(made.layout[1])
                 said = made.perturb(told, key.draw(users, round=ROUND))
                 one = [
                     made.perturb_one(int(told[i]), key.draw_one(users[i].tobytes(), round=ROUND)) for i in range(SINGLE)
@@ -150,7 +152,7 @@ def rounds() -> Iterator[tuple[str, dict[str, Any]]]:
         {"name": "recoded", "d": 65_537, "epsilon_micro": 500_000, "inner": "sw_mean", "clip": 65_536, "group": 64},
     )
     for spec in asked:
-        full = mechanism(spec).spec()
+        full = question(spec).spec()
         whole = Round(
             stream="screen", t=29_916_540, slots=Slots.every(4148), mechanism=full, purpose="publication",
             contributors=8, targets=4, patience_ms=30_000, config="0123456789abcdef", revision=1,

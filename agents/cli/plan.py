@@ -36,6 +36,7 @@ from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.sources import open_source
 from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
+from murmurate.config.enough import asks_everybody_first
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import COLUMNS
 from murmurate.config.loader import FILE, load
@@ -108,7 +109,7 @@ def command(
         shaped = asdict(post) if post else None
         documents.append({**said.document(), "truth": truth, "within": within, "post": shaped})
         if not as_json:
-            taken = _taken(one, assumed, like)
+            taken = _taken(plan, one, assumed, like)
             click.echo(
                 "\n" * (len(documents) > 1)
                 + "\n".join([*lines(plan, one, said, users, taken, within), *_shaping(one, post)])
@@ -196,10 +197,10 @@ def _assumed(
     return Assumed(DRIFT if drift is None else drift, 1.0 if presence is None else presence)
 
 
-def _taken(stream: StreamPlan, assumed: Assumed, like: str | None) -> str:
+def _taken(plan: Plan, stream: StreamPlan, assumed: Assumed, like: str | None) -> str:
     measured_in = not all(map(stream.measure.is_share, stream.measure.scored))
     unit = f"; errors in {stream.unit}" if stream.unit and measured_in else ""
-    if stream.method.finds_clip:
+    if asks_everybody_first(plan, stream):
         unit += "; in the whole range, before a threshold is found"
     if like is not None:
         return f"if the truth is like {like}{unit}"

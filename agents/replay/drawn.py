@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
-from murmurate.randomizers import GRR, Key, Question, Recoded, SubsetSelection
+from murmurate.randomizers import GRR, Key, Question, SubsetSelection, view_clipped
 from murmurate.randomizers.mechanism import PureOracle
 
 Holders = NDArray[np.int64]
@@ -113,7 +113,7 @@ def support(mechanism: Question, sample: Holders, generator: np.random.Generator
             error = generator.normal(0, n * (p - q) * np.sqrt(added))
             support = np.clip(support + np.rint(error).astype(np.int64), 0, n)
         return np.asarray(support)
-    if mechanism.reports_possible <= MOST_REPORTS and not isinstance(mechanism, Recoded):  # whose values are many
+    if mechanism.reports_possible <= MOST_REPORTS and view_clipped(mechanism) is None:  # whose values are many
         chances, supports = _listed(mechanism, len(sample))
         return np.asarray(generator.multinomial(sample, chances).sum(axis=0) @ supports)
     values = np.repeat(np.arange(len(sample)), sample)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from murmurate.agents.stages.stage import Out
 from murmurate.config.plan import Plan
-from murmurate.randomizers import Secrets, mechanism
+from murmurate.randomizers import Secrets, question
 from murmurate.randomizers.identity import slots
 from murmurate.topics.block import MAGIC
 from murmurate.topics.codec import decode
@@ -66,7 +66,7 @@ class Watch:
 
     def _round(self, asked: Round) -> None:
         plan = self._plan.stream(asked.stream)
-        charge, limit = mechanism(asked.mechanism).epsilon_micro, self._plan.epsilon_of(asked.stream)
+        charge, limit = question(asked.mechanism).epsilon_micro, self._plan.epsilon_of(asked.stream)
         mask = asked.slots.mask()
         paying = np.ones(plan.slots, np.bool_) if mask is None else mask.copy()
         spent = self._spent[asked.stream] = [s for s in self._spent[asked.stream] if s[0] > asked.t - plan.w]

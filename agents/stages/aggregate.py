@@ -22,7 +22,7 @@ from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import tally_records
 from murmurate.config.plan import Plan
 from murmurate.topics.block import BatchBlock
-from murmurate.topics.messages import Rejected, Seal
+from murmurate.topics.messages import MAX_CELLS, Rejected, Seal
 from murmurate.topics.names import stream_partition
 
 SLACK = 64
@@ -96,6 +96,11 @@ class Aggregate:
         if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
             raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
         asked = question_of(seal.descriptor)
+        if asked.outcomes > MAX_CELLS:
+            raise StageError(
+                f"aggregate {self._partition}: stream {seal.descriptor.stream!r}: found a question of {asked.outcomes} "
+                f"counts; allowed: {MAX_CELLS}"
+            )
         counts, counted = np.zeros(asked.outcomes, np.int64), 0
         for reports in blocks:
             bad = asked.malformed(reports)

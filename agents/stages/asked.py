@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from murmurate.randomizers import Question, streamed
+from murmurate.randomizers import Question, question
 from murmurate.topics.messages import Round
 
 
 @lru_cache(maxsize=64)
 def question_of(asked: Round) -> Question:
     """The question that a round asks, with what is public of this round alone. ParameterError if there is none."""
-    return streamed(asked.mechanism).of_round(asked.digest)
+    return question(asked.mechanism).of_round(asked.digest)

@@ -17,7 +17,7 @@ from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
 from murmurate.aggregators.methods.turns import Turns
-from murmurate.randomizers import Question, SnapshotError, mechanism
+from murmurate.randomizers import Question, SnapshotError, question
 from murmurate.randomizers.state import dump, load
 
 KIND = "following"
@@ -79,7 +79,7 @@ class Following:
             raise SnapshotError(f"{KIND}: found the state of another lag; allowed: of {self.revise} periods")
         self.method.load(arrays.pop("method").tobytes())
         self.filter.load(facts["filter"], {name.removeprefix("filter "): array for name, array in arrays.items()})
-        self._asked = mechanism(facts["asked"]) if facts["asked"] else None
+        self._asked = question(facts["asked"]) if facts["asked"] else None
 
     def _seen(self, step: Request | Decision) -> Request | Decision:
         if isinstance(step, Request):

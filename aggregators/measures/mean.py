@@ -23,7 +23,7 @@ from murmurate.aggregators.measures.wandering import bumps, wandering_number
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
-from murmurate.randomizers import Question, Recoded
+from murmurate.randomizers import Clipped, Question, Viewed
 from murmurate.topics.domains import Grid
 
 MEAN, PRESENT = "mean", "present"
@@ -71,9 +71,9 @@ class Mean(Numbers):
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
         """The mean in the stream's own unit, and the share of holders."""
         asked, ends = decision.question, self.range
-        if not isinstance(asked, Recoded):
+        if not isinstance(asked, Viewed) or not isinstance(asked.view, Clipped):
             return self._told(decision, asked, ends)
-        told = self._told(decision, asked.inner, asked.within(*ends))  # whose scale is a part of the range
+        told = self._told(decision, asked.inner, asked.view.within(*ends))  # whose scale is a part of the range
         taken = np.zeros(len(told.stderr))
         taken[0] = decision.vector.clipped * (ends[1] - ends[0])
         return replace(told, stderr=np.hypot(told.stderr, taken))

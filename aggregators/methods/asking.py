@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 from murmurate.aggregators.methods.method import Purpose, Request, Setting
 from murmurate.aggregators.methods.slots import Crowd, Pool
-from murmurate.randomizers import ParameterError, Question, Recoded
+from murmurate.randomizers import ParameterError, Question, clipped
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import MICRO
@@ -126,4 +126,4 @@ def oracle(setting: Setting, epsilon_micro: int) -> Question:
     name = setting.mechanism
     if name == "auto":
         name = setting.measure.choose(epsilon, setting.prefer).name
-    return Recoded(d=setting.d, epsilon=epsilon, inner=name, clip=setting.clip, group=setting.group)
+    return clipped(d=setting.d, epsilon=epsilon, inner=name, clip=setting.clip, group=setting.group)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from math import inf
 
+from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.dissimilarity import Rule, checked_rule, publication_error
 from murmurate.aggregators.methods.method import Answer, Floats, Purpose, Request, Setting
@@ -58,6 +59,11 @@ class Drawing(Turns):
         """R.var of this answer: its own mean squared error, by the rule."""
         mechanism, n = self.asking.mechanism(amount), answer.counted
         return publication_error(mechanism, n, self.crowd.users or n, mechanism.profile(answer.support, n), self.rule)
+
+    def _error_of(self, amount: int, known: OutsideEstimate) -> float:
+        """R.var of an answer of this amount, by what was known before any of them."""
+        n = known.users * self.asking.slots(amount) / self.setting.slots
+        return publication_error(self.asking.mechanism(amount), n, known.users, known.known, self.rule)
 
     def _slots(self, amount: int) -> int:
         return self.asking.slots(amount)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.drawing import Drawing
 from murmurate.aggregators.methods.kalman import Kalman
@@ -34,6 +35,7 @@ class Filtered(Drawing):
     def __init__(self, setting: Setting, asking: Asking, *, usual: int, variance: str | None, memory: int) -> None:
         """memory: how many errors the controller remembers."""
         super().__init__(setting, asking, usual=usual, variance=variance)
+        self._usual = usual
         self.kalman = Kalman()
         self.pid = Pid(memory)
         self.interval = 1.0
@@ -44,6 +46,12 @@ class Filtered(Drawing):
         """The share of the resource, from 0 to 1, that each sample took."""
         self.profile: Floats = np.zeros(0)
         """The raw profile of the newest answer, from which errors to come are priced."""
+
+    def remember(self, known: OutsideEstimate) -> None:
+        """Begin at what was known before the first period, and as ready to move as after a usual answer."""
+        noise = self._error_of(self._usual, known)
+        self.kalman.begin(known.known[: known.statistics], float(known.variance.mean()), noise, self.t)
+        self.profile = known.known
 
     @abstractmethod
     def share(self) -> float:

@@ -26,6 +26,13 @@ class Grouping:
         self.size, self._squares, self._noise = 0, 0.0, 0.0
         self._sum: Floats = np.zeros(0)
 
+    def begin(self, mean: Floats, variance: float, size: int) -> None:
+        """Let the next group be one of so many estimates of such a variance, whose mean this is: as far apart as their
+        noise makes them.
+        """
+        self.size, self._sum, self._noise = size, size * mean, size * variance
+        self._squares = size * float((mean**2).mean()) + (size - 1) * variance
+
     def take(self, estimate: Floats, variance: float) -> bool:
         """Take the next estimate and the mean of its statistics' variances. Whether it joins the group."""
         size, noise = self.size + 1, self._noise + variance

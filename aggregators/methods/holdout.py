@@ -4,12 +4,14 @@ Contract, from the stream's first period on:
   1. everybody answers once, with the whole epsilon, by Square Wave on a coarse grid over the declared range;
   2. nothing is asked for the other periods of that window, and the mean that was found stands for them;
   3. the method begins, by mechanisms that clip at the threshold that was found (threshold.py), which is the end of
-     the range where clipping would not pay.  The filter behind it knows what everybody answered.
+     the range where clipping would not pay.  The filter behind it knows what everybody answered, and so does a method
+   that averages by itself.
 An answer that does not count, or in which holders of a value are not told from noise, begins the phase anew after its
 window.  So whatever the method is, it finds a promise of which nothing is spent; the ledger of the devices is the
 judge, as ever.  The threshold is a public number that only reports decided, and the range stays the declared one.
 Clipping is of the top alone, and what it may take is part of a release's error (`Decision.clipped`); more of it once
-the mean has grown.  Source: ToPL, streams.md sections 2.1 and 5.  Not here: what a release makes of it (figures.py).
+the mean has grown.  Source: ToPL, streams.md sections 2.1 and 5.  Not here: whether there is a phase at all
+(worthwhile.py), what a release makes of it (figures.py).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ import numpy as np
 from murmurate.aggregators.clipping import Growth
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.outside import OutsideEstimate
+from murmurate.aggregators.methods.filtered import Filtered
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Method, Request, Setting
+from murmurate.aggregators.methods.pegasus import Pegasus
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, top_of
 from murmurate.aggregators.methods.uniform import LSP
 from murmurate.randomizers import ParameterError
@@ -64,6 +68,8 @@ class Holdout:
                 self._after = self._made(self._found)
                 if isinstance(self._after, Following):
                     self._after.remember(self._spread(known))
+                elif isinstance(self._after, Pegasus | Filtered):
+                    self._after.remember(known)
         return self._seen(step)
 
     def later(self, t: int) -> Request | None:

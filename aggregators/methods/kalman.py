@@ -35,7 +35,7 @@ class Kalman:
         """Take an answer of period t, with the mean of its statistics' variances. Its weight: the gain K."""
         gap, self.t = t - self.t, t
         if not len(self.level):
-            self.level, self.error, self.wander = measured, variance, variance / 10
+            self.begin(measured, variance, variance, t)
             return 1.0
         surprise = float(((measured - self.level) ** 2).mean())
         unexplained = max(0.0, (surprise - self.error - variance) / gap)
@@ -45,6 +45,10 @@ class Kalman:
         self.level = self.level + gain * (measured - self.level)
         self.error = (1 - gain) * expected
         return gain
+
+    def begin(self, level: Floats, error: float, usual: float, t: int) -> None:
+        """Take a first level of period t with its mean squared error; usual: that of an answer."""
+        self.level, self.error, self.wander, self.t = level, error, usual / 10, t
 
     def error_at(self, t: int) -> float:
         """The mean squared error of the level as a prediction of period t."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.drift import Drift
@@ -62,6 +63,14 @@ class Pegasus(Drawing):
     def smallest(cls, w: int, options: MethodOptions) -> Fraction:
         """A w-th, or the grouper's part of it."""
         return Fraction(1, PARTS * w if options.grouping == "paid" else w)
+
+    def remember(self, known: OutsideEstimate) -> None:
+        """Begin with what was known before the first period, as a group as long as a window would have made it, and as
+        soon left, of answers that said more or less of their mean than those do.
+        """
+        window, statistics = self.setting.w, known.known[: known.statistics]
+        self.groups.begin(statistics, self._error_of(self.grouper or self.unit, known), window)
+        self._size, self._sums = window, np.stack((window * statistics, window**2 * known.variance))
 
     def _begin(self) -> Request:
         return self._ask(self.grouper, "dissimilarity") if self.grouper else self._ask(self.unit, "publication")

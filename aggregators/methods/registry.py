@@ -22,6 +22,7 @@ from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
 from murmurate.aggregators.methods.threshold import Answers
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
+from murmurate.aggregators.methods.worthwhile import worthwhile
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 
@@ -36,7 +37,7 @@ METHODS: Final[dict[str, type[Turns]]] = {
 
 def method(options: MethodOptions, setting: Setting) -> Method:
     """The method of these options, at its beginning, with the filter behind it if they say so. Where the threshold is
-    to be found it begins with a hold-out phase.
+    to be found it begins with a hold-out phase, if that can pay (`finds_first`).
 
     >>> from murmurate.aggregators.measures.frequency import Frequency
     >>> setting = Setting(Frequency.of_size(4), epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
@@ -54,10 +55,23 @@ def method(options: MethodOptions, setting: Setting) -> Method:
         turns = kind(of, **options.own)
         return Following(turns, revise=options.revise) if options.filtered else turns
 
+    turns = made(setting)  # whatever it refuses is refused before anybody is asked
+    return Holdout(setting, made, _answers(options, setting)) if finds_first(options, setting) else turns
+
+
+def finds_first(options: MethodOptions, setting: Setting) -> bool:
+    """Whether the method begins with a hold-out phase: where its threshold is to be found, and that can pay."""
     if not options.finds_clip:
-        return made(setting)
-    averages = options.filtered or kind.averages
-    return Holdout(setting, made, Answers(kind.usual(setting.w), kind.division == "budget", PERIODS if averages else 1))
+        return False
+    if not setting.measure.clips:
+        raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean")
+    return worthwhile(setting, _answers(options, setting))
+
+
+def _answers(options: MethodOptions, setting: Setting) -> Answers:
+    kind = kind_of(options.name)
+    periods = PERIODS if options.filtered or kind.averages else 1
+    return Answers(kind.usual(setting.w), kind.division == "budget", periods)
 
 
 def kind_of(name: object) -> type[Turns]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats, Found, Outcome, Tables, Vector
-from murmurate.randomizers import Question, mechanism
+from murmurate.randomizers import Question, question
 from murmurate.randomizers.state import Arrays, dump, load
 
 _FILTERED = ("best", "revised")
@@ -108,7 +108,7 @@ def unpacked(kept: bytes) -> Decision:
     else:
         tables = (tuple(arrays[f"{what} {k}"].copy() for k in range(facts["tables"])) for what in _OF_TABLES)
         outcome = Tables(*tables)
-    return Decision(facts["t"], facts["published"], facts["measured_t"], mechanism(facts["mechanism"]), outcome)
+    return Decision(facts["t"], facts["published"], facts["measured_t"], question(facts["mechanism"]), outcome)
 
 
 def nothing(mechanism: Question) -> Standing:
@@ -135,4 +135,4 @@ def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
     counted = facts["counted"]
     answer = None if counted is None else Answer(arrays["support"].copy(), counted)
     unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()
-    return Standing(facts["measured_t"], unbiased, variance, mechanism(facts["mechanism"]), answer, facts["users"])
+    return Standing(facts["measured_t"], unbiased, variance, question(facts["mechanism"]), answer, facts["users"])

@@ -25,8 +25,8 @@ from murmurate.aggregators.measures.holders import holding, seen
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Estimate, Floats, Setting
 from murmurate.aggregators.wave_readings import Readings
-from murmurate.randomizers import SW, Question, Recoded, WaveAndPresence
-from murmurate.randomizers.numeric import WaveMean, WaveMeanAndPresence
+from murmurate.randomizers import SW, Clipped, Question, Viewed, WaveAndPresence, view_clipped
+from murmurate.randomizers.numeric import WaveHistogram, WaveMean, WaveMeanAndPresence
 from murmurate.randomizers.thresholds import MICRO
 
 CELLS: Final = 512
@@ -87,44 +87,68 @@ def coarse(setting: Setting) -> Setting:
     return replace(setting, mechanism=inner.name, clip=top, group=max(1, top // CELLS))
 
 
+def asked_first(setting: Setting) -> tuple[Viewed, Clipped]:
+    """What everybody is asked, and the coarse grid behind which they are."""
+    asked = oracle(coarse(setting), setting.epsilon_micro)
+    assert isinstance(asked, Viewed)  # noqa: S101 - what `coarse` asks for
+    return asked, grid_of(asked)
+
+
+def grid_of(asked: Viewed) -> Clipped:
+    """The coarse grid of what everybody is asked."""
+    cut_up = view_clipped(asked)
+    assert cut_up is not None  # noqa: S101 - what `coarse` asks for
+    return cut_up
+
+
+def wave_of(asked: Viewed) -> WaveHistogram:
+    """Square Wave over the cells of the coarse grid, as its reports are read as a distribution."""
+    kind = WaveAndPresence if asked.says_none else SW
+    return kind(d=asked.view.d, epsilon=Fraction(asked.epsilon_micro, MICRO))
+
+
+def cells_of(cut_up: Clipped) -> tuple[Floats, Floats]:
+    """The middle of each cell of the coarse grid, and its upper edge, at which numbers may be clipped: in codes."""
+    middles = np.array([float(cut_up.middle(cell)) for cell in range(cut_up.cells)])
+    edges = np.minimum(np.arange(1, cut_up.cells + 1) * cut_up.group, cut_up.clip)
+    return middles, edges.astype(np.float64)
+
+
 def find(setting: Setting, answers: Answers, t: int, answer: Answer) -> tuple[Found, OutsideEstimate] | None:
     """What the answer of period t says, and what a method that clips there knows by it; None where nobody is known to
     hold a value.
     """
-    asked = oracle(coarse(setting), setting.epsilon_micro)
-    assert isinstance(asked, Recoded)  # noqa: S101 - what `coarse` asks for
+    asked, cut_up = asked_first(setting)
     unbiased = _unbiased(asked, answer)
     if unbiased is None:
         return None
-    kind = WaveAndPresence if asked.says_none else SW
-    wave = kind(d=asked.inner.d, epsilon=Fraction(asked.epsilon_micro, MICRO))
+    wave = wave_of(asked)
     likely = em(channel_of(wave), answer.support).frequencies
-    present = min(1.0, float(likely[: asked.cells].sum()))
-    frequencies = likely[: asked.cells] / present
-    middles = np.array([float(asked.middle(cell)) for cell in range(asked.cells)])
-    low, high = map(float, asked.ends)
+    present = min(1.0, float(likely[: cut_up.cells].sum()))
+    frequencies = likely[: cut_up.cells] / present
+    middles, edges = cells_of(cut_up)
+    low, high = map(float, cut_up.ends)
     top, scale = top_of(setting), (high - low) / 2
 
     mean, error = unbiased
     kept = clipping.whole_or_pruned(frequencies, middles, low + scale * (mean + 1), scale * error)
     told = float(kept @ middles - low) / scale - 1
     statistics = np.array([present, present * told] if asked.says_none else [told])
-    cut = np.hypot(min(1.0, abs(told - mean) / 2), asked.group / 2 / top)
+    cut = np.hypot(min(1.0, abs(told - mean) / 2), cut_up.group / 2 / top)
 
     readings = Readings.of(wave, answer.support, likely)
-    edges = np.minimum(np.arange(1, asked.cells + 1) * asked.group, top).astype(np.float64)
     above, of_above = _above(readings, middles, edges)
     weighed = clipping.taken_at_most(np.maximum(above, clipping.doubled(kept, middles, edges, top)), of_above)
     at = clipping.best(weighed, noise_left(setting, answers, frequencies, middles, edges, present, answer.counted))
     clip = int(edges[at])
-    known = _known(readings, middles, clip, asked.group)
+    known = _known(readings, middles, clip, cut_up.group)
     level, _ = level_of(known.known, known.variance, clip)
     growth = clipping.Growth.of(frequencies, middles, clip, top)
     clipped = clipping.taken_at_most(above, of_above)[at] / top
     return Found(t, clip, float(clipped), float(cut), statistics, level, growth), known
 
 
-def _unbiased(asked: Recoded, answer: Answer) -> tuple[float, float] | None:
+def _unbiased(asked: Viewed, answer: Answer) -> tuple[float, float] | None:
     """The mean of holders from -1 to 1 without EM, and its standard error; None where nobody is known to hold one."""
     n = answer.counted
     profile = asked.profile(answer.support, n)
@@ -178,22 +202,37 @@ def noise_left(
     setting: Setting, answers: Answers, shares: Floats, middles: Floats, edges: Floats, present: float, users: int
 ) -> Floats:
     """The variance of a mean that so many periods' answers are behind, in squared codes, for each threshold."""
-    epsilon, share = setting.epsilon_micro, answers.share
-    mechanism = oracle(setting, max(1, int(epsilon * share)) if answers.divided else epsilon)
-    n = users if answers.divided else max(1, int(users * share))
+    mechanism, n = usual_answer(setting, answers, users)
     values = 2 * np.minimum(middles, edges[:, None]) / edges[:, None] - 1
     noise = mean_noise(mechanism, n, present, values @ shares, values**2 @ shares)
-    return np.asarray((edges / 2) ** 2 * noise / max(1.0, answers.periods / float(setting.w * share)))
+    return np.asarray((edges / 2) ** 2 * noise / answers_behind(setting, answers))
+
+
+def usual_answer(setting: Setting, answers: Answers, users: int) -> tuple[Question, int]:
+    """By what a usual answer is given, and by how many of these users."""
+    if answers.divided:
+        return oracle(setting, max(1, int(setting.epsilon_micro * answers.share))), users
+    return oracle(setting, setting.epsilon_micro), max(1, int(users * answers.share))
+
+
+def answers_behind(setting: Setting, answers: Answers) -> float:
+    """How many usual answers a release averages."""
+    return max(1.0, answers.periods / float(setting.w * answers.share))
 
 
 def mean_noise(mechanism: Question, n: int, present: float, means: Floats, squares: Floats) -> Floats:
-    """The variance of the mean of n users, this share of whom hold values of such a mean and mean square: linear in the
-    mean square, as everything of which it is made.
+    """The variance of the mean of n users, this share of whom hold values of such a mean and mean square."""
+    return noise_of_total(mechanism, n, present, means, squares) / present**2
+
+
+def noise_of_total(mechanism: Question, n: int, present: float, means: Floats, squares: Floats) -> Floats:
+    """The same times the square of the share of holders, so that it is a number where nobody holds a value: linear in
+    the mean square, as everything of which it is made.
     """
     holders = holding(mechanism)
     if holders is None:
         none, one = (float(mechanism.noise(np.array([0.0, square]))[0]) for square in (0.0, 1.0))
-        return np.asarray((none + (one - none) * squares) / n)
+        return np.asarray((none + (one - none) * squares) / n * present**2)
     none, one = (holders.total_variance(n, present, square) for square in (0.0, 1.0))
     together, of_share = holders.covariance(n, present, 1.0), float(holders.variance(n, present))
-    return np.asarray((none + (one - none) * squares + means**2 * (of_share - 2 * together)) / present**2)
+    return np.asarray(none + (one - none) * squares + means**2 * (of_share - 2 * together))

@@ -30,5 +30,5 @@ class MeanStream(NumbersStream):
         return Mean(Grid(*self.range, GRID, "points"), self.says_none, self.unit)
 
     def method_options(self) -> MethodOptions:
-        """That it begins by finding a threshold belongs to it."""
+        """That it may begin by finding a threshold belongs to it."""
         return self.method.options(clip=self.clip)

@@ -5,7 +5,11 @@ number out of 2^64 and p is what remains, so p/q can only fall below e^epsilon. 
 Source: Wang 2021, section 2.1.  Not here: choosing between oracles (aggregators/chooser.py).
 """
 
+from __future__ import annotations
+
+import hashlib
 from collections.abc import Mapping
+from copy import copy
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -28,13 +32,29 @@ class GRR(PureOracle):
 
     name = "grr"
     sums: ClassVar[bool] = True
+    _low: int
     max_domain = 1 << 24
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         super().__init__(d=d, epsilon=epsilon)
-        self._low = low_level(1 / (exp_floor(self.epsilon_micro) + d - 1), _BITS)
-        self.q = Fraction(self._low, 1 << _BITS)
-        self.p = 1 - (d - 1) * self.q
+        self._set(exp_floor(self.epsilon_micro))
+
+    def _set(self, ratio: Fraction) -> None:
+        low = low_level(1 / (ratio + self.d - 1), _BITS)
+        q = Fraction(low, 1 << _BITS)
+        vars(self).update(_low=low, q=q, p=1 - (self.d - 1) * q)
+
+    def sampled(self, length: int) -> GRR:
+        """What tells a code that was drawn with a chance of at most 1 / length: with the ratio length (e^epsilon - 1) +
+        1, an exact Fraction, which costs epsilon in all, since P[y|x] = q (1 + (p/q - 1) times that chance).  Its
+        digest is SHA-256 of b"murmurate/sampled/1", a line feed, the length as 8 little-endian bytes, and its own.
+        """
+        made = copy(self)
+        vars(made).pop("_noise", None)
+        named = b"murmurate/sampled/1\n" + length.to_bytes(8, "little") + self.digest
+        vars(made)["digest"] = hashlib.sha256(named).digest()
+        made._set(length * (exp_floor(self.epsilon_micro) - 1) + 1)
+        return made
 
     @property
     def wire_size(self) -> int:

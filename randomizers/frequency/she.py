@@ -41,7 +41,7 @@ class SHE(Mechanism):
     """
 
     name = "she"
-    max_domain = 1 << 12  # of 16 bits a cell, a tally has room for no more
+    max_domain = 1 << 17  # of two bytes a cell, a block of reports has room for one of no more
 
     def __init__(self, *, d: int, epsilon: Epsilon, grid: int = 256, reach: int = 127) -> None:
         self.grid, self.reach = whole(self.name, "grid", grid, 2, _TOP), whole(self.name, "reach", reach, 0, _TOP)

@@ -1,5 +1,5 @@
 """Numbers: the mean of a bounded quantity (SR, PM, HM), with silence (ValueAndPresence), its distribution (SW), with
-silence (WaveAndPresence), any of them for a mean over a coarser or clipped grid (Recoded), and exact discrete noise.
+silence (WaveAndPresence), any of them for a mean over a coarser or clipped grid (Clipped), and exact discrete noise.
 """
 
 from murmurate.randomizers.numeric.discrete_laplace import DiscreteLaplace
@@ -7,7 +7,6 @@ from murmurate.randomizers.numeric.hybrid import HM
 from murmurate.randomizers.numeric.mean import MeanMechanism
 from murmurate.randomizers.numeric.piecewise import PM
 from murmurate.randomizers.numeric.presence import ValueAndPresence
-from murmurate.randomizers.numeric.recoded import Recoded
 from murmurate.randomizers.numeric.rounding import SR
 from murmurate.randomizers.numeric.square_wave import SW, Wave, WaveHistogram
 from murmurate.randomizers.numeric.wave_mean import WaveMean, WaveMeanAndPresence
@@ -20,7 +19,6 @@ __all__ = [
     "SW",
     "DiscreteLaplace",
     "MeanMechanism",
-    "Recoded",
     "ValueAndPresence",
     "Wave",
     "WaveAndPresence",

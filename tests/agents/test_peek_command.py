@@ -42,6 +42,16 @@ def test_no_record_of_a_whole_run_shows_a_row() -> None:
     assert kinds >= blocks | {"event", "progress", "tick", "round", "settled", "done", "seal", "tally", "release"}
 
 
+def test_of_counts_in_blocks_it_is_said_how_many_there_are_and_what_announces_them() -> None:
+    golden = orjson.loads(GOLDEN.read_bytes())
+    found, text = said("shop.tallies", bytes.fromhex(golden["tally block"]))
+    assert found == {"kind": "tally block", "round": golden["round digest"], "q": 1, "sequence": 2, "counts": 4}
+    assert "tally block   q 1 round 8974620a018e sequence 2 counts 4" in text
+    found, text = said("shop.tallies", golden["announced tally"].encode())
+    assert (found["kind"], found["cells"], found["counted"]) == ("tally_in_blocks", 5000, 3)
+    assert "t 29916540 q 1 received 5" in text
+
+
 def test_of_an_event_only_its_place_is_said() -> None:
     short, long = said(TOPIC, b"{}"), said(TOPIC, b'{"user": "canary"}' * 100, b"canary")
     assert short == long

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from murmurate.randomizers import MECHANISMS, Mechanism
+from murmurate.randomizers import MECHANISMS, Question, clipped
 from murmurate.randomizers.mechanism import MAX_LAW
 
 # 20 claims, from one micro-nat to the largest
@@ -63,17 +63,24 @@ THRIFTY = {"the", "she", "sr", "hm", "value_presence", "recoded", "rappor_cohort
 """Those that cannot use up the whole claim, by their nature or at these parameters."""
 
 
-def built(name: str, d: int, epsilon: Fraction | float) -> Mechanism:
-    more = RECODED.get(d, {}) if name == "recoded" else LISTED.get(name, {})
+def built(name: str, d: int, epsilon: Fraction | float) -> Question:
+    more: dict[str, Any] = RECODED.get(d, {}) if name == "recoded" else LISTED.get(name, {})
+    if name == "recoded":
+        return clipped(d=d, epsilon=epsilon, **more)
     return MECHANISMS[name](d=d, epsilon=epsilon, **more).of_round(ROUND)
 
 
 def kinds() -> list[tuple[str, int]]:
     """Each mechanism's name with each domain; `instances` of it are many, and one test looks at all of them."""
-    return [(name, d) for name in sorted(MECHANISMS) for d in (*SMALL, *MORE.get(name, [])) if d >= LEAST.get(name, 2)]
+    return [
+        (name, d)
+        for name in sorted({*MECHANISMS, "recoded"})
+        for d in (*SMALL, *MORE.get(name, []))
+        if d >= LEAST.get(name, 2)
+    ]
 
 
-def instances(name: str, d: int) -> list[Mechanism]:
+def instances(name: str, d: int) -> list[Question]:
     """At every claim, as far as their reports can be listed."""
     made = [built(name, d, epsilon) for epsilon in EPSILONS]
     return [one for one in made if one.reports_possible <= MAX_LAW]

@@ -10,6 +10,7 @@ from murmurate.aggregators.batches import users_needed
 from murmurate.config.enough import first_round, needs, shortage, smallest_round
 from tests.config.deployments import planned
 
+UNFILTERED: dict[str, Any] = {"name": "lpu", "filter": "off"}
 ALONE: dict[str, Any] = {"screen__share": 1.0}
 LPA: dict[str, Any] = {"screen__method": "lpa"}
 
@@ -38,12 +39,20 @@ def test_where_everybody_is_asked_the_last_user_makes_the_difference(method: str
 
 
 def test_a_threshold_that_is_found_may_be_the_last_thing_that_is_measured() -> None:
-    fare = {"measure": "mean", "range": [0, 100], "clip": "found", "every": "1m", "method": "lpu"}
+    fare = {"measure": "mean", "range": [0, 100], "clip": "found", "every": "1m", "method": UNFILTERED}
     made = planned(screen__share=0.5, streams__fare={**fare, "share": 0.5})
     stream = made.stream("fare")
     assert (first_round(made, stream), smallest_round(made, stream)) == (Fraction(1, 2), Fraction(1, 122))
     assert "once the threshold is found, nothing will be measured any more" in (shortage(made, stream, 50_000) or "")
     assert "nothing will ever be released" in (shortage(made, stream, 1500) or "")
+
+
+def test_where_no_threshold_could_pay_nobody_is_asked_for_one() -> None:
+    fare = {"measure": "mean", "range": [0, 100], "clip": "found", "every": "1m", "method": "lpu", "share": 0.5}
+    made = planned(screen__share=0.5, streams__fare=fare)
+    stream = made.stream("fare")
+    assert first_round(made, stream) == smallest_round(made, stream) == Fraction(1, 122)
+    assert "nothing will ever be released" in (shortage(made, stream, 50_000) or "")
 
 
 def test_a_method_whose_first_round_is_larger_is_not_given_up_by_its_smallest() -> None:

@@ -69,7 +69,10 @@ def test_a_threshold_that_is_found_first_is_said_with_when_the_method_begins() -
         "finds its clipping threshold first, in the first period with users: everybody answers once, and lba begins 13"
     )
     assert said in words(screen__share=0.5, streams__fare={**fare, "share": 0.5})
-    assert "clipping" not in words(screen__share=0.5, streams__fare={**fare, "share": 0.5, "clip": "declared"})
+    assert "clip" not in words(screen__share=0.5, streams__fare={**fare, "share": 0.5, "clip": "declared"})
+    in_vain = words(screen__share=0.5, streams__fare={**fare, "share": 0.5, "method": "lpu"})
+    assert "clips at the end of its range alone: with this epsilon, window and method the search for" in in_vain
+    assert "everybody answers once" not in in_vain
 
 
 def test_where_users_may_say_none_nobody_counts_as_anything_else() -> None:

@@ -36,7 +36,7 @@ from murmurate.agents.stages.publish import Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log, Record, Stage
 from murmurate.topics.codec import decode_record
-from murmurate.topics.messages import Close, Done, Round, Seal, Tally
+from murmurate.topics.messages import Close, Done, Round, Seal, Tallied
 from murmurate.topics.release import Release
 
 ROUNDS = {"dissimilarity": "M1", "publication": "M2"}
@@ -122,9 +122,9 @@ class Fate:
             if ".state." in place.topic:
                 continue
             match decode_record(value):
-                case Done() | Close() | Seal() | Tally() as one if one.round in self._rounds:
+                case Done() | Close() | Seal() | Tallied() as one if one.round in self._rounds:
                     asked = self._rounds[one.round]
-                    did = {Done: "answered", Close: "closed", Seal: "sealed", Tally: "tallied"}[type(one)]
+                    did = {Done: "answered", Close: "closed", Seal: "sealed"}.get(type(one), "tallied")
                     yield (asked.t, f"{ROUNDS[asked.purpose]} is {did}")
                 case Round() as asked if asked.purpose == "publication":
                     yield (asked.t, "M2 is asked")

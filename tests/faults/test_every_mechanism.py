@@ -1,6 +1,6 @@
 """Every mechanism that serves a stream does so on Kafka too, with a worker killed: the same bytes as embedded. So does
-a stream of so many values that the state of its filter is too large for one record, and whose periods are revised; and
-one that finds first where to clip its numbers.
+a stream of so many values that the state of its filter is too large for one record, and its counts for a message, and
+whose periods are revised; and one that finds first where to clip its numbers.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ WIDE_STREAM = f"""
 [streams.wide]
 measure = "frequency"
 values = {list(WIDE)}
+mechanism = "she"
 every = "1s"
 share = 0.05
 method = {{ name = "lpu", revise = 2 }}
@@ -104,5 +105,6 @@ def test_every_mechanism_releases_the_same_bytes_as_embedded(deployed: Deployed,
     assert in_order(deployed.releases(len(wanted), 120.0, chaos)) == in_order(wanted)
     chaos.finish()
     assert feed.wait() == 0
+    assert any(got.value and b"tally_in_blocks" in got.value for got in deployed.everything("tallies"))
     audit = deployed.run("audit", "ledger", "--json")
     assert audit.returncode == 0, audit.stdout + audit.stderr

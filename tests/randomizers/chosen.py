@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from murmurate.randomizers import Draw
-from murmurate.randomizers.randomness import DIGEST, Lanes
+from murmurate.randomizers.lanes import Lanes
+from murmurate.randomizers.randomness import DIGEST, Drawn
 
 
 class Chosen(Draw):
@@ -23,7 +24,7 @@ class Chosen(Draw):
     def __len__(self) -> int:
         return len(self.given)
 
-    def open(self, mechanism: bytes, values: Any) -> Lanes:
+    def open(self, mechanism: bytes, values: Any, purpose: Drawn = "report") -> Lanes:
         return ChosenLanes(self.given, self.dtype)
 
 

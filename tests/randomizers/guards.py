@@ -30,7 +30,7 @@ SECRETS = Secrets(*(Key(secret(name), deployment="shop") for name in ("randomnes
 
 
 def terms(division: Division, w: int, slots: int) -> Terms:
-    return Terms("shop", EPSILON, (StreamTerms("screen", 1_000_000, w, slots, division, DOMAIN),))
+    return Terms("shop", EPSILON, (StreamTerms("screen", 1_000_000, w, slots, division, ("code", DOMAIN)),))
 
 
 def people(n: int) -> np.ndarray:

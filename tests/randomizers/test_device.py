@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.randomizers import GRR, FrozenFactsError, Key, ParameterError, SnapshotError, ValueRefusedError
+from murmurate.randomizers import (
+    GRR,
+    FrozenFactsError,
+    Key,
+    Padded,
+    ParameterError,
+    SnapshotError,
+    ValueRefusedError,
+    Viewed,
+)
 from murmurate.randomizers.device import Device, DeviceArray, Grant
 from murmurate.randomizers.guard import Ask, Refusal
 from murmurate.randomizers.identity import partitions
+from murmurate.randomizers.layouts import FILLER, NONE
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.state import dump, load
 from murmurate.randomizers.terms import StreamTerms, Terms
@@ -40,6 +50,27 @@ def filled(division: Any = "population", w: int = 3, users: int = 50) -> DeviceA
     array = DeviceArray(terms(division, w, 4), "screen", SECRETS)
     array.enrol(people(users))
     return array
+
+
+SETS = ("items", 20, 5, 1)
+PADDED = Viewed(Padded(SETS, 3), GRR(d=23, epsilon=1.0))
+
+
+def sets(users: int) -> np.ndarray:
+    """Sets of none to five items, and some who have no value."""
+    rng = np.random.default_rng(7)
+    rows = np.full((users, 5), FILLER, np.uint32)
+    for i, size in enumerate(rng.integers(0, 6, users)):
+        rows[i, :size] = np.sort(rng.choice(20, size, replace=False))
+    rows[::7] = (NONE, 0, 0, 0, 0)
+    return rows
+
+
+def of_sets(n: int = 40, t: int = 5) -> tuple[Terms, DeviceArray, Ask]:
+    wide = replace(terms("population", 3, 4), streams=(StreamTerms("screen", 1_000_000, 3, 4, "population", SETS),))
+    array = DeviceArray(wide, "screen", SECRETS)
+    array.enrol(people(n))
+    return wide, array, Ask("screen", t, 4, None, PADDED, digest(t))
 
 
 # ---- golden cases (spec of LDP-IDS, section 8) ----
@@ -118,6 +149,52 @@ def test_a_device_answers_as_its_row_of_the_array_does() -> None:
     assert [answer for answer in sent if isinstance(answer, bytes)] == [row.tobytes() for row in answers.reports]
 
 
+def test_values_of_several_words_are_answered_alike_one_by_one_and_after_a_crash() -> None:
+    wide, array, asked = of_sets()
+    said = array.answer(granted(array.charge(asked)), sets(40))
+    assert len(said.rows) == 40
+    for row, user, report in zip(said.rows, said.users, said.reports, strict=True):
+        device, value = Device(wide, user.tobytes(), SECRETS), tuple(sets(40)[row].tolist())
+        assert device.answer(asked, value, now=5) == report.tobytes()
+        again = Device.restore(device.snapshot(), wide, user.tobytes(), SECRETS)
+        assert again.answer(asked, (FILLER,) * 5, now=5) == report.tobytes()  # the value of the first answer stands
+    back = DeviceArray.restore(array.snapshot(), wide, "screen", SECRETS)
+    other = np.roll(sets(40), 1, axis=0)
+    assert (back.answer(granted(back.charge(asked)), other).reports == said.reports).all()
+    assert back.snapshot() == array.snapshot()
+
+
+def test_values_of_another_width_than_the_streams_are_refused_and_so_is_their_state() -> None:
+    wide, array, asked = of_sets()
+    grant = granted(array.charge(asked))
+    for values in (np.zeros(40, np.int64), np.zeros((40, 4), np.uint32), np.zeros((41, 5), np.uint32)):
+        with pytest.raises(ValueRefusedError, match="each of 5 words"):
+            array.answer(grant, values)
+    narrow = terms("population", 3, 4)
+    with pytest.raises(SnapshotError, match=r"found values of 5 words; .*never migrates"):
+        DeviceArray.restore(array.snapshot(), narrow, "screen", SECRETS)
+    user = people(1)[0].tobytes()
+    device = Device(wide, user, SECRETS)
+    device.answer(asked, (FILLER,) * 5, now=5)
+    with pytest.raises(SnapshotError, match=r"found values of 5 words; .*never migrates"):
+        Device.restore(device.snapshot(), narrow, user, SECRETS)
+
+
+def test_a_question_over_another_layout_is_refused_by_both_and_costs_nothing() -> None:
+    wide, array, asked = of_sets()
+    others = [GRR(d=23, epsilon=1.0), Viewed(Padded(("items", 20, 5, 0), 3), GRR(d=23, epsilon=1.0))]
+    device = Device(wide, people(1)[0].tobytes(), SECRETS)
+    for other in others:
+        for answer in (
+            array.charge(replace(asked, question=other)),
+            device.answer(replace(asked, question=other), 3, now=5),
+        ):
+            assert isinstance(answer, Refusal)
+            assert answer.reason == "mechanism"
+            assert "['items', 20, 5, 1]" in answer.why
+    assert array.ledger.most_spent_micro == 0
+
+
 def test_a_device_refuses_a_future_that_its_own_clock_has_not_seen() -> None:
     device = Device(terms("population", 3, 4), people(1)[0].tobytes(), SECRETS)
     refused = device.answer(ask(6, 1), 0, now=5)
@@ -171,8 +248,8 @@ def test_a_period_that_is_none_cannot_be_asked_about(t: Any) -> None:
 
 def test_a_user_of_another_partition_or_stream_is_not_enrolled() -> None:
     streams = (
-        StreamTerms("a", 400_000, 3, 4, "population", DOMAIN),
-        StreamTerms("b", 600_000, 3, 4, "population", DOMAIN),
+        StreamTerms("a", 400_000, 3, 4, "population", ("code", DOMAIN)),
+        StreamTerms("b", 600_000, 3, 4, "population", ("code", DOMAIN)),
     )
     promise = Terms("shop", EPSILON, streams, partitions=4)
     users = people(400)
@@ -187,7 +264,7 @@ def test_a_user_of_another_partition_or_stream_is_not_enrolled() -> None:
 
 
 def test_the_order_of_streams_in_a_file_moves_nobody() -> None:
-    one, two = (StreamTerms(name, 500_000, 3, 4, "population", DOMAIN) for name in ("a", "b"))
+    one, two = (StreamTerms(name, 500_000, 3, 4, "population", ("code", DOMAIN)) for name in ("a", "b"))
     homes = [
         DeviceArray(Terms("shop", EPSILON, order), "a", SECRETS).enrol(people(100)).tolist()
         for order in ((one, two), (two, one))
@@ -196,7 +273,7 @@ def test_the_order_of_streams_in_a_file_moves_nobody() -> None:
 
 
 def test_two_streams_never_ask_the_same_user_under_split_users() -> None:
-    streams = tuple(StreamTerms(name, 500_000, 3, 4, "population", DOMAIN) for name in ("a", "b"))
+    streams = tuple(StreamTerms(name, 500_000, 3, 4, "population", ("code", DOMAIN)) for name in ("a", "b"))
     for user in people(40):
         device = Device(Terms("shop", EPSILON, streams), user.tobytes(), SECRETS)
         answers = [device.answer(ask(5, 1, stream=name), 0, now=5) for name in ("a", "b")]
@@ -231,7 +308,7 @@ def test_a_snapshot_of_another_device_stream_or_partition_is_refused() -> None:
         DeviceArray.restore(Device(promise, one, SECRETS).snapshot(), promise, "screen", SECRETS)
 
 
-BASE = StreamTerms("screen", 500_000, 3, 4, "population", DOMAIN)
+BASE = StreamTerms("screen", 500_000, 3, 4, "population", ("code", DOMAIN))
 CHANGES: dict[str, Terms] = {
     "epsilon_micro": Terms("shop", EPSILON // 2, (BASE,)),
     "split": Terms("shop", EPSILON, (BASE,), split="budget"),
@@ -261,7 +338,9 @@ def test_facts_that_are_not_frozen_may_change() -> None:
     array = filled()
     before = granted(array.charge(ask(5, 1)))
     array.answer(before, np.zeros(50, np.int64))
-    wider = replace(terms("population", 3, 4), streams=(StreamTerms("screen", 1_000_000, 3, 4, "population", 9),))
+    wider = replace(
+        terms("population", 3, 4), streams=(StreamTerms("screen", 1_000_000, 3, 4, "population", ("code", 9)),)
+    )
     back = DeviceArray.restore(array.snapshot(), wider, "screen", SECRETS)
     assert (back.users == array.users).all()
     over = {d: replace(ask(7, 2), question=GRR(d=d, epsilon=1.0)) for d in (DOMAIN, 9)}
@@ -320,7 +399,7 @@ def test_terms_that_could_overspend_cannot_be_built() -> None:
         "w": [0, 2.5],
         "slots": [0],
         "share_micro": [0],
-        "domain": [1],
+        "layout": [("code", 1), ("codes", 2), None],
         "every_ms": [0],
         "division": ["both"],
     }

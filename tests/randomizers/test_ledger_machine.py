@@ -315,7 +315,7 @@ def rotated(restore: Any) -> Grant:
         Terms(
             "shop",
             EPSILON,
-            (StreamTerms("screen", 1_000_000, 10, 64, "population", DOMAIN),),
+            (StreamTerms("screen", 1_000_000, 10, 64, "population", ("code", DOMAIN)),),
             keys=(("pepper", key.fingerprint),),
         )
         for key in keys
@@ -357,7 +357,7 @@ def total_spent(promise: Terms) -> int:
 
 @pytest.mark.parametrize("split", ["users", "budget"])
 def test_bug_a_budget_per_stream_instead_of_one_is_caught(split: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    streams = tuple(StreamTerms(name, 250_000, 3, 8, "budget", 2) for name in ("a", "b", "c", "d"))
+    streams = tuple(StreamTerms(name, 250_000, 3, 8, "budget", ("code", 2)) for name in ("a", "b", "c", "d"))
     promise = Terms("shop", EPSILON, streams, split=split)
     assert total_spent(promise) <= EPSILON
     monkeypatch.setattr(Terms, "limit_micro", lambda self, name: self.epsilon_micro)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from murmurate.randomizers import GRR, OUE, Key, randomness
+from murmurate.randomizers import lanes as opened
 from murmurate.randomizers.randomness import PURPOSES, canonical, canonical_one, contexts
 from tests.cases import every
 
@@ -101,15 +102,15 @@ def test_words_do_not_depend_on_where_lanes_end(
 ) -> None:
     users, values = some_users(99), np.arange(99)
     reports, stage = report_words(users, values, k=k), key().words("slot", users, round=ROUND, k=k)
-    monkeypatch.setattr(randomness, "LANE_BYTES", lane_bytes)
-    monkeypatch.setattr(randomness, "LANE_ROWS", lane_rows)
+    monkeypatch.setattr(opened, "LANE_BYTES", lane_bytes)
+    monkeypatch.setattr(opened, "LANE_ROWS", lane_rows)
     np.testing.assert_array_equal(report_words(users, values, k=k), reports)
     np.testing.assert_array_equal(key().words("slot", users, round=ROUND, k=k), stage)
 
 
 def test_lanes_cover_every_row_once_and_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(randomness, "LANE_BYTES", 4096)
-    monkeypatch.setattr(randomness, "LANE_ROWS", 10)
+    monkeypatch.setattr(opened, "LANE_BYTES", 4096)
+    monkeypatch.setattr(opened, "LANE_ROWS", 10)
     users = some_users(99)
     for k in (1, 2, 100, 1000):
         lanes = key().draw(users, round=ROUND).open(MECHANISM, canonical(np.zeros(99, np.int64)))

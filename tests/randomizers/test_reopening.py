@@ -118,7 +118,7 @@ def terms_of(*streams: StreamTerms) -> Terms:
     return Terms("shop", EPSILON, streams)
 
 
-A, B = (StreamTerms(name, 1_000_000, 5, 1, "population", DOMAIN, 1) for name in ("a", "b"))
+A, B = (StreamTerms(name, 1_000_000, 5, 1, "population", ("code", DOMAIN), 1) for name in ("a", "b"))
 
 
 class OfAnArray:

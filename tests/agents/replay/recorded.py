@@ -62,7 +62,8 @@ CASES: dict[str, tuple[str, str, str]] = {
         + 'method = "lb-dsat"\nshare = 0.5\n', TEXTS
     ),
     "mean": ("", MEAN + 'method = "lpu"\n', NUMBERS),
-    "mean, a threshold that is found": ("", MEAN + 'method = "lpa"\nclip = "found"\n', NUMBERS),
+    "mean, a threshold that is found": ("", MEAN + 'method = "lba"\nclip = "found"\n', NUMBERS),
+    "mean, no threshold could pay": ("", MEAN + 'method = "lpa"\nclip = "found"\n', NUMBERS),
     "mean of everybody": ("", MEAN + 'method = "lsp"\nmissing = { carry = "always" }\n', NUMBERS),
     "distribution": ("", SPREAD + 'method = "lpu"\n', NUMBERS),
     "lbd, dsat, rescuedp and fast": (

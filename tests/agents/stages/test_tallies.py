@@ -124,6 +124,17 @@ def test_an_aggregate_writes_a_tally_of_many_counts_in_one_transaction() -> None
     assert np.array_equal(counts, np.bincount(values, minlength=1 << 17))
 
 
+def test_a_question_of_more_counts_than_a_tally_has_stops_the_process_with_one_line() -> None:
+    spec = {"name": "grr", "d": MAX_CELLS + 1, "epsilon_micro": 2_000_000}
+    asked = question(MANY, MANY.streams[0], FIRST, mechanism=spec)
+    seal = Seal(
+        round=asked.digest.hex(), q=0, received=0, counted=0, missing=(), rejected=Rejected(malformed=0), blocks=0,
+        descriptor=asked,
+    )  # fmt: skip
+    with pytest.raises(StageError, match="found a question of 4194305 counts; allowed: 4194304"):
+        Hand(Aggregate(MANY, 0)).give(BATCHES, seal)
+
+
 # ---- publish ----
 
 

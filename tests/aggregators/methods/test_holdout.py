@@ -16,10 +16,22 @@ from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request, Setting
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import METHODS, finds_first
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
-from murmurate.randomizers import HM, SR, SW, Key, Mechanism, ParameterError, Recoded, SnapshotError, ValueAndPresence
+from murmurate.randomizers import (
+    HM,
+    SR,
+    SW,
+    Key,
+    Mechanism,
+    ParameterError,
+    SnapshotError,
+    ValueAndPresence,
+    clipped,
+    view_clipped,
+)
 from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import contexts
 from tests.aggregators.distribution.dense import band
@@ -67,8 +79,8 @@ def replies(
 
 def clip_of(step: Asked | Decision) -> int:
     assert isinstance(step, Decision)
-    assert isinstance(step.question, Recoded)
-    return step.question.clip
+    view = view_clipped(step.question)
+    return TOP if view is None else view.clip
 
 
 @pytest.mark.parametrize("none", [True, False])
@@ -106,34 +118,42 @@ def test_everybody_answers_once_then_nobody_and_then_the_method_asks_as_if_it_ha
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_the_ledger_never_refuses_whatever_method_follows_and_whatever_is_lost(name: str) -> None:
+    w = next(w for w in (W, 10, 50) if finds_first(MethodOptions(name, clip="found"), setting(w=w)))
     for lost in (lambda t: False, lambda t: t == FIRST):
-        ledger = Ledger(SLOTS, w=W, limit_micro=1_000_000, division=METHODS[name].division)
+        ledger = Ledger(SLOTS, w=w, limit_micro=1_000_000, division=METHODS[name].division)
         asked_first = []
-        for step in drive(method(spec(name), setting()), LONG, replies(skewed(800), lost)):
+        steps = drive(method(spec(name), setting(w=w)), range(FIRST, FIRST + 4 * w), replies(skewed(800), lost))
+        for step in steps:
             if isinstance(step, Asked):
                 mask = step.mask(SLOTS)
                 verdicts = ledger.charge(step.t, step.request.question.epsilon_micro, step.digest, mask)
                 assert (verdicts[mask] == Verdict.CHARGED).all()
                 asked_first += [step.t] * bool(step.request.question.outcomes > 300)
-        assert asked_first == ([FIRST, FIRST + W] if lost(FIRST) else [FIRST])
+        assert asked_first == ([FIRST, FIRST + w] if lost(FIRST) else [FIRST])
 
 
-@pytest.mark.parametrize("filtered", ["adaptive", "off"])
-@pytest.mark.parametrize("name", ["lpu", "lpa", "lba"])
-def test_a_crash_at_any_point_changes_nothing(name: str, filtered: str) -> None:
-    of = spec(name, filter=filtered)
+@pytest.mark.parametrize(
+    ("name", "filtered", "w"),
+    [
+        *((name, "off", W) for name in ("lpu", "lpa", "lba")),
+        *((name, "off", 10) for name in ("lb-pegasus", "lb-fast")),
+        ("lba", "adaptive", 10),
+    ],
+)
+def test_a_crash_at_any_point_changes_nothing(name: str, filtered: str, w: int) -> None:
+    of, periods, fixed = spec(name, filter=filtered), range(FIRST, FIRST + 3 * w), setting(w=w)
     answer = replies(skewed(700), lambda t: t == FIRST)
-    whole = list(drive(method(of, setting()), LONG, answer))
-    machine, seen = method(of, setting()), []
+    whole = list(drive(method(of, fixed), periods, answer))
+    machine, seen = method(of, fixed), []
 
     def crash() -> None:
         nonlocal machine
         state = machine.state()
-        machine = method(of, setting())
+        machine = method(of, fixed)
         machine.load(state)
         assert machine.state() == state
 
-    for t in LONG:
+    for t in periods:
         crash()
         step = machine.open(t)
         while isinstance(step, Request):
@@ -247,18 +267,23 @@ def test_what_clipping_may_take_grows_with_the_mean_of_clipped_values() -> None:
     assert found.clipped_at(of_holders, TOP) == pytest.approx(np.hypot(0.002, (50 + 2 * 200 * 2e-3) * 6 / TOP))
 
 
-def test_the_filter_knows_what_everybody_answered_and_revises_nothing_of_the_phase() -> None:
-    of, answer = setting(), replies(skewed(4_000))
-    machine = method({**spec("lpu", filter="adaptive"), "revise": 3}, of)
-    after = [step for step in drive(machine, LONG, answer) if isinstance(step, Decision)][W:]
+@pytest.mark.parametrize(("name", "filtered"), [("lbu", "adaptive"), ("lb-pegasus", "off"), ("lb-fast", "off")])
+def test_whatever_averages_knows_what_everybody_answered_and_nothing_of_the_phase_is_revised(
+    name: str, filtered: str
+) -> None:
+    w = 10
+    of, periods, answer = setting(w=w), range(FIRST, FIRST + 2 * w), replies(skewed(4_000))
+    revised = {"revise": 3} if filtered == "adaptive" else {}
+    machine = method({**spec(name, filter=filtered), **revised}, of)
+    after = [step for step in drive(machine, periods, answer) if isinstance(step, Decision)][w:]
     clip = clip_of(after[0])
-    alone = method({"name": "lpu", "filter": "adaptive"}, replace(of, first_t=FIRST + W, clip=clip))
-    without = next(step for step in drive(alone, LONG[W:], answer) if isinstance(step, Decision))
-    assert after[0].vector.best is not None
-    assert without.vector.best is not None
-    assert (after[0].vector.best.variance < without.vector.best.variance / 2).all()
+    alone = method({"name": name, "filter": filtered}, replace(of, first_t=FIRST + w, clip=clip))
+    without = next(step for step in drive(alone, periods[w:], answer) if isinstance(step, Decision))
+    said = (step.vector for step in (after[0], without))
+    mine, own = (one.best.variance if one.best else one.variance for one in said)
+    assert mine.mean() < 0.6 * own.mean()  # also of a group, which may hide a little
     assert [step.revised and step.revised.t for step in after] == [
-        step.t - 3 if step.t >= FIRST + W + 3 else None for step in after
+        step.t - 3 if revised and step.t >= FIRST + w + 3 else None for step in after
     ]
 
 
@@ -326,16 +351,9 @@ SOME = ("incomes", "skewed", "heavy-tailed")
 
 
 @pytest.mark.parametrize(
-    ("kinds", "n", "w", "runs"), [(SOME, 12_000, 10, 1), pytest.param(KINDS, 32_561, 20, 16, marks=pytest.mark.audit)]
+    ("kinds", "n", "w", "runs"), [(SOME, 12_000, 10, 1), pytest.param(KINDS, 32_561, 20, 9, marks=pytest.mark.audit)]
 )
-def test_behind_a_filter_nothing_is_clipped_that_cannot_be_excluded(
-    kinds: Iterable[str], n: int, w: int, runs: int
-) -> None:
-    """Of all kinds together the error is at most 1.1 times that of `declared`, and of none so far above it that these
-    runs can tell (three standard errors). Incomes alone are above it: one round of Square Wave knows less of them than
-    a window of answers does.
-    """
-    excess = []
+def test_behind_a_filter_nothing_is_asked_in_vain(kinds: Iterable[str], n: int, w: int, runs: int) -> None:
     for kind in kinds:
         found, declared = (
             measured(kind, {"name": "lpu", "filter": "adaptive", "clip": clip}, n, w, 6 * w, runs)
@@ -343,11 +361,32 @@ def test_behind_a_filter_nothing_is_clipped_that_cannot_be_excluded(
         )
         assert found.clips == {TOP}  # a hundred periods' answers can tell more than one round of everybody
         assert found.held >= 0.92
-        squares, allowed = (each.off.reshape(runs, -1) ** 2 for each in (found, declared))
-        excess.append(squares.mean(axis=1) - 1.1**2 * allowed.mean(axis=1))
-        if runs > 1:
-            assert excess[-1].mean() <= 3 * excess[-1].std(ddof=1) / np.sqrt(runs), kind
-    assert np.mean(excess) <= 0
+        assert np.array_equal(found.off, declared.off)
+        assert np.array_equal(found.stderr, declared.stderr)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    ("name", "filtered", "n", "w", "periods", "runs"),
+    [
+        ("lpu", "adaptive", 32_561, 60, 240, 30),
+        ("lbu", "adaptive", 8_000, 20, 80, 30),
+        ("lb-pegasus", "off", 8_000, 20, 80, 150),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_averages_loses_nothing_by_a_phase(
+    kind: str, name: str, filtered: str, n: int, w: int, periods: int, runs: int
+) -> None:
+    """With other seeds the largest ratio was .98. So many runs know it to .1 at worst: a kind of which it is .98 is
+    above 1.1 once in nine times. Most are far below.
+    """
+    found, declared = (
+        measured(kind, {"name": name, "filter": filtered, "clip": clip}, n, w, periods, runs)
+        for clip in ("found", "declared")
+    )
+    assert found.held >= 0.92
+    assert found.rmse <= 1.1 * declared.rmse
 
 
 @pytest.mark.parametrize(
@@ -382,7 +421,7 @@ def test_the_noise_that_is_weighed_is_the_mechanisms_own(mechanism: Mechanism) -
 
 def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clipping_may_take() -> None:
     inner = ValueAndPresence(d=1_002, epsilon=2)
-    made = Recoded(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
+    made = clipped(d=NONE + 1, epsilon=2, inner="value_presence", clip=1_000)
     codes = np.full(20_000, 5_000)  # all of them above
     support = made.support(made.perturb(codes, KEY.draw(contexts(np.arange(20_000)), round=bytes(32))))
     profile = made.profile(support, 20_000)

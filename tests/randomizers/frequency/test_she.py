@@ -12,6 +12,8 @@ import pytest
 from murmurate.randomizers import OUE, ParameterError, ReportError
 from murmurate.randomizers.frequency.she import SHE, levels
 from murmurate.randomizers.thresholds import exp_floor, micro_nats
+from murmurate.topics.block import MAX_PAYLOAD
+from murmurate.topics.messages import MAX_CELLS
 from tests.audit.registry import EPSILONS
 from tests.cases import every
 from tests.randomizers.chosen import Chosen
@@ -122,5 +124,7 @@ def test_its_support_counts_bits_so_that_no_count_exceeds_the_reports(grid: int,
     assert (support.reshape(5, bits) @ (1 << np.arange(bits)) == sums).all()
 
 
-def test_the_largest_domain_fits_a_tally() -> None:
-    assert SHE(d=SHE.max_domain, epsilon=1).outcomes == 1 << 16
+def test_the_largest_domain_fits_a_tally_and_one_of_its_reports_a_block() -> None:
+    largest = SHE(d=SHE.max_domain, epsilon=1)
+    assert largest.outcomes == 1 << 21 <= MAX_CELLS
+    assert largest.wire_size <= MAX_PAYLOAD < 2 * largest.wire_size

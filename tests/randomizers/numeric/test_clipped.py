@@ -1,4 +1,4 @@
-"""Recoded numbers: every code has one cell, and a report is the inner mechanism's of it, to the byte and to the law."""
+"""Clipped numbers: every code has one cell, and a report is the inner mechanism's of it, to the byte and to the law."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.randomizers import Mechanism, ParameterError, ValueRefusedError, mechanism, streamed
+from murmurate.randomizers import ParameterError, Question, ValueRefusedError, Viewed, question
 from murmurate.randomizers.audit import audit_exact
-from murmurate.randomizers.numeric import SW, Recoded, WaveAndPresence, WaveMean, WaveMeanAndPresence
-from murmurate.randomizers.numeric.recoded import INNER
+from murmurate.randomizers.numeric import SW, WaveAndPresence, WaveMean, WaveMeanAndPresence
+from murmurate.randomizers.numeric.clipped import INNER, Clipped, clipped
 from murmurate.randomizers.registry import STREAMED, serving
 from tests.randomizers.numeric.instances import KEY, ROUND, draw, moments
 
@@ -20,29 +20,34 @@ WAYS = [(8, 1), (5, 1), (1, 1), (8, 3), (6, 2), (4, 4)]
 """Clip and group."""
 
 
-def built(inner: str, clip: int | None = None, group: int = 1, epsilon: float = 1.0, points: int = POINTS) -> Recoded:
-    return Recoded(d=points + bool(INNER[inner].says_none), epsilon=epsilon, inner=inner, clip=clip, group=group)
+def built(inner: str, clip: int | None = None, group: int = 1, epsilon: float = 1.0, points: int = POINTS) -> Viewed:
+    return clipped(d=points + bool(INNER[inner].says_none), epsilon=epsilon, inner=inner, clip=clip, group=group)
+
+
+def cut(made: Viewed) -> Clipped:
+    assert isinstance(made.view, Clipped)
+    return made.view
 
 
 CASES = [built(inner, clip, group) for inner in sorted(INNER) for clip, group in WAYS]
 
 
-def named(made: Recoded) -> str:
-    return f"{made.inner.name}-{made.clip}-{made.group}"
+def named(made: Viewed) -> str:
+    return f"{made.inner.name}-{cut(made).clip}-{cut(made).group}"
 
 
 @pytest.mark.parametrize("made", CASES, ids=named)
-def test_every_code_has_the_cell_of_its_value_alone_and_every_cell_a_code(made: Recoded) -> None:
-    cells = [made.cell(code) for code in range(made.d)]
-    assert cells[:POINTS] == [min(code, made.clip) // made.group for code in range(POINTS)]
+def test_every_code_has_the_cell_of_its_value_alone_and_every_cell_a_code(made: Viewed) -> None:
+    cells = [cut(made).code(code) for code in range(cut(made).size)]
+    assert cells[:POINTS] == [min(code, cut(made).clip) // cut(made).group for code in range(POINTS)]
     assert set(cells) == set(range(made.inner.d))
     assert cells[POINTS:] == [made.inner.d - 1] * bool(made.says_none)  # none stays none
 
 
 @pytest.mark.parametrize("made", CASES, ids=named)
-def test_reports_are_the_inner_ones_of_the_cells_to_the_byte(made: Recoded) -> None:
-    codes = np.arange(300) % made.d
-    cells = np.array([made.cell(int(code)) for code in codes])
+def test_reports_are_the_inner_ones_of_the_cells_to_the_byte(made: Viewed) -> None:
+    codes = np.arange(300) % cut(made).size
+    cells = np.array([cut(made).code(int(code)) for code in codes])
     reports = made.perturb(codes, draw(300))
     assert (reports == made.inner.perturb(cells, draw(300))).all()
     users = np.frombuffer(b"".join(bytes([i]) * 16 for i in range(40)), np.uint8).reshape(-1, 16)
@@ -55,32 +60,32 @@ def test_reports_are_the_inner_ones_of_the_cells_to_the_byte(made: Recoded) -> N
 
 
 @pytest.mark.parametrize("made", CASES, ids=named)
-def test_the_promise_holds_exactly_whatever_is_clipped(made: Recoded) -> None:
+def test_the_promise_holds_exactly_whatever_is_clipped(made: Viewed) -> None:
     for epsilon in (Fraction(1, 1000), Fraction(1), Fraction(20)):
-        one = built(made.inner.name, made.clip, made.group, epsilon=float(epsilon))
+        one = built(made.inner.name, cut(made).clip, cut(made).group, epsilon=float(epsilon))
         found = audit_exact(one)
         assert found.violations == ()
-        laws = [one.law(code) for code in range(one.d)]
+        laws = [one.law(code) for code in range(cut(one).size)]
         assert max(max(c) / min(c) for c in zip(*(law.values() for law in laws), strict=True)) == one.realised
 
 
-@pytest.mark.parametrize("made", [one for one in CASES if one.group == 1], ids=named)
-def test_the_mean_of_a_clipped_number_is_exactly_its_place_up_to_the_threshold(made: Recoded) -> None:
-    assert list(made.ends) == [0, made.clip]
+@pytest.mark.parametrize("made", [one for one in CASES if cut(one).group == 1], ids=named)
+def test_the_mean_of_a_clipped_number_is_exactly_its_place_up_to_the_threshold(made: Viewed) -> None:
+    assert list(cut(made).ends) == [0, cut(made).clip]
     total = bool(made.says_none)
     for code in range(POINTS):
-        value = 2 * Fraction(min(code, made.clip)) / made.clip - 1
-        assert moments(made.inner, made.cell(code), total)[0] == value
-    assert list(made.within(-10.0, 30.0)) == pytest.approx([-10, -10 + 40 * made.clip / (POINTS - 1)])
+        value = 2 * Fraction(min(code, cut(made).clip)) / cut(made).clip - 1
+        assert moments(made.inner, cut(made).code(code), total)[0] == value
+    assert list(cut(made).within(-10.0, 30.0)) == pytest.approx([-10, -10 + 40 * cut(made).clip / (POINTS - 1)])
 
 
 def test_a_cell_of_several_codes_stands_for_their_middle() -> None:
-    made = Recoded(d=65_537, epsilon=1, inner="sw_mean", group=256)
-    assert [made.middle(cell) for cell in (0, 1, 255, 256)] == [127.5, 383.5, 65_407.5, 65_536]
-    assert made.cells == 257
-    clipped = Recoded(d=65_537, epsilon=1, clip=1000, group=256)
-    assert (clipped.cells, clipped.middle(3)) == (4, Fraction(768 + 1000, 2))
-    assert clipped.ends == (Fraction(255, 2), 768 + Fraction(255, 2))
+    made = clipped(d=65_537, epsilon=1, inner="sw_mean", group=256)
+    assert [cut(made).middle(cell) for cell in (0, 1, 255, 256)] == [127.5, 383.5, 65_407.5, 65_536]
+    assert cut(made).cells == 257
+    again = clipped(d=65_537, epsilon=1, clip=1000, group=256)
+    assert (cut(again).cells, cut(again).middle(3)) == (4, Fraction(768 + 1000, 2))
+    assert cut(again).ends == (Fraction(255, 2), 768 + Fraction(255, 2))
 
 
 @pytest.mark.parametrize(
@@ -122,8 +127,8 @@ def test_a_spec_says_what_is_clipped_in_whole_numbers_and_words() -> None:
     made = built("value_presence", 5)
     spec = {"name": "recoded", "d": 10, "epsilon_micro": 1_000_000, "inner": "value_presence", "clip": 5, "group": 1}
     assert made.spec() == spec
-    assert streamed(spec) == mechanism(spec) == made
-    others: list[Mechanism] = [built("value_presence", 6), built("value_presence", 5, 2), built("hm", 5), made.inner]
+    assert question(spec) == made
+    others: list[Question] = [built("value_presence", 6), built("value_presence", 5, 2), built("hm", 5), made.inner]
     assert len({one.digest for one in (made, *others)}) == 5
     assert built("hm") == built("hm", POINTS - 1)
 
@@ -151,13 +156,13 @@ def test_no_stream_can_name_it_but_a_round_can(measure: str) -> None:
 )
 def test_what_recodes_nothing_is_refused(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        Recoded(d=9, epsilon=1, **wrong)
+        clipped(d=9, epsilon=1, **wrong)
 
 
 def test_codes_outside_the_domain_are_refused_and_not_clipped() -> None:
     made = built("hm", 5)
     for code in (-1, 9):
         with pytest.raises(ValueRefusedError, match="outside the domain"):
-            made.cell(code)
+            made.checked(code)
         with pytest.raises(ValueRefusedError, match="outside the domain"):
             made.perturb(np.array([code]), draw(1))

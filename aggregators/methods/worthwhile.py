@@ -1,0 +1,101 @@
+"""Whether it can pay to find a threshold first: by what a setting and a method are, before anybody is asked.
+
+Contract: `worthwhile` says no in two cases, and the whole range is then taken from the stream's first period on.
+  1. No amounts could pay.  What everybody's answer leaves unknown of what lies above a threshold, even where nothing
+     does, and the noise that is left at that threshold, are together hardly less than the noise of the whole range.
+  2. It could cost too much.  Where a release averages over many answers, everybody's answer to the hold-out stands for
+     a window of the method's own.  Where that says less of the mean, releases are farther off until it is forgotten:
+     for no amounts may they be so by more than COST.
+Both are ratios of terms that are linear in the distribution of amounts and, multiplied by the square of the share of
+holders, in that share; but for the square of the mean in the noise of holders.  So the least and the most are those of
+amounts that are all alike, held by everybody or by hardly anybody.  The number of users cancels.  A function of public
+settings: nothing that anybody says moves it.  Not here: the threshold (threshold.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from murmurate.aggregators import clipping
+from murmurate.aggregators.methods.method import Floats, Setting
+from murmurate.aggregators.methods.threshold import (
+    Answers,
+    answers_behind,
+    asked_first,
+    cells_of,
+    grid_of,
+    noise_of_total,
+    usual_answer,
+    wave_of,
+)
+from murmurate.aggregators.wave_readings import noise_where_alike
+from murmurate.randomizers import Viewed
+
+COST: Final = 1.1
+"""A release that follows a hold-out in vain may have this many times the error of one that follows none."""
+USERS: Final = 10**12
+"""So many that a part of them is no fraction."""
+
+
+def worthwhile(setting: Setting, answers: Answers) -> bool:
+    """Whether everybody is to be asked first. answers: what answers the method will have."""
+    return _worthwhile(replace(setting, slots=1, first_t=0, seed=b"", min_batch=2, season=None), answers)
+
+
+@lru_cache(maxsize=64)
+def _worthwhile(setting: Setting, answers: Answers) -> bool:
+    asked, _ = asked_first(setting)
+    shares = (1.0, 0.0) if asked.says_none else (1.0,)
+    return any(_pays(setting, answers, asked, share) for share in shares) and (
+        answers.periods == 1 or all(_affordable(setting, answers, asked, share) for share in shares)
+    )
+
+
+def _pays(setting: Setting, answers: Answers, asked: Viewed, share: float) -> bool:
+    """Whether a threshold could, where this share holds amounts that are all alike: some or other ones."""
+    middles, edges = cells_of(grid_of(asked))
+    unknown = _with(share, _of_what_lies_above(asked))[:, : grid_of(asked).cells]
+    mechanism, n = usual_answer(setting, answers, USERS)
+    values = 2 * np.minimum(middles, edges[:, None]) / edges[:, None] - 1
+    noise = (edges[:, None] / 2) ** 2 * noise_of_total(mechanism, n, share, values, values**2)
+    squared = unknown + noise * USERS / answers_behind(setting, answers)
+    return bool((squared[:-1] < clipping.WORTH**2 * squared[-1]).any())
+
+
+def _affordable(setting: Setting, answers: Answers, asked: Viewed, share: float) -> bool:
+    """Whether what everybody's answer says of the mean is nearly as good as a window of the method's own answers, where
+    this share holds amounts that are all alike: whichever these are.
+    """
+    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
+    mechanism, n = usual_answer(setting, answers, USERS)
+    window = noise_of_total(mechanism, n, share, values, values**2) * USERS * float(answers.share)
+    return bool((np.diag(_with(share, _of_the_mean(asked))) <= COST**2 * window).all())
+
+
+def _with(share: float, noise: Floats) -> Floats:
+    """Where this share holds one amount, and the others, if there are any, none: times the square of the share."""
+    return noise if share == 1 else share * noise + (1 - share) * noise[:, -1:]
+
+
+@lru_cache(maxsize=4)  # half a second, and 2 MB
+def _of_what_lies_above(asked: Viewed) -> Floats:
+    """The variance of what everybody's answer says of what lies above each edge, of one user: where all hold an amount
+    of one cell, and last where all say none: float64[edges, inputs].
+    """
+    return _noise(asked, clipping.excess(*cells_of(grid_of(asked))))
+
+
+@lru_cache(maxsize=4)
+def _of_the_mean(asked: Viewed) -> Floats:
+    """The same of how far the mean is from what a cell stands for, on a scale from -1 to 1: float64[cells, inputs]."""
+    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
+    return _noise(asked, values - values[:, None])
+
+
+def _noise(asked: Viewed, functions: Floats) -> Floats:
+    """functions: of the cells of holders."""
+    return noise_where_alike(wave_of(asked), np.pad(functions, ((0, 0), (0, int(bool(asked.says_none))))))

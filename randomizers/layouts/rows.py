@@ -1,0 +1,126 @@
+"""Rows of attributes, and values with a public number beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.layouts.layout import (
+    MAX_ATTRIBUTES,
+    MAX_WORD,
+    Layout,
+    Mask,
+    Row,
+    checked,
+)
+from murmurate.randomizers.question import LayoutSpec, Values
+
+
+@dataclass(frozen=True)
+class Attributes(Layout):
+    """A row of attributes, each a code below its size."""
+
+    sizes: tuple[int, ...]
+    none: bool
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.sizes) <= MAX_ATTRIBUTES:
+            raise ParameterError(f"row: found {len(self.sizes)} attributes; allowed: 1 to {MAX_ATTRIBUTES}")
+        for size in self.sizes:
+            checked("row: size of an attribute", size, 1, MAX_WORD)
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Of each attribute its word, and what its code is multiplied with there."""
+        packed: list[list[int]] = []
+        for size in self.sizes:
+            if not packed or prod(packed[-1]) * size > MAX_WORD:
+                packed.append([])
+            packed[-1].append(size)
+        return tuple((word, prod(of[i + 1 :])) for word, of in enumerate(packed) for i in range(len(of)))
+
+    @property
+    def words(self) -> int:  # type: ignore[override]
+        """As few as the rule gives."""
+        return self.places[-1][0] + 1
+
+    def spec(self) -> LayoutSpec:
+        """Name, sizes, whether there is none."""
+        return "row", self.sizes, int(self.none)
+
+    def digit(self, rows: Row, attribute: int) -> NDArray[np.uint32]:
+        """The code of one attribute: uint32[n]."""
+        (word, times), size = self.places[attribute], self.sizes[attribute]
+        of_word = rows[:, word]
+        if times > 1:
+            of_word = of_word // np.uint32(times)
+        first = attribute == 0 or self.places[attribute - 1][0] < word
+        return of_word if first else of_word % np.uint32(size)
+
+    def packed(self, codes: Sequence[int]) -> tuple[int, ...]:
+        """The words of a row with these codes."""
+        words = [0] * self.words
+        for code, (word, times) in zip(codes, self.places, strict=True):
+            words[word] += code * times
+        return tuple(words)
+
+    def _wrong(self, rows: Row) -> Mask:
+        tops = [1] * self.words
+        for size, (word, _) in zip(self.sizes, self.places, strict=True):
+            tops[word] *= size
+        return np.asarray((rows >= np.array(tops, np.uint32)).any(axis=1))
+
+    def _listed(self) -> Iterator[tuple[int, ...]]:
+        return (self.packed(codes) for codes in product(*map(range, self.sizes)))
+
+    @property
+    def _size(self) -> int:
+        return prod(self.sizes)
+
+
+@dataclass(frozen=True)
+class Measured(Layout):
+    """A value, and a public number beside it. Of a user without a value the number is 0."""
+
+    inner: Layout
+    levels: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.inner, Measured):
+            raise ParameterError("measured: found a measured value in another; allowed: one number beside a value")
+        checked("measured: levels", self.levels, 2, 1 << 24)
+
+    @property
+    def words(self) -> int:  # type: ignore[override]
+        """One more than the value."""
+        return self.inner.words + 1
+
+    @property
+    def none(self) -> bool:  # type: ignore[override]
+        """As of the value. Where that is a code, none is its last one."""
+        return self.inner.none
+
+    def spec(self) -> LayoutSpec:
+        """Name, the value's, how many numbers there are."""
+        return "measured", self.inner.spec(), self.levels
+
+    def values(self, rows: Row) -> Values:
+        """What is told privately."""
+        return rows[:, 0] if self.inner.words == 1 else rows[:, :-1]
+
+    def _wrong(self, rows: Row) -> Mask:
+        return np.asarray(self.inner.wrong(self.values(rows)) | (rows[:, -1] >= self.levels))
+
+    def _listed(self) -> Iterator[tuple[int, ...]]:
+        return ((*value, number) for value in self.inner._listed() for number in range(self.levels))
+
+    @property
+    def _size(self) -> int:
+        return self.inner._size * self.levels

@@ -1,0 +1,137 @@
+"""Strings of bits, sets of items, and sets of items with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import comb
+
+import numpy as np
+
+from murmurate.randomizers.layouts.layout import (
+    FILLER,
+    MAX_BITS,
+    MAX_MOST,
+    MAX_WORD,
+    UNIT,
+    Layout,
+    Mask,
+    Row,
+    checked,
+)
+from murmurate.randomizers.question import LayoutSpec
+
+
+@dataclass(frozen=True)
+class Bits(Layout):
+    """A string of m bits."""
+
+    m: int
+    none: bool
+
+    def __post_init__(self) -> None:
+        checked("bits: m", self.m, 1, MAX_BITS)
+
+    @property
+    def words(self) -> int:  # type: ignore[override]
+        """A leading 0 and m bits."""
+        return self.m // 32 + 1
+
+    def spec(self) -> LayoutSpec:
+        """Name, length, whether there is none."""
+        return "bits", self.m, int(self.none)
+
+    def _wrong(self, rows: Row) -> Mask:
+        past = np.uint32((1 << (31 - self.m % 32)) - 1)
+        return np.asarray((rows[:, 0] >= MAX_WORD) | (rows[:, -1] & past != 0))
+
+    def _listed(self) -> Iterator[tuple[int, ...]]:
+        for number in range(1 << self.m):
+            line = number << (32 * self.words - 1 - self.m)
+            yield tuple(line >> 32 * (self.words - 1 - i) & 0xFFFFFFFF for i in range(self.words))
+
+    @property
+    def _size(self) -> int:
+        return 1 << self.m
+
+
+@dataclass(frozen=True)
+class Items(Layout):
+    """A set of at most `most` items below d."""
+
+    d: int
+    most: int
+    none: bool
+
+    def __post_init__(self) -> None:
+        checked("items: d", self.d, 1, FILLER)
+        checked("items: most", self.most, 1, MAX_MOST)
+
+    @property
+    def words(self) -> int:  # type: ignore[override]
+        """One an item."""
+        return self.most
+
+    def spec(self) -> LayoutSpec:
+        """Name, items, the most of them, whether there is none."""
+        return "items", self.d, self.most, int(self.none)
+
+    def _wrong(self, rows: Row) -> Mask:
+        bad = np.zeros(len(rows), np.bool_)
+        for column in range(self.most):
+            here = rows[:, column]
+            known = here < self.d
+            if column:
+                known &= rows[:, column - 1] < here
+            bad |= ~known & (here != FILLER)
+        return bad
+
+    def _listed(self) -> Iterator[tuple[int, ...]]:
+        for size in range(min(self.most, self.d) + 1):
+            for items in combinations(range(self.d), size):
+                yield items + (FILLER,) * (self.most - size)
+
+    @property
+    def _size(self) -> int:
+        return sum(comb(self.d, size) for size in range(self.most + 1))
+
+
+@dataclass(frozen=True)
+class Signed(Layout):
+    """At most `most` items below d, each with a number from -1 to 1 on a grid, and not 0."""
+
+    d: int
+    most: int
+    none: bool
+
+    def __post_init__(self) -> None:
+        checked("signed: d", self.d, 1, FILLER)
+        checked("signed: most", self.most, 1, MAX_MOST)
+
+    @property
+    def words(self) -> int:  # type: ignore[override]
+        """Two an item."""
+        return 2 * self.most
+
+    def spec(self) -> LayoutSpec:
+        """Name, items, the most of them, whether there is none."""
+        return "signed", self.d, self.most, int(self.none)
+
+    def _wrong(self, rows: Row) -> Mask:
+        bad = Items(self.d, self.most, none=False)._wrong(rows[:, ::2])
+        numbers, empty = rows[:, 1::2], rows[:, ::2] == FILLER
+        fits = np.where(empty, numbers == 0, (numbers <= 2 * UNIT) & (numbers != UNIT))
+        return np.asarray(bad | ~fits.all(axis=1))
+
+    def _listed(self) -> Iterator[tuple[int, ...]]:
+        numbers = (*range(UNIT), *range(UNIT + 1, 2 * UNIT + 1))
+        for size in range(min(self.most, self.d) + 1):
+            for items in combinations(range(self.d), size):
+                for of in product(numbers, repeat=size):
+                    pairs = zip(items, of, strict=True)
+                    yield tuple(word for pair in pairs for word in pair) + (FILLER, 0) * (self.most - size)
+
+    @property
+    def _size(self) -> int:
+        return sum(comb(self.d, size) * (2 * UNIT) ** size for size in range(self.most + 1))

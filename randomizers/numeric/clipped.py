@@ -1,0 +1,119 @@
+"""Numbers told by a mechanism for a smaller grid: those above a threshold count as it, neighbours as one.
+
+Contract: code c of a number is cell min(c, clip) // group of the inner mechanism, and *none* is its none: every code
+has one cell, by itself and whoever holds it, and every cell of the inner mechanism some code.  Statistics are of the
+mean on its scale: -1 and 1 are the middles of the lowest and of the highest cell (`ends`).  The threshold is a public
+parameter of a round, whose spec is a flat table named "recoded".  Source: streams.md section 2.1 (mean, clip) and 5.
+Not here: finding it (aggregators/methods/holdout.py); frequencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from murmurate.randomizers.errors import ParameterError, shown
+from murmurate.randomizers.layouts import Code
+from murmurate.randomizers.mechanism import Mechanism, whole
+from murmurate.randomizers.numeric.hybrid import HM
+from murmurate.randomizers.numeric.mean import GRID, MAX_GRID
+from murmurate.randomizers.numeric.piecewise import PM
+from murmurate.randomizers.numeric.presence import ValueAndPresence
+from murmurate.randomizers.numeric.rounding import SR
+from murmurate.randomizers.numeric.wave_mean import WaveMean, WaveMeanAndPresence
+from murmurate.randomizers.question import Question, Value, Values
+from murmurate.randomizers.randomness import Draw
+from murmurate.randomizers.thresholds import Epsilon, micro_nats
+from murmurate.randomizers.viewed import Viewed
+from murmurate.randomizers.views import Codes, View
+
+NAME: Final = "recoded"
+"""The word for it in a round."""
+INNER: Final[Mapping[str, type[Mechanism]]] = {
+    kind.name: kind for kind in (HM, PM, SR, ValueAndPresence, WaveMean, WaveMeanAndPresence)
+}
+"""What may tell the cells: mechanisms for a mean."""
+
+
+class Clipped(View):
+    """The cell of a number."""
+
+    name = "clipped"
+
+    def __init__(self, size: int, clip: int | None = None, group: int = 1, *, says_none: bool = False) -> None:
+        """size: of the domain, none included. clip: the highest code that counts as itself; None: all do. group: how
+        many neighbouring codes are one cell, counted from the lowest.
+        """
+        whole(NAME, "d", size, 2, MAX_GRID + 1)
+        top = size - 1 - says_none
+        self.clip = top if clip is None else whole(NAME, "clip", clip, 1, MAX_GRID - 1)
+        self.group = whole(NAME, "group", group, 1, MAX_GRID - 1)
+        if self.clip > top or self.clip < self.group:
+            raise ParameterError(
+                f"{NAME}: found clip {self.clip} and group {self.group}; allowed: a clip of at most {top}, and at "
+                "least group, so that there are two cells"
+            )
+        self.of, self.size, self.says_none = Code(size), size, says_none
+        self.cells = self.clip // self.group + 1
+        """Of the inner mechanism, those of numbers."""
+        self.d = self.cells + says_none
+
+    def parameters(self) -> dict[str, Any]:
+        """Threshold and group."""
+        return {"clip": self.clip, "group": self.group, "says_none": int(self.says_none)}
+
+    def spec_with(self, mechanism: Mechanism) -> dict[str, Any]:
+        """One flat table, with what the inner mechanism is."""
+        claim = {"name": NAME, "d": self.size, "epsilon_micro": mechanism.epsilon_micro}
+        return {**claim, "inner": mechanism.name, "clip": self.clip, "group": self.group}
+
+    def codes(self, values: Values, draw: Draw) -> Codes:
+        """The cells."""
+        cells = np.minimum(values, self.clip) // self.group
+        return np.where(values == self.size - 1, self.cells, cells) if self.says_none else cells
+
+    def code(self, value: Value) -> int:
+        """The cell of one code."""
+        return self.cells if self.says_none and value == self.size - 1 else min(int(value), self.clip) // self.group
+
+    @property
+    def extremes(self) -> tuple[Value, Value]:
+        """The lowest and the last."""
+        return 0, self.size - 1
+
+    def middle(self, cell: int) -> Fraction:
+        """The middle of a cell's codes, as a code: of the highest, too, those up to the threshold."""
+        last = min((cell + 1) * self.group - 1, self.clip)
+        return Fraction(cell * self.group + last, 2)
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """What -1 and 1 stand for, as codes: equally long cells from end to end."""
+        half = Fraction(self.group - 1, 2)
+        return half, (self.cells - 1) * self.group + half
+
+    def within(self, low: float, high: float) -> tuple[float, float]:
+        """The same as numbers, where the codes are points from low to high."""
+        last = self.size - 1 - self.says_none
+        lowest, highest = (low + float(end / last) * (high - low) for end in self.ends)
+        return lowest, highest
+
+
+def clipped(
+    *, d: int = GRID, epsilon: Epsilon, inner: str = HM.name, clip: int | None = None, group: int = 1
+) -> Viewed:
+    """A mechanism for a mean behind a threshold: from the parameters of its flat table."""
+    if not isinstance(inner, str) or inner not in INNER:
+        raise ParameterError(f"{NAME}: inner: found {shown(inner)}; allowed: {', '.join(sorted(INNER))}")
+    kind = INNER[inner]
+    micro_nats(epsilon)  # what is no epsilon is refused before what is no threshold
+    view = Clipped(d, clip, group, says_none=bool(kind.says_none))
+    return Viewed(view, kind(d=view.d, epsilon=epsilon))
+
+
+def view_clipped(question: Question) -> Clipped | None:
+    """The threshold that a question's numbers are clipped at; None where they are not."""
+    return question.view if isinstance(question, Viewed) and isinstance(question.view, Clipped) else None

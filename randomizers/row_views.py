@@ -1,0 +1,92 @@
+"""Views of rows: some attributes as they are (a marginal), or of each attribute which stretch of its codes.
+
+Contract: as of every view (views.py).  Cells are numbered in mixed radix, the first attribute most significant; none
+is the last code.  Source: Wang 2021, chapters 6 and 7 (dissertation.md 2.4 and 2.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from murmurate.randomizers.errors import ParameterError, shown
+from murmurate.randomizers.layouts import NONE, Attributes
+from murmurate.randomizers.mechanism import whole
+from murmurate.randomizers.question import Value, Values
+from murmurate.randomizers.randomness import Draw
+from murmurate.randomizers.views import Codes, View, of_kind, one_or_more, words_of
+
+
+class Level(View):
+    """Of each attribute of a row which stretch it lies in: neighbours are told as one, all of them if so many."""
+
+    name = "level"
+
+    def __init__(self, layout: Any, widths: Sequence[int]) -> None:
+        """widths: how many neighbouring codes of each attribute are one cell, counted from the lowest."""
+        self.of = self._rows = of_kind(self.name, layout, Attributes)
+        sizes = self._rows.sizes
+        if not isinstance(widths, (list, tuple)) or len(widths) != len(sizes):
+            raise ParameterError(f"{self.name}: widths: found {shown(widths)}; allowed: one for each attribute")
+        self.widths = tuple(whole(self.name, "width", w, 1, k) for w, k in zip(widths, sizes, strict=True))
+        self.cells = tuple(-(-k // w) for k, w in zip(sizes, self.widths, strict=True))
+        self.d = prod(self.cells) + self.of.none
+
+    def parameters(self) -> dict[str, Any]:
+        """The widths."""
+        return {"widths": self.widths}
+
+    def codes(self, values: Values, draw: Draw) -> Codes:
+        """Cells in mixed radix, the first attribute most significant."""
+        rows = self.of.rows(values)
+        codes = np.zeros(len(rows), np.int64)
+        for attribute, (cells, width) in enumerate(zip(self.cells, self.widths, strict=True)):
+            if cells > 1:
+                digit = self._rows.digit(rows, attribute)
+                codes *= cells
+                codes += digit // np.uint32(width) if width > 1 else digit
+        if self.of.none:
+            codes[self.of.silent(rows)] = self.d - 1
+        return codes
+
+    def code(self, value: Value) -> int:
+        """The same for one row."""
+        words = words_of(value)
+        if words[0] == NONE:
+            return self.d - 1
+        code = 0
+        for k, width, cells, (word, times) in zip(
+            self._rows.sizes, self.widths, self.cells, self._rows.places, strict=True
+        ):
+            code = code * cells + words[word] // times % k // width
+        return code
+
+    @property
+    def extremes(self) -> tuple[Value, Value]:
+        """The lowest cell of every attribute and the highest."""
+        low, high = (0,) * len(self.cells), tuple(size - 1 for size in self._rows.sizes)
+        return one_or_more(self._rows.packed(low)), one_or_more(self._rows.packed(high))
+
+
+class Marginal(Level):
+    """Some attributes of a row, as they are."""
+
+    name = "marginal"
+
+    def __init__(self, layout: Any, attributes: Sequence[int]) -> None:
+        """attributes: their numbers, rising."""
+        of = of_kind(self.name, layout, Attributes)
+        if not isinstance(attributes, (list, tuple)) or not attributes:
+            raise ParameterError(f"{self.name}: attributes: found {shown(attributes)}; allowed: one or more")
+        self.attributes = tuple(whole(self.name, "attribute", number, 0, len(of.sizes) - 1) for number in attributes)
+        if any(a >= b for a, b in pairwise(self.attributes)):
+            raise ParameterError(f"{self.name}: attributes: found {shown(attributes)}; allowed: rising, each once")
+        super().__init__(of.spec(), [1 if i in self.attributes else k for i, k in enumerate(of.sizes)])
+
+    def parameters(self) -> dict[str, Any]:
+        """Their numbers."""
+        return {"attributes": self.attributes}

@@ -1,0 +1,53 @@
+"""Questions over several words give byte for byte what a second implementation got from the written description."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmurate.randomizers import Key, question
+from murmurate.randomizers.layouts import layout
+
+FILE = Path(__file__).resolve().parent.parent / "data" / "known_answers" / "questions.json"
+SCRIPT = Path(__file__).with_name("known_questions.py")
+VECTORS: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="ascii"))
+
+
+def told(vector: dict[str, Any]) -> Any:
+    words = vector["value"]
+    return words[0] if len(words) == 1 else tuple(words)
+
+
+def test_a_spec_has_the_known_digest_and_reads_back() -> None:
+    for vector in VECTORS:
+        made = question(vector["spec"])
+        assert made.digest.hex() == vector["digest"]
+        assert question(made.spec()) == made
+
+
+def test_one_device_and_a_batch_give_the_known_reports() -> None:
+    for number, vector in enumerate(VECTORS):
+        made, user, round = question(vector["spec"]), bytes.fromhex(vector["user"]), bytes.fromhex(vector["round"])
+        key = Key(bytes.fromhex(vector["secret"]), deployment="shop")
+        assert made.perturb_one(told(vector), key.draw_one(user, round=round)).hex() == vector["report"]
+        users, row = np.arange(5 * 16, dtype=np.uint8).reshape(5, 16), number % 5
+        users[row] = np.frombuffer(user, np.uint8)
+        other = layout(made.layout).nothing
+        values = layout(made.layout).array([told(vector) if i == row else other for i in range(5)])
+        assert made.perturb(values, key.draw(users, round=round))[row].tobytes().hex() == vector["report"]
+
+
+def test_the_committed_answers_are_what_the_separate_script_prints_without_any_installed_package() -> None:
+    alone = subprocess.run([sys.executable, "-I", "-S", SCRIPT], capture_output=True, check=True)
+    assert alone.stdout == FILE.read_bytes()
+
+
+def test_the_answers_hold_values_of_one_block_and_of_many_of_none_and_of_more_items_than_are_padded() -> None:
+    assert {-(-len(vector["value"]) // 4) for vector in VECTORS} >= {1, 2, 3, 16}
+    assert sum(vector["value"][0] == 0xFFFFFFFE for vector in VECTORS) >= 8
+    assert {vector["spec"]["view"]["name"] for vector in VECTORS} == {"prefix", "padded"}
