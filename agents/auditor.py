@@ -24,6 +24,9 @@ from murmurate.agents.recount import recount
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built
+from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.layouts import layout
+from murmurate.randomizers.question import Value
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.block import REFUSED, RawBlock, ReportBlock
 from murmurate.topics.codec import decode_record
@@ -31,8 +34,6 @@ from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Done, Progress, Round
 from murmurate.topics.names import stream_id
 
-MANY = 1 << 12
-"""Values of a domain that are too many to try them all."""
 Asked = Sequence[tuple[int, Round]]
 """Rounds with their numbers in the log."""
 
@@ -43,7 +44,7 @@ class Person:
 
     slot: int
     seen: int
-    events: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # per period: (time, code)
+    events: dict[int, list[tuple[int, Value]]] = field(default_factory=dict)  # per period: (time, code or words)
     shown: set[int] = field(default_factory=set)  # periods with any event, valid or not
 
 
@@ -97,6 +98,7 @@ def _people(
     clocks: dict[int, int] = {}
     first_open: int | None = None
     closed: dict[int, int] = {}
+    mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
     for number, record in found.decoded(read, "raw", p):
         if isinstance(record, Progress) and record.topic == stream.topic and record.partition < sources[stream.topic]:
             clocks[record.partition] = max(record.time, clocks.get(record.partition, 0))
@@ -105,9 +107,8 @@ def _people(
                 for t in range(now_open if first_open is None else first_open, now_open):
                     closed[t] = number
                 first_open = now_open
-        elif isinstance(record, RawBlock) and record.stream == stream_id(stream.name):
-            rows = zip(record.users, record.times.tolist(), record.values.tolist(), strict=True)
-            for pseudonym, time, code in rows:
+        elif isinstance(record, RawBlock) and (record.stream, record.words) == mine:
+            for pseudonym, time, code in zip(record.users, record.times.tolist(), _said(record), strict=True):
                 user = pseudonym.tobytes()
                 if int.from_bytes(user[:8], "little") % plan.partitions != p or not _serves(
                     plan, stream, secrets, user
@@ -116,7 +117,7 @@ def _people(
                 person = people.setdefault(user, Person(_slot(secrets.slots, user, stream), time))
                 person.seen = min(person.seen, time)
                 person.shown.add(time // stream.every_ms)
-                if code != REFUSED:
+                if code not in (REFUSED, (REFUSED,) * record.words):
                     person.events.setdefault(time // stream.every_ms, []).append((time, code))
     return people, closed
 
@@ -140,7 +141,7 @@ def _compare(
             continue
         must: dict[int, Counter[bytes]] = defaultdict(Counter)
         refused: dict[int, Counter[bytes]] = defaultdict(Counter)
-        answers: dict[int, list[tuple[bytes, int]]] = defaultdict(list)
+        answers: dict[int, list[tuple[bytes, Value]]] = defaultdict(list)
         for user, person in people.items():
             if person.slot not in slots:
                 continue
@@ -170,15 +171,18 @@ def _compare(
 
 
 def _others(
-    oracle: Question, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, int]], question: Round
+    oracle: Question, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, Value]], question: Round
 ) -> Counter[bytes]:
     """What these users would have said with every other value; of very many values, with those they ever had."""
-    found = Counter[bytes]()
+    found, of = Counter[bytes](), layout(oracle.layout)
+    try:
+        every = set(of.enumerate())
+    except ParameterError:
+        every = set()
+    none = oracle.layout[1] - 1 if oracle.layout[0] == "code" else of.nothing
     for user, value in answers:
-        d = oracle.layout[1]
-        values: Iterable[int] = range(d)
-        if d > MANY:
-            values = {code for events in people[user].events.values() for _, code in events} | {d - 1}
+        ever = {code for events in people[user].events.values() for _, code in events}
+        values = every or ever | {none} - {None}
         found.update(_report(oracle, key, user, other, question) for other in values if other != value)
     return found
 
@@ -219,7 +223,11 @@ def _allowed(stream: StreamPlan, limit: int, spent: Sequence[tuple[int, int, str
     return all(charge + sum(c for at, c, _ in spent if s <= at < s + stream.w) <= limit for s in windows)
 
 
-def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> int | None:
+def _said(block: RawBlock) -> list[Value]:
+    return block.values.tolist() if block.words == 1 else list(map(tuple, block.values.tolist()))
+
+
+def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> Value | None:
     """What this user says about period t; None: not in its population."""
     start = t * stream.every_ms
     pick = max if stream.several == "last" else min
@@ -228,13 +236,18 @@ def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> int | None
     if stream.carry_ms is None:
         if person.seen >= start + stream.every_ms:
             return None
-        return stream.initial_code if newest is None else newest[1]
+        first = stream.initial_code if stream.domain.coded else _one(stream.domain.initial)
+        return first if newest is None else newest[1]
     silent_since = max([person.seen, *(at * stream.every_ms for at in person.shown if at < t)])
     if person.seen >= start or silent_since < start - plan.forget_after_ms:
         return None
     if newest is not None and (t in past or (stream.carry_ms and start - newest[0] <= stream.carry_ms)):
         return newest[1]
-    return stream.d - 1
+    return _one(stream.domain.nothing)
+
+
+def _one(words: tuple[int, ...]) -> Value:
+    return words[0] if len(words) == 1 else words
 
 
 def _serves(plan: Plan, stream: StreamPlan, secrets: Secrets, user: bytes) -> bool:
@@ -263,7 +276,7 @@ def _word(key: Key, purpose: str, user: bytes, digest: bytes) -> int:
     return int(key.words(purpose, row, round=digest)[0, 0])  # type: ignore[arg-type]
 
 
-def _report(oracle: Question, key: Key, user: bytes, value: int, question: Round) -> bytes:
+def _report(oracle: Question, key: Key, user: bytes, value: Value, question: Round) -> bytes:
     return oracle.perturb_one(value, key.draw_one(user, round=question.digest))
 
 

@@ -25,7 +25,8 @@ class State(Generic[S]):
 
     def __init__(self, of: str, begin: S, allowed: Mapping[S, tuple[S, ...]]) -> None:
         """of: what stands there, for errors. allowed: of each state those that may follow."""
-        self.now, self._of, self._allowed = begin, of, allowed
+        self.now: S = begin
+        self._of, self._allowed = of, allowed
 
     def to(self, state: S) -> None:
         """Step on."""
@@ -37,7 +38,7 @@ class State(Generic[S]):
 
     def load(self, value: object) -> None:
         """Stand where a stored state says."""
-        known = {one.value: one for one in self._allowed}
-        if value not in known:
+        known: dict[str, S] = {str(one.value): one for one in self._allowed}
+        if not isinstance(value, str) or value not in known:
             raise TransitionError(f"{self._of}: found {str(value)[:40]!r} in a state; allowed: {', '.join(known)}")
         self.now = known[value]

@@ -21,7 +21,7 @@ from benchmarks.memory import held_mb
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.replay.run import keys
-from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.loader import build
 from murmurate.config.planning import plan

@@ -7,9 +7,11 @@ import numpy as np
 import orjson
 
 from benchmarks.measure import Row, at_least, best_seconds
-from murmurate.randomizers.identity import Pepper
-from murmurate.topics.block import decode, encode_raw, encode_reports
-from murmurate.topics.domains import Categories
+from murmurate.agents.stages.admission import cut
+from murmurate.agents.stages.door import BATCH
+from murmurate.randomizers.identity import Known, Pepper
+from murmurate.topics.block import RawBlock, decode, encode_raw, encode_reports
+from murmurate.topics.domains import Categories, Items
 from murmurate.topics.events import EventReader
 
 DIGEST = b"\x01" * 32
@@ -19,6 +21,7 @@ REPORTS, EVENTS = 200_000, 100_000
 def rows() -> Iterator[Row]:
     yield from blocks()
     yield from events()
+    yield from sets()
 
 
 def blocks() -> Iterator[Row]:
@@ -63,3 +66,30 @@ def events() -> Iterator[Row]:
     )
     yield at_least("events to columns", EVENTS / took["to columns"], 400e3)
     yield at_least("  with pseudonyms", EVENTS / took["to pseudonyms"], 250e3)
+
+
+def sets() -> Iterator[Row]:
+    """The door's work on events that say five of a thousand items: read, pseudonymise, cut, pack; in one of twenty
+    events there are twelve items, and eight count.
+    """
+    chance = np.random.default_rng(2)
+    domain = Items(tuple(f"item-{i}" for i in range(1000)), 8)
+    records = []
+    for i, user in enumerate(chance.integers(0, 30_000, EVENTS).tolist()):
+        said = [f"item-{item}" for item in chance.choice(1000, 12 if i % 20 == 0 else 5, replace=False).tolist()]
+        records.append(orjson.dumps({"stream": "basket", "user": f"u-{user}", "time": 10**12 + 6 * i, "value": said}))
+    reader, pepper = EventReader({"basket": domain}), Pepper(bytes(range(32)), deployment="bench")
+
+    def door() -> list[bytes]:
+        blocks: list[bytes] = []
+        for at in range(0, EVENTS, BATCH):
+            columns = reader.read(records[at : at + BATCH])
+            users, part = Known(pepper).pseudonyms(columns.users), columns.of(0, domain.words)
+            values = cut(domain, pepper, users, part.values, part.long)
+            blocks += encode_raw(DIGEST, users, part.times, values)
+        return blocks
+
+    assert sum(len(block.users) for block in map(decode, door()) if isinstance(block, RawBlock)) == EVENTS
+    took = best_seconds({"columns": lambda: reader.read(records), "door": door})
+    yield at_least("sets of 5 items to columns", EVENTS / took["columns"], 150e3)
+    yield at_least("  cut, with pseudonyms, packed", EVENTS / took["door"], 150e3)

@@ -128,9 +128,8 @@ class StreamPlan:
 
     def terms(self) -> StreamTerms:
         """Its part of the promise."""
-        return StreamTerms(
-            self.name, self.share_micro, self.w, self.slots, self.division, ("code", self.d), self.every_ms
-        )
+        layout = self.domain.layout(self.says_none)
+        return StreamTerms(self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms)
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,15 @@ Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, S
              use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence;
              `mechanism(spec)` builds any of them by name, docs/MECHANISMS.md says which is good for what
 Questions    Viewed(view, mechanism) where a value is more than one code: Prefix, Marginal, Level, Size, Padded,
-             Itemsets, and Clipped for numbers up to a threshold; `question(spec)` builds what a round names
+             Itemsets, Clipped for numbers up to a threshold; Branches for groups of users, Weighted for public numbers;
+             `question(spec)` builds what a round names
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
              once, within the promise; Pepper turns names into pseudonyms
 Proving      `law` gives exact probabilities; audit.audit_exact and audit.measure check them
 """
 
+from murmurate.randomizers.branches import Branches
 from murmurate.randomizers.device import Answers, Device, DeviceArray, Grant
 from murmurate.randomizers.errors import (
     FrozenFactsError,
@@ -56,6 +58,7 @@ from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.terms import StreamTerms, Terms
 from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import Prefix, Size, View, Whole
+from murmurate.randomizers.weighted import Weighted
 
 __all__ = [
     "BLH",
@@ -77,6 +80,7 @@ __all__ = [
     "Answers",
     "Ask",
     "BasicRAPPOR",
+    "Branches",
     "Clipped",
     "Device",
     "DeviceArray",
@@ -109,6 +113,7 @@ __all__ = [
     "View",
     "Viewed",
     "WaveAndPresence",
+    "Weighted",
     "Whole",
     "clipped",
     "mechanism",

@@ -11,7 +11,7 @@ Source: trust.md section 3.  Not here: the pipeline around a question.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -73,6 +73,9 @@ def audit_exact(question: Question, *, round: bytes = bytes(32)) -> ExactAudit:
     question = question.of_round(round)
     values = list(layout(question.layout).enumerate())
     laws = [question.law(value) for value in values]
+    groups: dict[int, list[Mapping[bytes, Fraction]]] = {}  # what is public may differ
+    for value, law in zip(values, laws, strict=True):
+        groups.setdefault(question.public(value), []).append(law)
     bound = exp_floor(question.epsilon_micro)
     violations = []
     for value, law in zip(values, laws, strict=True):
@@ -82,13 +85,14 @@ def audit_exact(question: Question, *, round: bytes = bytes(32)) -> ExactAudit:
             violations.append(f"value {value}: a listed report has no probability")
         if any(len(report) != question.wire_size for report in law):
             violations.append(f"value {value}: a report is not {question.wire_size} bytes long")
-        if law.keys() != laws[0].keys():
-            violations.append(f"value {value}: other reports are possible than for value {values[0]}")
+        if law.keys() != groups[question.public(value)][0].keys():
+            violations.append(f"value {value}: other reports are possible than for the first of its kind")
     largest = Fraction(1)
-    for report in laws[0]:
-        chances = [law.get(report, Fraction(0)) for law in laws]
-        if min(chances) > 0:
-            largest = max(largest, max(chances) / min(chances))
+    for group in groups.values():
+        for report in group[0]:
+            chances = [law.get(report, Fraction(0)) for law in group]
+            if min(chances) > 0:
+                largest = max(largest, max(chances) / min(chances))
     if largest > bound:
         violations.append(f"a report is e^{nats(largest):.9f} times as likely for one value as for another")
     if largest > question.realised:

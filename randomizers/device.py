@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,13 @@ from murmurate.randomizers.lanes import Bytes
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.ledger import NEVER, REASONS, Ledger, Mask, Verdict
 from murmurate.randomizers.question import Reports, Value, Values
-from murmurate.randomizers.state import dump, load
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.randomizers.terms import Terms
 from murmurate.randomizers.views import one_or_more, words_of
+
+DEVICE: Final = Form("device", 1)
+DEVICES: Final = Form("devices", 1)
+"""Of what one device has spent and answered, and of what the users of a stream have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +117,12 @@ class Device:
             arrays[f"{name}/value"] = np.array([t, *words_of(value)], np.int64)
             arrays[f"{name}/report"] = np.frombuffer(self._reports[name], np.uint8)
         facts = {"terms": self._terms.facts(), "user": self._user.hex(), "closed_until_ms": self._closed_until_ms}
-        return dump("device", facts, arrays)
+        return dump(DEVICE, facts, arrays)
 
     @classmethod
     def restore(cls, data: bytes, terms: Terms, user: bytes, secrets: Secrets) -> Device:
         """The device as it was. FrozenFactsError if it was another user's, or under other frozen facts."""
-        facts, arrays = load("device", data)
+        facts, arrays = load(DEVICE, data)
         device = cls(terms, user, secrets)
         if facts["user"] != device._user.hex():
             raise FrozenFactsError("device: the snapshot is another user's")
@@ -255,7 +259,7 @@ class DeviceArray:
             "partition": self._partition,
             "randomness": self._secrets.randomness.fingerprint,
         }
-        return dump("devices", facts, arrays)
+        return dump(DEVICES, facts, arrays)
 
     @classmethod
     def restore(cls, data: bytes, terms: Terms, stream: str, secrets: Secrets, *, partition: int = 0) -> DeviceArray:
@@ -263,7 +267,7 @@ class DeviceArray:
 
         Under another randomness key a repeated round would get other bytes, so it has to be paid for again.
         """
-        facts, arrays = load("devices", data)
+        facts, arrays = load(DEVICES, data)
         devices = cls(terms, stream, secrets, partition=partition)
         if (facts["stream"], facts["partition"]) != (stream, partition):
             raise FrozenFactsError(f"stream {stream!r}, partition {partition}: the snapshot is another's")

@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.cipher import BLOCK
 from murmurate.randomizers.errors import ParameterError
-from murmurate.randomizers.lanes import Bytes
-from murmurate.randomizers.randomness import DIGEST, Key
+from murmurate.randomizers.lanes import Bytes, Lanes
+from murmurate.randomizers.randomness import DIGEST, Key, canonical
 from murmurate.randomizers.thresholds import MICRO
 
 _NO_ROUND = bytes(DIGEST)
 SLOTS = 2
 """How slots are drawn: a frozen fact. Under 1 a user had the same slot in all streams of as many slots."""
+ITEMS = hashlib.sha256(b"murmurate items 1").digest()
+"""What stands in a round's place where items are ranked. It is no UTF-8, so that no user's name can stand there."""
 NO_STREAM = -1
 MOST_KNOWN = 1 << 16
 """Users whose pseudonyms a door remembers: some 13 MB."""
@@ -53,6 +55,16 @@ class Pepper:
         return np.frombuffer(
             b"".join([digest(secret, prefix + user, "sha256")[:BLOCK] for user in users]), np.uint8
         ).reshape(-1, BLOCK)
+
+    def ranks(self, users: Bytes, items: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A keyed number for each of these users (uint8[n, 16] pseudonyms) and items, the same in every period: of a
+        list with too many items those of the smallest stay. uint64[n].
+        """
+        found = np.empty(len(users), np.uint64)
+        key = self._key._derive(ITEMS, b"", "items")
+        for rows, words in Lanes(key, np.ascontiguousarray(users), canonical(items)).words(1, np.uint64):
+            found[rows] = words[:, 0]
+        return found
 
     def __repr__(self) -> str:
         return f"Pepper(fingerprint={self.fingerprint!r})"

@@ -22,7 +22,7 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError, shown
-from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports
+from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports, checked_reports
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 
@@ -138,14 +138,7 @@ class Mechanism(Question):
 
     def _reports(self, reports: Reports) -> Reports:
         """The reports, if they have the shape of this mechanism's."""
-        if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.ndim != 2:
-            found = (
-                f"{reports.dtype}{list(reports.shape)}" if isinstance(reports, np.ndarray) else type(reports).__name__
-            )
-            raise ReportError(f"{self.name}: reports: found {found}; allowed: uint8[n, {self.wire_size}]")
-        if reports.shape[1] != self.wire_size:
-            raise ReportError(f"{self.name}: reports: found {reports.shape[1]} bytes each; allowed: {self.wire_size}")
-        return reports
+        return checked_reports(self.name, reports, self.wire_size)
 
     def _well_formed(self, reports: Reports) -> Reports:
         bad = np.flatnonzero(self.malformed(reports))

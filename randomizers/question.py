@@ -217,6 +217,10 @@ class AuditFace(ABC):
     def telling(self) -> tuple[Fraction, Fraction]:
         """The chances of a report in `evidence` from holders of the one and of the other extreme."""
 
+    def public(self, value: Value) -> int:
+        """What of a value everybody may know: the promise is about values of which this is the same."""
+        return 0
+
 
 class Question(DeviceFace, ServerFace, AuditFace):
     """All three faces: what a round names. Two are the same if their digests are."""
@@ -231,3 +235,13 @@ class Question(DeviceFace, ServerFace, AuditFace):
         if hasattr(self, name):
             raise AttributeError(f"{type(self).__name__} is immutable: {name} stays as it was built")
         super().__setattr__(name, value)
+
+
+def checked_reports(name: str, reports: Reports, width: int) -> Reports:
+    """The reports, if they are rows of so many bytes."""
+    if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.ndim != 2:
+        found = f"{reports.dtype}{list(reports.shape)}" if isinstance(reports, np.ndarray) else type(reports).__name__
+        raise ReportError(f"{name}: reports: found {found}; allowed: uint8[n, {width}]")
+    if reports.shape[1] != width:
+        raise ReportError(f"{name}: reports: found {reports.shape[1]} bytes each; allowed: {width}")
+    return reports

@@ -4,12 +4,13 @@ Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are 
 `STREAMED` alone, behind any view that fits. Whatever a spec holds, there is a question or a ParameterError.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
+from murmurate.randomizers.branches import Branches
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.frequency import (
     BLH,
@@ -34,6 +35,7 @@ from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import FOLD, Prefix, Size, View, Whole
+from murmurate.randomizers.weighted import Weighted
 
 ORACLES: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SHE, SUE, SubsetSelection, THE)
@@ -101,7 +103,32 @@ def question(spec: Mapping[str, Any]) -> Question:
         case "viewed":
             found = _parts("viewed", spec, "view", "mechanism")
             return Viewed(view(found["view"]), streamed(found["mechanism"]))
+        case "branches":
+            return Branches([_branch(pair) for pair in _listed(_parts("branches", spec, "of")["of"])])
+        case "weighted":
+            found = _parts("weighted", spec, "inner", "levels", "quantum")
+            return Weighted(_inside(found["inner"], "weighted"), found["levels"], found["quantum"])
     return streamed(spec)
+
+
+def _branch(pair: Any) -> tuple[Any, Question]:
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        raise ParameterError(f"branches: of: found {shown(pair)}; allowed: pairs of a weight and a question")
+    return pair[0], _inside(pair[1], "branches", "weighted")
+
+
+def _inside(spec: Any, *refused: str) -> Question:
+    """A question in another one: so no spec nests without end."""
+    name = spec.get("name") if isinstance(spec, Mapping) else None
+    if name in refused:
+        raise ParameterError(f"question: found {name} in {refused[0]}; allowed: others")
+    return question(spec)
+
+
+def _listed(found: Any) -> Sequence[Any]:
+    if not isinstance(found, (list, tuple)):
+        raise ParameterError(f"branches: of: found {shown(found)}; allowed: a list")
+    return found
 
 
 _Made = TypeVar("_Made")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from murmurate.randomizers.device import Device, DeviceArray
+from murmurate.randomizers.device import DEVICE, DEVICES, Device, DeviceArray
 from murmurate.randomizers.errors import FrozenFactsError
 from murmurate.randomizers.guard import Secrets
 from murmurate.randomizers.ledger import NEVER
@@ -23,7 +23,7 @@ from murmurate.randomizers.terms import Facts, Terms, changed
 
 def reopen_device(data: bytes, terms: Terms, user: bytes, secrets: Secrets, *, opened_ms: int) -> Device:
     """The device of a snapshot, under these terms; as it was, where no fact has changed."""
-    facts, arrays = load("device", data)
+    facts, arrays = load(DEVICE, data)
     if not changed(facts["terms"], terms.facts()):
         return Device.restore(data, terms, user, secrets)
     if facts["user"] != bytes(user).hex():
@@ -39,7 +39,7 @@ def reopen_devices(
     data: bytes, terms: Terms, stream: str, secrets: Secrets, *, opened_ms: int, partition: int = 0
 ) -> DeviceArray:
     """The array of a snapshot, under these terms, with those of its users who still belong to it."""
-    facts, arrays = load("devices", data)
+    facts, arrays = load(DEVICES, data)
     if not changed(facts["terms"], terms.facts()):
         return DeviceArray.restore(data, terms, stream, secrets, partition=partition)
     if (facts["stream"], facts["partition"]) != (stream, partition):

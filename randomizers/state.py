@@ -1,17 +1,18 @@
-"""Named arrays and facts as bytes, and back: what a snapshot is made of. As one run, or in pieces without a copy.
+"""Named arrays and facts as bytes, and back: what every state and snapshot is made of. Whole, or in pieces without a
+copy.
 
-Layout of a run: b"MURMSTAT", u32 header length, header (JSON: version, kind, facts, arrays as [name, dtype, shape]),
-the arrays one after the other, u32 CRC-32 of all before it.  Layout of the pieces together: b"MURMFLOW", u32 header
-length, header (JSON: version, kind, facts); for each array u32 length, JSON [name, dtype, shape], the array; u32 0 and
-the CRC-32. Everything little-endian.  Another kind or version is refused, and nothing migrates.  Not here: sealing,
-which is the stage's.
+Layout: b"MURMFLOW", u32 header length, header (JSON: layout, kind, form, facts); for each array u32 length, JSON [name,
+dtype, shape], the array; u32 0 and the CRC-32 of all before it.  Everything little-endian.  Whoever writes a state says
+its `Form`: what it is a state of, and the number of the form that its facts and arrays have, which whoever changes them
+raises.  Another kind, form or layout is refused with the remedy, and nothing migrates.  Not here: sealing, which is the
+stage's.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -21,50 +22,39 @@ from murmurate.randomizers.errors import SnapshotError
 
 Arrays = dict[str, NDArray[Any]]
 Piece = bytes | memoryview
-_MAGIC = b"MURMSTAT"
+REMEDY: Final = "State never migrates: run the version that wrote it, or a deployment of a new name"
 _FLOW = b"MURMFLOW"
-_VERSION = 2
+_OLDER = b"MURMSTAT"
+"""Of a layout that small states once had."""
+_LAYOUT = 3
 _MOST_HEADER = 1 << 28
 _KINDS = {"b", "i", "u", "f"}
 
 
-def dump(kind: str, facts: dict[str, Any], arrays: Arrays) -> bytes:
-    """One run of bytes: the same state gives the same bytes."""
-    little = {
-        name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in sorted(arrays.items())
-    }
-    shapes = [[name, array.dtype.str, list(array.shape)] for name, array in little.items()]
-    header = orjson.dumps(
-        {"version": _VERSION, "kind": kind, "facts": facts, "arrays": shapes}, option=orjson.OPT_SORT_KEYS
-    )
-    parts: list[Piece] = [_MAGIC, len(header).to_bytes(4, "little"), header, *map(_bytes_of, little.values())]
-    crc = 0
-    for part in parts:
-        crc = zlib.crc32(part, crc)
-    return b"".join([*parts, crc.to_bytes(4, "little")])
+class Form(NamedTuple):
+    """What a state says of itself."""
+
+    kind: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}, form {self.number}"
 
 
-def load(kind: str, data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Facts and (read-only) arrays of a snapshot of this kind."""
-    start = len(_MAGIC) + 4
-    if len(data) < start + 4 or not data.startswith(_MAGIC):
-        raise SnapshotError(f"{kind}: found {len(data)} bytes that are no snapshot")
-    if zlib.crc32(memoryview(data)[:-4]) != int.from_bytes(data[-4:], "little"):
-        raise SnapshotError(f"{kind}: the snapshot is torn or corrupt: its checksum does not match")
-    at = start + int.from_bytes(data[len(_MAGIC) : start], "little")
-    header = orjson.loads(data[start:at])
-    _check_form(kind, header)
-    arrays: Arrays = {}
-    for name, dtype, shape in header["arrays"]:
-        count = int(np.prod(shape, dtype=np.int64))
-        arrays[name] = np.frombuffer(data, dtype, count, at).reshape(shape)
-        at += count * np.dtype(dtype).itemsize
-    return header["facts"], arrays
+def dump(form: Form, facts: dict[str, Any], arrays: Arrays) -> bytes:
+    """In one piece: the same state gives the same bytes, whatever the order of its arrays."""
+    return b"".join(pieces(form, facts, sorted(arrays.items())))
 
 
-def pieces(kind: str, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:
+def load(form: Form, data: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Facts and arrays of a state of this form."""
+    return collect(form, [data])
+
+
+def pieces(form: Form, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:
     """The same state in pieces, each array a view of itself: read them before anything changes."""
-    header = orjson.dumps({"version": _VERSION, "kind": kind, "facts": facts}, option=orjson.OPT_SORT_KEYS)
+    said = {"layout": _LAYOUT, "kind": form.kind, "form": form.number, "facts": facts}
+    header = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
     crc = 0
     for piece in _flow(header, arrays):
         crc = zlib.crc32(piece, crc)
@@ -72,44 +62,46 @@ def pieces(kind: str, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArray
     yield crc.to_bytes(4, "little")
 
 
-def collect(kind: str, data: Iterable[bytes]) -> tuple[dict[str, Any], Arrays]:
+def collect(form: Form, data: Iterable[bytes]) -> tuple[dict[str, Any], Arrays]:
     """Facts and arrays of the pieces, however they are cut; the arrays are the caller's own."""
-    source = _Source(kind, data)
-    if source.take(len(_FLOW)) != _FLOW:
-        raise SnapshotError(f"{kind}: found bytes that are no snapshot")
+    source = _Source(form.kind, data)
+    begins = source.take(len(_FLOW))
+    if begins == _OLDER:
+        raise SnapshotError(f"{form.kind}: found a snapshot of an older layout; allowed: {form}. {REMEDY}")
+    if begins != _FLOW:
+        raise SnapshotError(f"{form.kind}: found bytes that are no snapshot; allowed: {form}")
     try:
-        return _collected(kind, source)
+        return _collected(form, source)
     except SnapshotError:
         raise
     except (ValueError, TypeError, KeyError, MemoryError):  # the checksum stands at the end, where nobody came
-        raise SnapshotError(f"{kind}: the snapshot is torn or corrupt: its headers do not read") from None
+        raise SnapshotError(f"{form.kind}: the snapshot is torn or corrupt: its headers do not read") from None
 
 
-def _collected(kind: str, source: _Source) -> tuple[dict[str, Any], Arrays]:
+def _collected(form: Form, source: _Source) -> tuple[dict[str, Any], Arrays]:
     header = orjson.loads(source.take(source.number()))
-    _check_form(kind, header)
+    _check_form(form, header)
     arrays: Arrays = {}
     while size := source.number():
         name, dtype, shape = orjson.loads(source.take(size))
         if dtype[1:2] not in _KINDS:
-            raise SnapshotError(f"{kind}: the snapshot is torn or corrupt: found an array that holds no numbers")
+            raise SnapshotError(f"{form.kind}: the snapshot is torn or corrupt: found an array that holds no numbers")
         arrays[name] = np.empty(shape, dtype)
         source.fill(_bytes_of(arrays[name]))
     crc = source.crc
     if source.number() != crc or not source.ended:
-        raise SnapshotError(f"{kind}: the snapshot is torn or corrupt: its checksum does not match")
+        raise SnapshotError(f"{form.kind}: the snapshot is torn or corrupt: its checksum does not match")
     return header["facts"], arrays
 
 
-def _check_form(kind: str, header: dict[str, Any]) -> None:
-    if header["kind"] != kind:
-        found = f"a snapshot of {header['kind']}, version {header['version']}"
-        raise SnapshotError(f"{kind}: found {found}; allowed: {kind}, version {_VERSION}")
-    if header["version"] != _VERSION:
-        raise SnapshotError(
-            f"{kind}: found a snapshot of {kind}, version {header['version']}; allowed: {kind}, version {_VERSION}. "
-            "State never migrates: run the version that wrote it, or a deployment of a new name"
-        )
+def _check_form(form: Form, header: dict[str, Any]) -> None:
+    """Nothing of it is believed yet: the checksum stands at the end."""
+    layout, kind = header.get("layout", header.get("version")), str(header["kind"])[:40]
+    found = f"{kind}, form {header['form']}" if layout == _LAYOUT else f"{kind}, of layout {layout}"
+    if kind != form.kind:
+        raise SnapshotError(f"{form.kind}: found a snapshot of {found}; allowed: {form}")
+    if (layout, header.get("form")) != (_LAYOUT, form.number):
+        raise SnapshotError(f"{form.kind}: found a snapshot of {found}; allowed: {form}. {REMEDY}")
 
 
 def _flow(header: bytes, arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:

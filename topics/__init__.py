@@ -7,13 +7,14 @@
 `release`   the release
 `slots`     which slots a round asks
 `codec`     messages to bytes and back: `encode`, `decode`, `decode_record`
+`domains`   what events may say, and the words of it: `Categories`, `Grid`, `Bits`, `Items`, `Signed`, `Row`, `Measured`
 `events`    single JSON events to columns: `EventReader`
 `schemas`   JSON Schemas of all of them: `schema("round")`
 `errors`    what is refused, one class per cause
 """
 
 from murmurate.topics.codec import decode, decode_record, encode, kind_of
-from murmurate.topics.domains import Categories, Grid
+from murmurate.topics.domains import Bits, Categories, Domain, Grid, Items, Measured, Row, Signed
 from murmurate.topics.errors import WireError
 from murmurate.topics.events import Columns, EventReader, Fields, Reason
 from murmurate.topics.messages import (
@@ -37,7 +38,8 @@ from murmurate.topics.schemas import schema
 from murmurate.topics.slots import Slots
 
 __all__ = [
-    "TOPICS", "Categories", "Close", "Columns", "Config", "Dead", "Done", "EventReader", "Fields", "GiveUp", "Grid",
-    "Progress", "Reason", "Rejected", "Release", "Round", "Seal", "Settled", "Slots", "Start", "Tally",
-    "TallyInBlocks", "WireError", "decode", "decode_record", "encode", "kind_of", "schema", "topic",
+    "TOPICS", "Bits", "Categories", "Close", "Columns", "Config", "Dead", "Domain", "Done", "EventReader", "Fields",
+    "GiveUp", "Grid", "Items", "Measured", "Progress", "Reason", "Rejected", "Release", "Round", "Row",
+    "Seal", "Settled", "Signed", "Slots", "Start", "Tally", "TallyInBlocks", "WireError",
+    "decode", "decode_record", "encode", "kind_of", "schema", "topic",
 ]  # fmt: skip

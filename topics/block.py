@@ -27,10 +27,10 @@ MAX_BLOCK: Final = 512 * 1024
 MAX_PAYLOAD: Final = MAX_BLOCK - HEADER_BYTES
 RAW, REPORTS, BATCH, TALLY = 1, 2, 3, 4
 KINDS: Final = (RAW, REPORTS, BATCH, TALLY)
-RAW_WIDTH: Final = 28
-"""Bytes of a raw row: pseudonym 16, time 8, value code 4."""
+MAX_WORDS: Final = 256
+"""Words of a value, at most."""
 REFUSED: Final = 0xFFFFFFFF
-"""The code of a refused value: its user is enrolled, nothing is set (DESIGN rule 7)."""
+"""Every word of a refused value: its user is enrolled, nothing is set (DESIGN rule 7)."""
 COUNT_WIDTH: Final = 8
 """Bytes of a count."""
 COUNTS_PER_BLOCK: Final = MAX_PAYLOAD // COUNT_WIDTH
@@ -56,7 +56,12 @@ class RawBlock:
     times: NDArray[np.int64] = field(repr=False)
     """int64[n], milliseconds since 1970."""
     values: NDArray[np.uint32] = field(repr=False)
-    """uint32[n], codes; REFUSED for a refused value."""
+    """uint32[n], or uint32[n, words] where a value takes several words; REFUSED in every word of a refused value."""
+
+    @property
+    def words(self) -> int:
+        """How many words a value takes."""
+        return 1 if self.values.ndim == 1 else self.values.shape[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +111,9 @@ def encode_raw(stream: bytes, users: Bytes, times: NDArray[np.int64], values: ND
     """Raw rows as blocks, in order; without rows, one empty block."""
     _column("users", users, np.dtype(np.uint8), (len(users), 16))
     _column("times", times, np.dtype(np.int64), (len(users),))
-    _column("values", values, np.dtype(np.uint32), (len(users),))
-    return _split(RAW, stream, 0, (users, times, values), len(users), RAW_WIDTH)
+    words = values.shape[1] if isinstance(values, np.ndarray) and values.ndim == 2 else 1
+    _column("values", values, np.dtype(np.uint32), (len(users), words) if words > 1 else (len(users),))
+    return _split(RAW, stream, 0, (users, times, values), len(users), raw_width(words))
 
 
 def encode_reports(round_digest: bytes, contributor: int, reports: Bytes) -> Iterator[bytes]:
@@ -120,6 +126,13 @@ def encode_batch(
 ) -> Iterator[bytes]:
     """A sealed sub-batch as blocks, the rows in this order or as they are; without reports, one empty block."""
     return _encode_rows(BATCH, round_digest, q, reports, order)
+
+
+def raw_width(words: int) -> int:
+    """Bytes of a raw row: pseudonym 16, time 8, and 4 for each word of the value."""
+    if not 1 <= words <= MAX_WORDS:
+        raise ColumnError(f"raw block: found values of {words} words; allowed: 1 to {MAX_WORDS}")
+    return 24 + 4 * words
 
 
 def encode_tally(round_digest: bytes, q: int, counts: NDArray[np.int64]) -> Iterator[bytes]:
@@ -165,11 +178,14 @@ def decode(record: bytes | memoryview) -> Block:
         raise TornError(f"block: found {rows} rows of {width} bytes in {payload}; allowed: rows that fill it")
     subject = bytes(view[_SUBJECT_AT:HEADER_BYTES])
     if kind == RAW:
-        if width != RAW_WIDTH or part:
-            raise UnknownError(f"raw block: found rows of {width} bytes and part {part}; allowed: {RAW_WIDTH} and 0")
+        words, rest = divmod(width - 24, 4)
+        if rest or not 1 <= words <= MAX_WORDS or part:
+            allowed = f"24 and 4 for each of 1 to {MAX_WORDS} words, and 0"
+            raise UnknownError(f"raw block: found rows of {width} bytes and part {part}; allowed: {allowed}")
         users = np.frombuffer(view, np.uint8, rows * 16, HEADER_BYTES).reshape(rows, 16)
         times = np.frombuffer(view, "<i8", rows, HEADER_BYTES + rows * 16)
-        return RawBlock(subject, sequence, users, times, np.frombuffer(view, "<u4", rows, HEADER_BYTES + rows * 24))
+        values = np.frombuffer(view, "<u4", rows * words, HEADER_BYTES + rows * 24)
+        return RawBlock(subject, sequence, users, times, values if words == 1 else values.reshape(rows, words))
     if kind == TALLY:
         if width != COUNT_WIDTH:
             raise UnknownError(f"tally block: found counts of {width} bytes; allowed: {COUNT_WIDTH}")

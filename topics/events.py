@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.topics.block import REFUSED
-from murmurate.topics.domains import Codes, Domain
+from murmurate.topics.domains import Codes, Domain, Words
 from murmurate.topics.errors import MappingError
 from murmurate.topics.frames import Frame
 from murmurate.topics.message import MAX_TIME_MS
@@ -42,7 +43,7 @@ class Reason(StrEnum):
     """Not UTF-8, not JSON, NaN, a number beyond all doubles, too many levels, or no record at all; its user is enrolled
     where they can be read all the same."""
     FIELD = "field"
-    """A pointer leads nowhere."""
+    """A pointer leads nowhere; in a row of attributes one is missing, or one is extra."""
     TYPE = "type"
     """A field of a wrong type."""
     STREAM = "stream"
@@ -52,7 +53,9 @@ class Reason(StrEnum):
     TIME = "time"
     """Not RFC 3339 with a zone, or before 1970 or after year 9999."""
     VALUE = "value"
-    """A category nobody declared, in a stream without "other". Numbers outside their range are clipped instead."""
+    """A category nobody declared, in a stream without "other"; an unknown item, or one twice; a vector's number outside
+    -1 to 1; a string that is too long, holds NUL or is no hexadecimal of its length. Numbers outside a declared range
+    are clipped instead."""
 
 
 class Refused(Exception):  # noqa: N818 - never leaves this file
@@ -72,6 +75,19 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Events of one stream, in their order."""
+
+    times: NDArray[np.int64] = field(repr=False)  # nothing of a row may reach a log
+    values: NDArray[np.uint32] = field(repr=False)
+    """uint32[n], or uint32[n, words]."""
+    long: Mapping[int, Words] = field(repr=False)
+    """Of them those whose lists have too many items, with the words of all."""
+    rows: NDArray[np.int64]
+    """Which rows of the columns they are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """Events as columns: row i stands for record `index[i]`."""
 
@@ -80,13 +96,31 @@ class Columns:
     time: NDArray[np.int64] = field(repr=False)
     """Milliseconds since 1970."""
     code: NDArray[np.uint32] = field(repr=False)
-    """Of the value; REFUSED where only the value was wrong, or the record as a whole."""
+    """Of the value: uint32[n], or uint32[n, words] where a stream has wider values, with as many words as the widest
+    has (see `words_of`). REFUSED throughout where only the value was wrong, or the record as a whole."""
     users: list[bytes] = field(repr=False)  # nothing of a row may reach a log
     """UTF-8; a number as its decimal digits."""
     index: NDArray[np.int64]
     """Which record."""
     refusals: tuple[tuple[int, Reason], ...]
     """(record, reason), in order. Of a record with a row only the value was refused."""
+    long: Mapping[int, Words] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    """Rows whose lists have too many items, with the words of all of them: whoever knows the users cuts them."""
+
+    def words_of(self, rows: NDArray[Any], words: int) -> NDArray[np.uint32]:
+        """The values of these rows of a stream whose values take so many words: uint32[m], or uint32[m, words]."""
+        if self.code.ndim == 1:
+            chosen: NDArray[np.uint32] = self.code[rows]
+            return chosen
+        return np.ascontiguousarray(self.code[rows, 0] if words == 1 else self.code[rows, :words])
+
+    def of(self, position: int, words: int, part: slice = slice(None)) -> Part:
+        """The events of the stream at this position, whose values take so many words, among these rows."""
+        mine = np.flatnonzero(self.stream[part] == position) + (part.start or 0)
+        long: Mapping[int, Words] = {}
+        if self.long:
+            long = {i: self.long[row] for i, row in enumerate(mine.tolist()) if row in self.long}
+        return Part(self.time[mine], self.words_of(mine, words), long, mine)
 
     @property
     def counts(self) -> Mapping[Reason, int]:
@@ -113,6 +147,7 @@ class EventReader:
                 f"events: found {len(streams)} streams; allowed: 1, or up to {MAX_STREAMS} with a pointer to the stream"
             )
         coded = [(position, domain.codes(texts=texts)) for position, domain in enumerate(streams.values())]
+        self._widths = None if all(domain.coded for domain in streams.values()) else [d.words for d in streams.values()]
         names = [None] if fields.stream is None else [stream_name(name) for name in streams]
         self._streams: dict[Any, tuple[int, Codes]] = dict(zip(names, coded, strict=True))
         self._user, self._value = getter(fields.user), getter(fields.value)
@@ -132,7 +167,7 @@ class EventReader:
         loads, fetch, streams, milliseconds = orjson.loads, self._fetch, self._streams, self._clock.milliseconds
         stream_column: list[int] = []
         time_column: list[int] = []
-        code_column: list[int] = []
+        code_column: list[Any] = []
         users: list[bytes] = []
         index: list[int] = []
         refusals: list[tuple[int, Reason]] = []
@@ -163,10 +198,15 @@ class EventReader:
             code_column.append(code)
             users.append(user)
             index.append(row)
+        column = np.array(stream_column, np.uint16)
+        long: dict[int, Words] = {}
+        if self._widths is None:
+            values = np.array(code_column, np.uint32)
+        else:
+            values, long = _widened(code_column, column, self._widths)
         return Columns(
-            np.array(stream_column, np.uint16), np.array(time_column, np.int64), np.array(code_column, np.uint32),
-            users, np.array(index, np.int64), tuple(refusals),
-        )  # fmt: skip
+            column, np.array(time_column, np.int64), values, users, np.array(index, np.int64), tuple(refusals), long
+        )
 
     def _fetch_all(self) -> Callable[[Any, int], tuple[Any, Any, Any, Any]]:
         """(document, time from elsewhere) to (user, value, time, stream), as short as the pointers allow."""
@@ -179,7 +219,7 @@ class EventReader:
             return lambda event, own: (user(event), value(event), time(event), None)
         return lambda event, own: (user(event), value(event), time(event), stream(event))
 
-    def _careful(self, record: bytes | None, own: int) -> tuple[int, bytes, int, int, Reason | None]:
+    def _careful(self, record: bytes | None, own: int) -> tuple[int, bytes, int, int | Words, Reason | None]:
         """Stream, user, time, code, and what is wrong with the value; Refused if the event is dropped."""
         if record is None:
             raise Refused(Reason.JSON)
@@ -232,6 +272,26 @@ class EventReader:
         if not 0 <= time <= MAX_TIME_MS:
             raise Refused(Reason.TIME)
         return time
+
+
+def _widened(
+    found: list[Any], streams: NDArray[np.uint16], widths: Sequence[int]
+) -> tuple[NDArray[np.uint32], dict[int, Words]]:
+    """Words as one array, as wide as the widest stream's; and the rows that have too many."""
+    most = max(widths)
+    rows = [(words,) if type(words) is int else words for words in found]
+    long: dict[int, Words] = {}
+    for place, row in enumerate(rows):
+        width = widths[streams[place]] if len(widths) > 1 else most
+        if len(row) != width:
+            if len(row) > width:
+                long[place] = row
+            # a refused value has one word; a list that is to be cut has none of its own yet
+            rows[place] = (REFUSED,) * most
+        elif width < most:
+            rows[place] = (*row, *(0,) * (most - width))
+    values = np.fromiter(chain.from_iterable(rows), np.uint32, len(rows) * most).reshape(-1, most)
+    return (values[:, 0] if most == 1 else values), long
 
 
 def _found(get: Callable[[Any], Any], event: Any) -> Any:

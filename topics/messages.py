@@ -12,11 +12,14 @@ Not here: releases (release.py), blocks (block.py).
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+import orjson
+from pydantic import AfterValidator, Field, PlainSerializer, model_validator
 
 from murmurate.topics.block import COUNTS_PER_BLOCK
 from murmurate.topics.message import (
@@ -44,19 +47,65 @@ MESSAGE_CELLS = 1 << 12
 MAX_CELLS = 1 << 22
 """Counts of a tally in all."""
 
-Parameter = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
-SpecValue = (
-    Annotated[str, Field(max_length=64)] | Annotated[int, Field(ge=-SAFE_INTEGER, le=SAFE_INTEGER)]
-)  # no floats: two machines may write one differently
+_PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,31}")
+Parameter = Annotated[str, Field(pattern=f"^{_PARAMETER.pattern}$")]
+MAX_WORD, MAX_KEYS = 64, 16
+MAX_SPEC = 1 << 18
+"""Bytes of a spec as JSON."""
+MAX_DEPTH = 8
+"""Lists and tables in each other, that of the question among them."""
 
 
-def _named(spec: Mapping[str, str | int]) -> Mapping[str, str | int]:
+def _question(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(spec.get("name"), str):
-        raise ValueError("found no name; allowed: the canonical spec of a mechanism")
-    return spec
+        raise ValueError("found no name; allowed: the canonical spec of a question")
+    frozen: Mapping[str, Any] = _frozen(spec, MAX_DEPTH)
+    try:
+        size = len(orjson.dumps(_plain(frozen)))
+    except TypeError:
+        raise ValueError("found text with half a surrogate pair; allowed: Unicode") from None
+    if size > MAX_SPEC:
+        raise ValueError(f"found a longer spec; allowed: {MAX_SPEC} bytes")
+    return frozen
 
 
-Spec = Annotated[Mapping[Parameter, SpecValue], Field(min_length=1, max_length=16), AfterValidator(_named), *Freeze]
+def _frozen(found: Any, levels: int) -> Any:
+    """The same, unchangeable, of words, whole numbers, lists and tables alone: two machines may write a float
+    differently.
+    """
+    if isinstance(found, str) and len(found) <= MAX_WORD:
+        return found
+    if isinstance(found, int) and not isinstance(found, bool) and abs(found) <= SAFE_INTEGER:
+        return found
+    if isinstance(found, (Mapping, list, tuple)) and not levels:
+        raise ValueError(f"found more levels; allowed: {MAX_DEPTH}")
+    if isinstance(found, (list, tuple)):
+        return tuple(_frozen(value, levels - 1) for value in found)
+    if isinstance(found, Mapping) and 1 <= len(found) <= MAX_KEYS and all(map(_is_parameter, found)):
+        return MappingProxyType({key: _frozen(value, levels - 1) for key, value in found.items()})
+    raise ValueError(
+        f"found {'a table' if isinstance(found, Mapping) else type(found).__name__} that is none of a spec; allowed: "
+        f"words of at most {MAX_WORD} characters, whole numbers, lists, and tables of 1 to {MAX_KEYS} parameters"
+    )
+
+
+def _is_parameter(key: object) -> bool:
+    return isinstance(key, str) and _PARAMETER.fullmatch(key) is not None
+
+
+def _plain(found: Any) -> Any:
+    """The same, as JSON has it."""
+    if isinstance(found, Mapping):
+        return {key: _plain(value) for key, value in found.items()}
+    return [_plain(value) for value in found] if isinstance(found, tuple) else found
+
+
+Spec = Annotated[
+    Mapping[Parameter, Any],
+    Field(min_length=1, max_length=16),
+    AfterValidator(_question),
+    PlainSerializer(_plain, return_type=dict[str, Any]),
+]
 
 
 class Start(Message, tag="murmurate/start/1"):
@@ -86,13 +135,13 @@ class Config(Message, tag="murmurate/config/1"):
 
 
 class Round(Message, tag="murmurate/round/1"):
-    """The one question-and-answer shape: who is asked what, for which period, and by which mechanism."""
+    """The one question-and-answer shape: who is asked what, for which period."""
 
     stream: Stream
     t: Whole
     slots: Slots
     mechanism: Spec
-    """The canonical spec: whole numbers and words."""
+    """The canonical spec of the question: words, whole numbers, lists and tables. Of a mechanism a flat table."""
     purpose: Literal["dissimilarity", "publication"]
     contributors: Partitions
     """P, the raw partitions: contributors are 0 to P - 1."""

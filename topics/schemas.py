@@ -20,8 +20,9 @@ class Event(Part):
     user: Annotated[str, Field(min_length=1, max_length=MAX_USER)] | int
     time: str | Millis
     """RFC 3339 with a zone, or milliseconds since 1970."""
-    value: str | int | float
-    """A category, or a number where a stream measures one."""
+    value: str | int | float | list[str | int] | dict[str, Any]
+    """A category or a string; a number; a list of items; an object of items with numbers, of attributes, or of a value
+    with a public number."""
 
 
 _KINDS: Final[Mapping[str, type[Part]]] = {"event": Event} | {kind.tag.split("/")[1]: kind for kind in MESSAGES}

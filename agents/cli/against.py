@@ -10,11 +10,10 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-import orjson
-
 from murmurate.agents.cli.deployment import run
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.recovery import newest
+from murmurate.agents.stages.frozen import facts_of
 from murmurate.config.access import access
 from murmurate.config.agreement import holding
 from murmurate.config.changes import SHAPE, Change, compare_agreement, compare_digests, compare_facts
@@ -108,7 +107,7 @@ async def _read(client: Client, name: str) -> Running:
         for partition in range(there[state].partitions if state in there else 0):
             last = await newest(reader, Place(state, partition))
             if last is not None:  # each of them holds the same
-                facts = orjson.loads(last[1].small)
+                facts = facts_of(last[1].small)
                 digests |= last[1].revisions
                 break
     return Running(partitions, facts, digests, config)

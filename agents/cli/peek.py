@@ -22,7 +22,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
-from murmurate.topics.block import RAW_WIDTH, BatchBlock, Block, RawBlock, ReportBlock, TallyBlock
+from murmurate.topics.block import BatchBlock, Block, RawBlock, ReportBlock, TallyBlock, raw_width
 from murmurate.topics.codec import decode_record
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
@@ -107,7 +107,7 @@ def _block(plan: Plan, found: Block) -> dict[str, Any]:
             named = next((stream.name for stream in plan.streams if stream_id(stream.name) == found.stream), "unknown")
             rows = len(found.users)
             return {"kind": "raw block", "stream": named, "sequence": found.sequence, "rows": rows,
-                    "bytes": rows * RAW_WIDTH}  # fmt: skip
+                    "bytes": rows * raw_width(found.words)}  # fmt: skip
         case TallyBlock():
             return {"kind": "tally block", "round": found.round.hex(), "q": found.q, "sequence": found.sequence,
                     "counts": len(found.counts)}  # fmt: skip

@@ -49,7 +49,7 @@ Tell = Callable[[Frame], None]
 )
 @click.option("--json", "as_json", is_flag=True, help="The summary as one line of JSON.")
 def command(source: str, stream: str | None, config: Path, out: Path | None, repeatable: bool, as_json: bool) -> None:
-    """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log[,n=..][,periods=..][,seed=..].
+    """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log|sets|..[,n=..][,periods=..][,seed=..].
 
     Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
     reports for a release is named, beforehand where the source says how many users there are.

@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import Faults, Task
-from murmurate.agents.stages.aggregate import Aggregate
-from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
-from murmurate.agents.stages.perturb import Perturb
-from murmurate.agents.stages.publish import Publish
-from murmurate.agents.stages.shuffle import Shuffle
-from murmurate.agents.stages.stage import Log, Out, Stage
+from murmurate.agents.stages.publish import ROUNDS
+from murmurate.agents.stages.stage import Log, Out
+from murmurate.agents.stages.table import CLOCK, TABLE, Deployed, StageRow
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Progress, Start
-
-CLOCK = Log("clock", 0)
-ROUNDS = Log("rounds", 0)
 
 
 class Keys(NamedTuple):
@@ -62,38 +56,29 @@ class Runtime:
     ) -> None:  # fmt: skip
         self.plan, self.logs = plan, Logs()
         self._keep, self._schedule = keep, schedule or InTurn()
-        topics = dict(sources or {stream.topic: 1 for stream in plan.streams})
+        of = Deployed(plan, keys, dict(sources or {stream.topic: 1 for stream in plan.streams}))
         revisions = {stream.name: (stream.config, stream.revision) for stream in plan.streams}
         self.seconds: defaultdict[str, float] = defaultdict(float)
         """Time spent in each stage, for benchmarks; nothing depends on it."""
 
-        def task(name: str, build: Callable[[], Stage], *inputs: Log) -> Task:
-            return Task(name, build, inputs, self.logs, revisions, faults)
+        def tasks(row: StageRow) -> list[Task]:
+            """All instances of a stage."""
+            return [
+                Task(_named(row, log), partial(row.make, of, log), reads, self.logs, revisions, faults)
+                for log in row.sources(plan, of.sources)
+                for reads in (row.inputs(log, ticks=True),)
+            ]
 
-        self.doors = [
-            task(f"door {topic} {p}", partial(Door, plan, keys.edge.pepper, topic, p), Log(topic, p), Log(TICKS, p))
-            for topic, partitions in topics.items()
-            for p in range(partitions)
-        ]
-        self.perturbs = [
-            task(f"perturb {p}", partial(Perturb, plan, keys.edge, p, topics), Log("raw", p), ROUNDS)
-            for p in range(plan.partitions)
-        ]
-        self.shuffles = [
-            task(f"shuffle {q}", partial(Shuffle, plan, keys.shuffle, q), Log("reports", q), ROUNDS)
-            for q in range(plan.targets)
-        ]
-        self.aggregates = [
-            task(f"aggregate {b}", partial(Aggregate, plan, b), Log("batches", b)) for b in range(plan.targets)
-        ]
-        self.publishers = [
-            task(f"publish {p}", partial(Publish, plan, p), Log("tallies", p), ROUNDS, CLOCK)
-            for p in range(plan.tallies)
-        ]
-        self.publish = self.publishers[0]
-        self.tasks = [*self.doors, *self.perturbs, *self.shuffles, *self.aggregates, *self.publishers]
+        self.of_stage = {name: tasks(row) for name, row in TABLE.items()}
+        """The tasks of each stage."""
+        self.tasks = [task for each in self.of_stage.values() for task in each]
         self._released: list[tuple[Log, int]] = []  # log and offset of each release
         self.logs.listeners.append(self._note)
+
+    @property
+    def publish(self) -> Task:
+        """The first instance that releases."""
+        return self.of_stage["publish"][0]
 
     def start(self, first_t: Mapping[str, int]) -> None:
         """Begin: `rounds` says which period of each stream is the first."""
@@ -142,3 +127,7 @@ class Runtime:
                 needed[log] = min(offset, needed.get(log, offset))
         for log, offset in needed.items():
             self.logs.forget(log, offset)
+
+
+def _named(row: StageRow, source: Log) -> str:
+    return f"{row.name} {source.partition}" if row.source else f"{row.name} {source.topic} {source.partition}"

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, Protocol
 
 import orjson
 
 from murmurate.agents.embedded.log import Logs
-from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.errors import StateError, named
 from murmurate.agents.stages.sealing import check_proof, marks_bytes, prove
 from murmurate.agents.stages.stage import Log, Out, Stage
+from murmurate.aggregators.transitions import State
+from murmurate.randomizers import FrozenFactsError
 
 SNAPSHOT_BYTES = 64 << 20  # of input between two snapshots
 
@@ -39,6 +43,31 @@ class Fair:
 
     def at(self, point: str, task: str) -> None:
         """Live on."""
+
+
+class Life(Enum):
+    """Where a Task stands."""
+
+    LIVE = "live"
+    """It folds."""
+    FLUSHING = "flushing"
+    """It is in its transaction."""
+    DEAD = "dead"
+    """Its process is gone."""
+    RECOVERING = "recovering"
+    """Another instance becomes what it was."""
+    STOPPED = "stopped"
+    """What it found is no state to go on from."""
+
+
+LIVES: Final[Mapping[Life, tuple[Life, ...]]] = MappingProxyType({
+    Life.LIVE: (Life.FLUSHING, Life.DEAD),
+    Life.FLUSHING: (Life.LIVE, Life.DEAD),
+    Life.DEAD: (Life.RECOVERING,),
+    Life.RECOVERING: (Life.LIVE, Life.DEAD, Life.STOPPED),
+    Life.STOPPED: (Life.RECOVERING,),
+})  # fmt: skip
+"""What may follow: whoever stopped may be started again."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +110,12 @@ class Task:
         self.marks = dict.fromkeys(self.inputs, 0)
         self.recoveries = 0
         self._fresh = 0  # bytes folded since the last snapshot
-        self._alive = True
+        self._life = State(name, Life.LIVE, LIVES)
+
+    @property
+    def life(self) -> Life:
+        """Where it stands."""
+        return self._life.now
 
     def available(self, log: Log) -> int:
         """How many records wait."""
@@ -90,7 +124,7 @@ class Task:
     def step(self, most: int = 1 << 30, order: Sequence[Log] | None = None) -> bool:
         """Fold up to `most` records of each log, in this order of logs, and flush. Whether anything was done."""
         try:
-            if not self._alive:
+            if self.life is not Life.LIVE:
                 self.recover()
                 return True
             moved = False
@@ -104,7 +138,7 @@ class Task:
                 self.flush()
             return moved
         except Fault:
-            self._alive = False
+            self._life.to(Life.DEAD)
             return True
 
     def fold(self, log: Log, again: int | None = None) -> None:
@@ -121,6 +155,7 @@ class Task:
 
     def flush(self) -> None:
         """One transaction: 1. outputs, 2. the state record; both or neither."""
+        self._life.to(Life.FLUSHING)
         out = self.stage.drain()
         last = self.state[-1] if self.state else None
         snapshot = last.snapshot if last else ()
@@ -135,6 +170,7 @@ class Task:
         self.state.append(record)
         del self.state[:-2]  # a compacted log keeps the last; one more, so that tests see it replaced
         self._faults.at("after the commit", self.name)
+        self._life.to(Life.LIVE)
 
     def snapshot(self) -> tuple[tuple[bytes, ...], dict[Log, int]]:
         """The large state as it is now, and the marks it belongs to."""
@@ -149,9 +185,19 @@ class Task:
         return replace(record, proof=prove(self.stage, record.content()))
 
     def recover(self) -> None:
-        """A new instance takes over where the last transaction ended."""
+        """A new instance takes over where the last transaction ended: whoever was live until now is dead."""
+        if self.life is Life.LIVE:
+            self._life.to(Life.DEAD)
+        self._life.to(Life.RECOVERING)
         self.recoveries += 1
-        self._alive = True
+        try:
+            self._recover()
+        except (StateError, FrozenFactsError):
+            self._life.to(Life.STOPPED)
+            raise
+        self._life.to(Life.LIVE)
+
+    def _recover(self) -> None:
         self.stage = self._build()
         self.marks, self._fresh = dict.fromkeys(self.inputs, 0), 0
         if not self.state:
@@ -167,7 +213,8 @@ class Task:
         if len(last.snapshot) != last.chunks:
             found = f"found {len(last.snapshot)} chunks of the snapshot"
             raise StateError(f"{self.name}: the state is torn: {found}; allowed: {last.chunks}")
-        self.stage.restore(last.small, last.snapshot, last.start)
+        with named(self.name):
+            self.stage.restore(last.small, last.snapshot, last.start)
         self.marks = {log: last.start.get(log, 0) for log in self.inputs}
         while waiting := [log for log in self.inputs if self.marks[log] < last.marks.get(log, 0)]:
             # Every log may be folded up to its mark in some order; in this one the stage holds no more than it would.

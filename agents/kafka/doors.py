@@ -32,7 +32,7 @@ class Doors:
         make: Callable[[str, int], Task], now_ms: Callable[[], int], fed: bool,
     ) -> None:  # fmt: skip
         self._client, self._now_ms, self._fed, self._sources = client, now_ms, fed, dict(sources)
-        self._places = {topology.door(t, p).partition: Place(t, p) for t, n in sources.items() for p in range(n)}
+        self._places = {each.partition: each.place(each.inputs[0]) for each in topology.wirings("door")}
         self._numbers = {place: number for number, place in self._places.items()}
         self.owner = StageOwner(lambda number: make(*self._places[number]))
         self._member = client.member(group, sorted(sources), instance, self)

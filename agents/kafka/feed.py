@@ -15,7 +15,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -25,7 +25,9 @@ from murmurate.agents.replay.source import Batch, Source
 from murmurate.agents.stages.closing import next_closing
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.errors import UsageError
+from murmurate.topics.block import REFUSED
 from murmurate.topics.codec import decode, encode
+from murmurate.topics.domains import Domain
 from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Progress, Settled, Start, Tick
 from murmurate.topics.pointers import tokens
@@ -212,11 +214,8 @@ class Feeder:
         if names is None:
             assert batch.ids is not None  # noqa: S101 - the contract of a batch
             names = self._source.names(batch.ids)
-        domain = stream.domain
-        events = [
-            (name, _event(stream, name, time_ms, domain.value(code) if code < domain.none else None))  # refused: none
-            for name, time_ms, code in zip(names, batch.times.tolist(), batch.codes.tolist(), strict=True)
-        ]
+        said = zip(names, batch.times.tolist(), _said(stream.domain, batch), strict=True)
+        events = [(name, _event(stream, name, time_ms, value)) for name, time_ms, value in said]
         for at in range(0, len(events), CHUNK):
             await self._write(sender, events[at : at + CHUNK], stream)
         self.fed.events += len(events)
@@ -230,11 +229,20 @@ class Feeder:
             self._ends[place] = offset + 1
 
 
+def _said(domain: Domain, batch: Batch) -> Iterator[Any]:
+    """What each event says; None where its value was refused. Lists that are too long are told as they are."""
+    if domain.coded:
+        return (domain.value(code) if code < domain.none else None for code in batch.codes.tolist())
+    rows = batch.codes.reshape(len(batch), -1).tolist()
+    told = (batch.long.get(i, tuple(row)) for i, row in enumerate(rows))
+    return (None if words[0] == REFUSED else domain.value(words) for words in told)
+
+
 def _hash(name: bytes) -> int:
     return int.from_bytes(hashlib.blake2s(name, digest_size=8).digest())
 
 
-def _event(stream: StreamPlan, name: bytes, time_ms: int, value: str | float | None) -> bytes:
+def _event(stream: StreamPlan, name: bytes, time_ms: int, value: Any) -> bytes:
     """An event as the stream's pointers expect it. A value that is none of the stream's enrols its user, no more."""
     event: dict[str, object] = {}
     fields = stream.fields

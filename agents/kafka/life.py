@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol
 
 from murmurate.agents.stages.stage import Out
 
@@ -22,6 +24,15 @@ class Life(Enum):
     """It folds and flushes."""
     PARKED = "parked"
     """Its partition was taken away and may come back."""
+
+
+LIVES: Final[Mapping[Life, tuple[Life, ...]]] = MappingProxyType({
+    Life.CLOSED: (Life.OPEN,),
+    Life.OPEN: (Life.LIVE, Life.PARKED, Life.CLOSED),
+    Life.LIVE: (Life.PARKED, Life.CLOSED),
+    Life.PARKED: (Life.OPEN, Life.CLOSED),
+})  # fmt: skip
+"""What may follow: what is folded and flushed lies between `open` and `parked` or `closed`."""
 
 
 class Observer(Protocol):

@@ -16,7 +16,7 @@ from typing import Final
 from murmurate.agents.kafka.client import Admin, Client, Described
 from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.opening import Opening, begin, look
-from murmurate.agents.kafka.topology import door_partitions
+from murmurate.agents.stages.table import topic_partitions
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
 from murmurate.topics.names import DAY_MS, STAGES, TOPICS, ZONES, Topic, Zone, topic, topics
@@ -73,23 +73,15 @@ def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> di
     copies, found, ours = deployment.kafka.replication, {}, topic(plan.name, "events")
     if any(stream.topic == ours for stream in plan.streams):
         sources = {ours: plan.partitions, **sources}
+    counts = topic_partitions(plan, sources)
     for row in topics(fed=deployment.time.clock == "feed"):
         name = topic(plan.name, row.name)
         if row.cleanup == "theirs":
             if name in sources:
                 found[name] = Described(sources[name], copies, {})
         else:
-            found[name] = Described(_partitions(row, plan, sources), copies, _settings(row, plan, copies))
+            found[name] = Described(counts.get(row.name, 1), copies, _settings(row, plan, copies))
     return found
-
-
-def _partitions(row: Topic, plan: Plan, sources: Mapping[str, int]) -> int:
-    counts = {
-        "raw": plan.partitions, "reports": plan.targets, "batches": plan.targets, "tallies": plan.tallies,
-        "releases": plan.tallies, "state.door": door_partitions(sources), "state.perturb": plan.partitions,
-        "state.shuffle": plan.targets, "state.aggregate": plan.targets, "state.publish": plan.tallies,
-    }  # fmt: skip
-    return counts.get(row.name, 1)
 
 
 def _settings(row: Topic, plan: Plan, copies: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ from murmurate.agents.kafka.client import Got, Place, Reader
 from murmurate.agents.kafka.errors import LostRecordsError
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, joined, state_key
 from murmurate.agents.kafka.wiring import Wiring
-from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.errors import StateError, named
 from murmurate.agents.stages.sealing import check_proof
 from murmurate.agents.stages.stage import Log, Record, Stage
 
@@ -93,10 +93,11 @@ async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, mark
     if last is not None:
         check_proof(stage, last.content(), last.proof, wiring.name)
         chunks = [] if last.snapshot is None else await _chunks(reader, wiring, last.snapshot)
-        if stage.large:
-            stage.restore(last.small, chunks, last.snapshot.start if last.snapshot else {})
-        else:
-            stage.restore(joined(last, chunks), ())
+        with named(wiring.name):
+            if stage.large:
+                stage.restore(last.small, chunks, last.snapshot.start if last.snapshot else {})
+            else:
+                stage.restore(joined(last, chunks), ())
         start = {log: last.start.get(log, 0) for log in wiring.inputs}
     await _check_reach(reader, wiring, start, marks)
     async for log, got in _in_order(reader, wiring, stage, start, marks):

@@ -6,23 +6,26 @@ recovery begins to read, the small state, the pointer of the newest snapshot.  S
 overwritten before its successor is pointed to, so compaction cannot take it.  A small state that has grown stands in
 such chunks too, written with its record (`split`, `joined`).  The record of a stage that holds a key bears a proof over
 `content`, which is all that it says (`sealed`): it stays readable, and nobody else can change it.  A record of another
-schema is refused, and nothing migrates.  Source: DESIGN rules 11, 12, 13.
+form is refused, and nothing migrates.  Source: DESIGN rules 11, 12, 13.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Final
 
-import orjson
+import numpy as np
 
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.sealing import prove
 from murmurate.agents.stages.stage import Log, Stage
+from murmurate.randomizers import SnapshotError
+from murmurate.randomizers.state import REMEDY, Form, dump, load
 
-SCHEMA = "murmurate/state/2"
+FORM: Final = Form("state record", 3)
+OLDER: Final = b'{"'
+"""How the records of the first two forms begin, which were JSON."""
 MOST_SMALL = 256 << 10
 """A small state of more bytes stands in chunks of so many."""
 
@@ -58,19 +61,17 @@ class StateRecord:
 
     def dump(self) -> bytes:
         """As a record's value."""
-        return orjson.dumps(self._document() | {"proof": base64.b64encode(self.proof).decode()})
+        return self._dumped({"small": self.small, "proof": self.proof})
 
     def content(self) -> bytes:
         """All that the record says but its proof: the same bytes for the same content."""
-        return orjson.dumps(self._document(), option=orjson.OPT_SORT_KEYS)
+        return self._dumped({"small": self.small})
 
-    def _document(self) -> dict[str, Any]:
+    def _dumped(self, parts: Mapping[str, bytes]) -> bytes:
         pointer = self.snapshot
-        return {
-            "schema": SCHEMA,
+        facts = {
             "marks": _texts(self.marks),
             "from": _texts(self.start),
-            "small": base64.b64encode(self.small).decode(),
             "snapshot": pointer
             and {
                 "offset": pointer.offset,
@@ -81,25 +82,25 @@ class StateRecord:
             "revisions": self.revisions,
             "config": self.config,
         }
+        return dump(FORM, facts, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
     @classmethod
     def load(cls, value: bytes, where: str) -> StateRecord:
-        """From a record's value. StateError if it is none: somebody else has written here."""
+        """From a record's value. StateError if it is none: somebody else has written here, or an older version."""
+        if value.startswith(OLDER):
+            raise StateError(f"{where}: found a state record of an older layout; allowed: {FORM}. {REMEDY}")
         try:
-            found = orjson.loads(value)
-            if found["schema"] != SCHEMA:
-                raise StateError(
-                    f"{where}: found a state of schema {str(found['schema'])[:40]!r}; allowed: {SCHEMA}. State never "
-                    "migrates: run the version that wrote it, or a deployment of a new name"
-                )
+            found, parts = load(FORM, value)
             pointer = found["snapshot"]
             snapshot = pointer and Pointer(
                 pointer["offset"], pointer["chunks"], pointer["generation"], _logs(pointer["from"])
             )
             revisions = {name: (config, revision) for name, (config, revision) in found["revisions"].items()}
-            small, proof = base64.b64decode(found["small"]), base64.b64decode(found["proof"])
+            small, proof = parts["small"].tobytes(), parts["proof"].tobytes()
             agreed, number = found["config"]
             return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions, (agreed, number), proof)
+        except SnapshotError as error:
+            raise StateError(f"{where}: {error}") from None
         except (ValueError, LookupError, TypeError, AttributeError):
             raise StateError(f"{where}: found a record that is no state; allowed: what its stage wrote") from None
 

@@ -20,10 +20,10 @@ from murmurate.agents.kafka.collect import last, places, span, states
 from murmurate.agents.kafka.errors import RefusedError
 from murmurate.agents.kafka.provision import faults
 from murmurate.agents.kafka.state import StateRecord
-from murmurate.agents.kafka.topology import SOURCE
 from murmurate.agents.kafka.transactions import OpenTransaction, limit_ms, open_transactions
 from murmurate.agents.stages.door import clock_of
 from murmurate.agents.stages.stage import Log
+from murmurate.agents.stages.table import TABLE
 from murmurate.config.agreement import differences, holding, values
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
@@ -31,7 +31,7 @@ from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
 from murmurate.topics.messages import Config, Round, Settled, Start
-from murmurate.topics.names import STAGES, stream_partition, topic
+from murmurate.topics.names import stream_partition, topic
 from murmurate.topics.release import Release
 
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -104,10 +104,11 @@ async def status(
     """
     wrong = await faults(client, deployment, plan)
     sources = sorted({stream.topic for stream in plan.streams})
-    names = [topic(plan.name, name) for name in (*SOURCE.values(), "rounds", "releases", "feed", "ticks")]
-    names += [topic(plan.name, f"state.{stage}") for stage in STAGES]
+    shared = [row.source for row in TABLE.values() if row.source is not None]
+    names = [topic(plan.name, name) for name in (*shared, "rounds", "releases", "feed", "ticks")]
+    names += [topic(plan.name, f"state.{stage}") for stage in TABLE]
     there = await places(client, [*sources, *names])
-    found = [_stage(plan, stage, there, sources) for stage in STAGES]
+    found = [_stage(plan, stage, there, sources) for stage in TABLE]
     async with client.admin() as admin:
         for each in found:
             own = [place for name in _source(plan, each.stage, sources) for place in there.get(name, [])]
@@ -139,12 +140,13 @@ async def _waits(
 
 
 def _source(plan: Plan, stage: str, sources: list[str]) -> list[str]:
-    return sources if stage == "door" else [topic(plan.name, SOURCE[stage])]
+    source = TABLE[stage].source
+    return sources if source is None else [topic(plan.name, source)]
 
 
 def _stage(plan: Plan, stage: str, there: Mapping[str, list[Place]], sources: list[str]) -> StageStatus:
     instances = sum(len(there.get(name, [])) for name in _source(plan, stage, sources))
-    return StageStatus(stage, STAGES[stage], instances)
+    return StageStatus(stage, TABLE[stage].zone, instances)
 
 
 # ---- who works ----

@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from murmurate.agents.kafka.client import Client, Place, Run, Waiting, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
-from murmurate.agents.kafka.life import Life, Observer
+from murmurate.agents.kafka.life import LIVES, Life, Observer
 from murmurate.agents.kafka.pending import MARKS_S, Pending
 from murmurate.agents.kafka.pulling import SharedLog, pull
 from murmurate.agents.kafka.recovery import check_state, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
+from murmurate.aggregators.transitions import State
 
 SNAPSHOT_BYTES = 64 << 20
 SNAPSHOT_S = 60.0
@@ -43,7 +44,7 @@ class Task:
         self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None,
         shared: Mapping[Place, SharedLog] | None = None,
     ) -> None:  # fmt: skip
-        self.wiring, self.life = wiring, Life.CLOSED
+        self.wiring, self.stands = wiring, State(wiring.name, Life.CLOSED, LIVES)
         self.marks: dict[Log, int] = {}
         self.stage: Stage | None = None
         self.state_bytes = 0
@@ -106,6 +107,11 @@ class Task:
 
     # ---- life ----
 
+    @property
+    def life(self) -> Life:
+        """Where it stands."""
+        return self.stands.now
+
     async def open(self) -> None:
         """Fence every earlier writer, then learn the marks. Quick: no state is read."""
         writer, wiring = self._client.writer(self.wiring.identity), self.wiring
@@ -127,7 +133,7 @@ class Task:
         self._positions, self._came = {}, {}
         if wiring.pushed is not None:
             self._next_push = self.marks[wiring.pushed]
-        self.life = Life.OPEN
+        self.stands.to(Life.OPEN)
 
     async def run(self) -> None:
         """Recover, then fold and flush until told to stop. Every error leaves."""
@@ -138,7 +144,7 @@ class Task:
             self.stage, self.replayed, self._fresh = found
         self._observer.recovered(self, time.monotonic() - began)
         self._snapped = time.monotonic()
-        self.life = Life.LIVE
+        self.stands.to(Life.LIVE)
         if self.wiring.inputs == (self.wiring.pushed,):
             await self._live()
             return
@@ -162,12 +168,14 @@ class Task:
 
     async def park(self) -> None:
         """Let go of the partition, after `run` has ended; keep the state in case it comes back."""
-        self.life = Life.PARKED
+        self.stands.to(Life.PARKED)
         await self._let_go()
 
     async def close(self) -> None:
         """Let go for good."""
-        self.life, self.stage = Life.CLOSED, None
+        self.stage = None
+        if self.life is not Life.CLOSED:
+            self.stands.to(Life.CLOSED)
         await self._let_go()
 
     async def _let_go(self) -> None:

@@ -20,11 +20,13 @@ from murmurate.agents.kafka.life import Observer
 from murmurate.agents.kafka.owner import StageOwner
 from murmurate.agents.kafka.pulling import SharedLog
 from murmurate.agents.kafka.task import Task
-from murmurate.agents.kafka.topology import CLOCK, SOURCE, Topology
+from murmurate.agents.kafka.topology import Topology
+from murmurate.agents.stages.stage import Log
+from murmurate.agents.stages.table import CLOCK, TABLE
 from murmurate.config.plan import Plan
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Progress
-from murmurate.topics.names import STAGES, Zone
+from murmurate.topics.names import Zone
 
 TIMER_S = 1.0
 LOOK_S = 0.1
@@ -54,26 +56,29 @@ class Worker:
         self.apps: dict[str, StageApp] = {}
         self.owners: dict[str, StageOwner] = {}
         self.doors: Doors | None = None
-        for stage in (stage for stage, zone in STAGES.items() if zone in self.zones and stage != "door"):
-            self._add(stage, instance, folder)
-        if "edge" in self.zones:
+        for row in (row for row in TABLE.values() if row.zone in self.zones):
+            if row.source is not None:
+                self._add(row.name, row.source, instance, folder)
+        if TABLE["door"].zone in self.zones:
             self.doors = Doors(
                 client, topology, sources, group=f"{plan.name}-door", instance=f"{instance}-door",
-                make=lambda topic, p: Task(topology.door(topic, p), client, observer), now_ms=now_ms, fed=fed,
+                make=lambda topic, p: Task(topology.wiring("door", Log(topic, p)), client, observer),
+                now_ms=now_ms, fed=fed,
             )  # fmt: skip
             self.owners["door"] = self.doors.owner
 
-    def _add(self, stage: str, instance: str, folder: Path) -> None:
+    def _add(self, stage: str, source: str, instance: str, folder: Path) -> None:
         def make(partition: int) -> Task:
             def hold(held: bool) -> None:
                 self.apps[stage].hold(partition, held)
 
-            return Task(self._topology.wiring(stage, partition), self._client, self._observer, hold, self._shared)
+            wiring = self._topology.wiring(stage, Log(source, partition))
+            return Task(wiring, self._client, self._observer, hold, self._shared)
 
         (folder / stage).mkdir(parents=True, exist_ok=True)
         owner = self.owners[stage] = StageOwner(make)
         self.apps[stage] = StageApp(
-            self._client.access, group=f"{self._plan.name}-{stage}", topic=f"{self._plan.name}.{SOURCE[stage]}",
+            self._client.access, group=f"{self._plan.name}-{stage}", topic=f"{self._plan.name}.{source}",
             partitions=self._topology.partitions(stage), instance=f"{instance}-{stage}",
             folder=str(folder / stage), owner=owner,
         )  # fmt: skip

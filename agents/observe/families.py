@@ -88,7 +88,7 @@ class EdgeFamilies(Families):
         super().__init__(registry)
         self.events = Counter(
             "murmurate_events",
-            "Events: accepted, of them second; or refused: late | malformed | ...; of a stream nobody knows: none.",
+            "Events: accepted, of them second, cut; or refused: late | malformed | ...; of an unknown stream: none.",
             ("stream", "result"), registry=registry,
         )  # fmt: skip
         self.refusals = Counter(

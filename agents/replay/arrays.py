@@ -66,7 +66,9 @@ class PeriodSource(Source):
 
     @abstractmethod
     def values(self) -> Iterator[NDArray[Any]]:
-        """Each period's codes: integers[users], NO_EVENT for none."""
+        """Each period's codes, integers[users], NO_EVENT for no event; or rows of words, uint32[users, words], REFUSED
+        throughout for no event.
+        """
 
     def batches(self) -> Iterator[Batch]:
         """Period by period."""
@@ -74,7 +76,11 @@ class PeriodSource(Source):
         everybody = np.arange(self._users, dtype=np.int64)
         for t, values in enumerate(self.values(), self._t):
             ids, times, codes = everybody, self._offsets + t * every, values
-            if values.dtype.kind != "u" and values.min(initial=0) < 0:
+            if values.ndim == 2:
+                spoken = values[:, 0] != REFUSED
+                ids, times, codes = ids[spoken], times[spoken], codes[spoken]
+                codes = codes[:, 0] if codes.shape[1] == 1 else codes
+            elif values.dtype.kind != "u" and values.min(initial=0) < 0:
                 spoken = values >= 0
                 ids, times, codes = ids[spoken], times[spoken], codes[spoken]
             yield from _batches(self._stream.name, ids, times, codes.astype(np.uint32, copy=False), self._ticks)

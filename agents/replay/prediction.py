@@ -36,15 +36,13 @@ from murmurate.aggregators.expected import (
 )
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import METHODS, kind_of
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.thresholds import MICRO
 
 How = Literal["closed form", "simulated", "scaled"]
 
-SIMPLICITY: Final = {name: kind.simplicity for name, kind in METHODS.items()}
-"""Of methods that are as good, the simpler one is taken."""
 DRIFT: Final = 0.002
 """Where nobody says."""
 TIE: Final = 1.05
@@ -143,7 +141,7 @@ class Outlook:
 
         def cost(pair: tuple[Prospect, Expected]) -> tuple[float, int, int, int]:
             one = pair[1]
-            return round(one.bits, 4), SIMPLICITY[pair[0].method], one.wire_bytes, _quickness(one.mechanism)
+            return round(one.bits, 4), kind_of(pair[0].method).simplicity, one.wire_bytes, _quickness(one.mechanism)
 
         most = TIE * min(one.error for _, one in pairs)
         return min((pair for pair in pairs if pair[1].error <= most), key=cost)

@@ -11,22 +11,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import orjson
 
-from murmurate.agents.embedded.runtime import ROUNDS, Keys, Runtime
+from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.hello import hello
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
 from murmurate.agents.replay.watch import Watch
-from murmurate.agents.stages.closing import ahead, late, newest_closing
-from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.admission import Admission, cut, raw_records
+from murmurate.agents.stages.closing import newest_closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.publish import ROUNDS
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key, Pepper, Secrets
@@ -88,6 +89,7 @@ class Replay:
         self._watch = Watch(plan, keys.edge.devices)
         self._runtime.logs.listeners.append(self._watch.follow)
         self._truth = Truth(plan, source)
+        self._admission = Admission(plan, keys.edge.pepper)
         self._true: dict[tuple[str, int], TruePeriod] = {}
         self._told_of: set[tuple[str, int]] = set()
         self._clock: int | None = None
@@ -136,7 +138,7 @@ class Replay:
     def _steps(self) -> Iterator[int]:
         """Feed the source in; the number of events after each step."""
         begun = False
-        for batch in self._source.batches():
+        for batch in map(self._cut, self._source.batches()):
             if not begun:
                 self._begin(batch.clock)
                 begun = True
@@ -172,7 +174,8 @@ class Replay:
                 before = first[plan.name] * plan.every_ms - 1
                 self._close(min(clock, before))  # also where nobody speaks in the first periods
                 shown = np.full(users, before)
-                refused = np.full(users, REFUSED, np.uint32)
+                words = plan.domain.words
+                refused = np.full((users, words) if words > 1 else users, REFUSED, np.uint32)
                 self._runtime.write(raw_records(self._plan, plan.name, self._numbered, shown, refused))
 
     def _close(self, clock: int) -> None:
@@ -201,14 +204,18 @@ class Replay:
         self._watch.settle()
 
     def _write(self, batch: Batch) -> int:
-        plan = self._plan.stream(batch.stream)
-        good = ~(late(self._plan, plan, batch.times, batch.clock) | ahead(self._plan, batch.times, batch.clock))
-        users, times, codes = self._users(batch), batch.times, batch.codes
-        if not good.all():
-            users, times, codes = users[good], times[good], codes[good]
-        if len(users):
-            self._runtime.write(raw_records(self._plan, batch.stream, users, times, codes))
+        stream, users, clock = self._plan.stream(batch.stream), self._users(batch), batch.clock
+        self._runtime.write(
+            self._admission.admit(stream, users, batch.times, batch.codes, batch.long, before=clock, now=clock)
+        )
         return len(batch)
+
+    def _cut(self, batch: Batch) -> Batch:
+        """The batch with what stays of lists with too many items, as users send it and as the truth takes it."""
+        if not batch.long:
+            return batch
+        domain = self._plan.stream(batch.stream).domain
+        return replace(batch, codes=cut(domain, self._pepper, self._users(batch), batch.codes, batch.long), long={})
 
     def _users(self, batch: Batch) -> np.ndarray:
         """Pseudonyms of a batch's users, each worked out once."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.errors import MurmurateError
+from murmurate.topics.domains import Words
 
 BATCH_ROWS: Final = 50_000
 NAMED_LINES: Final = 5
@@ -44,11 +45,15 @@ class Batch:
     times: Ints = field(repr=False)
     """int64[n], milliseconds since 1970."""
     codes: NDArray[np.uint32] = field(repr=False)
-    """uint32[n]; REFUSED where only the value was wrong: such an event enrols its user."""
+    """uint32[n], or uint32[n, words] where a value takes several; REFUSED throughout where only the value was wrong:
+    such an event enrols its user.
+    """
     refused: Mapping[str, int]
     """Lines before this batch that gave no event, by reason. Events with a refused value are not among them."""
     lines: int
     """Lines (or array elements) read for it, those included."""
+    long: Mapping[int, Words] = field(default_factory=dict, repr=False)
+    """Rows whose lists have too many items, with the words of all: whoever holds the users' key cuts them."""
 
     def __len__(self) -> int:
         return len(self.times)

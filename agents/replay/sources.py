@@ -5,6 +5,7 @@
     screens.npy                     integers [periods, users]: positions of categories
     demo.npz                        a recording by tools/make_recording.py
     synthetic:lns,n=200000,periods=800,seed=1      lns | sin | log; commas, since ? and & mean something to a shell
+    synthetic:sets,n=1000,periods=20               sets | vectors | rows | strings | measured
 
 Contract: a Source, or an error that says what was found and what is allowed.  Not here: reading them.
 """
@@ -14,9 +15,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from murmurate.agents.replay.arrays import NpySource, Recording
+from murmurate.agents.replay.made_up_rows import MadeUp
 from murmurate.agents.replay.source import Batch, Source, SourceError
-from murmurate.agents.replay.synthetic import Synthetic
+from murmurate.agents.replay.synthetic import BINARY, WIDE, Synthetic, parse
 from murmurate.agents.replay.tables import CsvSource, TextSource
+from murmurate.agents.replay.wide_arrays import WideNpy
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
 
@@ -27,7 +30,8 @@ def open_source(text: str, plan: Plan, stream_name: str | None = None) -> Source
     """The source that `text` names, for one stream of the plan or, in text that names streams, for all of a topic."""
     streams = _streams(plan, stream_name)
     if text.startswith("synthetic:"):
-        return Synthetic(text, plan, _one(text, streams))
+        model, _ = parse(text)
+        return (Synthetic if model in BINARY else MadeUp)(text, plan, _one(text, streams))
     path = Path(text)
     kind = path.suffix.lower()
     if kind == ".gz":
@@ -35,12 +39,13 @@ def open_source(text: str, plan: Plan, stream_name: str | None = None) -> Source
     if kind not in (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".npy", ".npz"):
         raise UsageError(
             f"source: found {path.name!r}; allowed: a .csv, .tsv, .jsonl, .ndjson, .json, .npy or .npz file, or "
-            "synthetic:lns, synthetic:sin, synthetic:log"
+            f"synthetic:{'|'.join((*BINARY, *WIDE))}"
         )
     if not path.is_file():
         raise SourceError(f"{path.name}: found no such file; allowed: a readable file")
     if kind == ".npy":
-        return NpySource(path, plan, _one(text, streams))
+        stream = _one(text, streams)
+        return (NpySource if plan.stream(stream).domain.coded else WideNpy)(path, plan, stream)
     if kind == ".npz":
         return Recording(path, plan, _one(text, streams))
     return (CsvSource if kind in (".csv", ".tsv") else TextSource)(path, plan, streams)

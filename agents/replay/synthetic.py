@@ -9,7 +9,7 @@ e^(-.01 t)). It may use NumPy's generators: nothing here is anybody's.  Not here
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
 
 Model = Literal["lns", "sin", "log"]
+BINARY: Final[tuple[Model, ...]] = ("lns", "sin", "log")
+WIDE: Final = ("sets", "vectors", "rows", "strings", "measured")
+"""Made-up values of several words: wide_arrays.py."""
 DEFAULTS: Final[Mapping[str, int]] = {"n": 200_000, "periods": 800, "seed": 1}
 """The paper's setting."""
 MOST: Final = 100_000_000
@@ -55,7 +58,8 @@ class Synthetic(PeriodSource):
     """
 
     def __init__(self, text: str, plan: Plan, stream: str) -> None:
-        self.model, options = parse(text)
+        model, options = parse(text)
+        self.model: Model = next(name for name in BINARY if name == model)
         domain = plan.stream(stream).domain
         if domain.none < 2:
             raise SourceError(f"{text}: stream {stream!r} has {domain.none} value; allowed: at least two, for 0 and 1")
@@ -73,11 +77,11 @@ class Synthetic(PeriodSource):
             yield codes
 
 
-def parse(text: str) -> tuple[Model, dict[str, int]]:
+def parse(text: str) -> tuple[str, dict[str, int]]:
     """What `synthetic:MODEL,n=...,periods=...,seed=...` says, in any order; what it leaves out is DEFAULTS."""
     model, *options = text.removeprefix("synthetic:").split(",")
-    allowed = "synthetic:lns|sin|log, then any of n=200000,periods=800,seed=1"
-    if model not in get_args(Model):
+    allowed = f"synthetic:{'|'.join((*BINARY, *WIDE))}, then any of n=200000,periods=800,seed=1"
+    if model not in (*BINARY, *WIDE):
         raise UsageError(f"source: found {text!r}; allowed: {allowed}")
     found = dict(DEFAULTS)
     for option in options:
@@ -87,7 +91,7 @@ def parse(text: str) -> tuple[Model, dict[str, int]]:
         found[key] = int(number)
     if not found["n"] or not found["periods"]:
         raise UsageError(f"source: found {text!r}; allowed: n and periods of at least 1")
-    return {"lns": "lns", "sin": "sin", "log": "log"}[model], found  # type: ignore[return-value]
+    return model, found
 
 
 def _generator(seed: int, part: int) -> np.random.Generator:

@@ -3,7 +3,8 @@
 Contract: a bad line is counted by reason and named by number, the others are read; a file without one good event is an
 error.  A bad line whose user and time can be read all the same shows its user, as at the door.  A CSV row is one line;
 the column of a field is its JSON pointer without the first slash, `session/user_id` or `session.user_id` for
-/session/user_id.  An empty cell is a missing field.  A file has no timestamps of its own: a stream without a `time`
+/session/user_id.  An empty cell is a missing field; how lists and objects stand in one, topics/domains/tables.py says.
+A file has no timestamps of its own: a stream without a `time`
 pointer is read from `/time`.  Not here: the clock's rule (clock.py), bytes to lines (lines.py), rows that are broken
 (rows.py).
 """
@@ -122,14 +123,14 @@ class TextSource(Source):
         """One batch for each stream among these rows. What was refused goes with a piece's first batch."""
         columns = _joined(piece.columns)
         piece.columns = [columns]
-        streams = columns.stream[rows]
         refused, lines = (dict(piece.dropped), piece.lines) if first else ({}, 0)
-        for position in np.unique(streams).tolist():
-            mine = np.flatnonzero(streams == position) + rows.start
+        for position in np.unique(columns.stream[rows]).tolist():
+            domain = self.plan.stream(self.streams[position]).domain
+            part = columns.of(position, domain.words, rows)
             names = columns.users
             yield Batch(
-                self.streams[position], clock, [names[row] for row in mine.tolist()], None,
-                columns.time[mine], columns.code[mine], refused, lines,
+                self.streams[position], clock, [names[row] for row in part.rows.tolist()], None,
+                part.times, part.values, refused, lines, part.long,
             )  # fmt: skip
             refused, lines = {}, 0
 
@@ -275,4 +276,6 @@ def _joined(parts: list[Columns]) -> Columns:
     stream: NDArray[np.uint16] = np.concatenate([part.stream for part in parts])
     time, code = np.concatenate([part.time for part in parts]), np.concatenate([part.code for part in parts])
     users = [user for part in parts for user in part.users]
-    return Columns(stream, time, code, users, np.arange(len(time)), ())
+    before = np.cumsum([0, *(len(part.time) for part in parts)]).tolist()
+    long = {first + row: words for first, part in zip(before, parts, strict=False) for row, words in part.long.items()}
+    return Columns(stream, time, code, users, np.arange(len(time)), (), long)

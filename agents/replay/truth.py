@@ -58,7 +58,7 @@ class Truth:
         self._rows: dict[bytes, int] = {}  # names to users, in the order in which they came
         enrolled = np.full((source.users() or 0) if source.enrolled else 0, _LONG_AGO)
         self._streams = {
-            name: _Stream(plan.stream(name), plan.lateness_ms, source.first_t(name), enrolled.copy())
+            name: _stream(plan.stream(name), plan.lateness_ms, source.first_t(name), enrolled.copy())
             for name in source.streams
         }
         self.refused: Counter[str] = Counter()
@@ -71,7 +71,7 @@ class Truth:
         late = batch.times < stream.open_t * stream.every
         ahead = ~late & (batch.times > batch.clock + self._future)
         here = ~(late | ahead)
-        known = batch.codes != REFUSED  # the others are counted by what is wrong with their values
+        known = _first(batch.codes) != REFUSED  # the others are counted by what is wrong with their values
         self.refused.update({"late": int((late & known).sum()), "future": int((ahead & known).sum())})
         if batch.names is not None:
             users = self._numbered(batch.names, here)
@@ -80,7 +80,7 @@ class Truth:
         else:
             raise TypeError("a batch has names or ids")
         stream.saw(users, batch.times[here])
-        good = batch.codes[here] != REFUSED
+        good = _first(batch.codes)[here] != REFUSED
         self.refused["value"] += int((~good).sum())
         stream.take(users[good], batch.times[here][good], batch.codes[here][good])
 
@@ -144,17 +144,25 @@ class _Stream:
         while self.open_t < opened:
             t = self.open_t
             self.open_t += 1
-            if len(self.code) < len(self.seen):
-                more = len(self.seen) - len(self.code)
-                self.code = np.concatenate((self.code, np.full(more, -1, np.int64)))
-                self.time = np.concatenate((self.time, np.zeros(more, np.int64)))
-            if t in self.events:
-                users, keys = self._winners(self.events.pop(t))
-                self.code[users] = keys & ((1 << _CODE_BITS) - 1)
-                self.time[users] = t * self.every + (keys >> _CODE_BITS)
+            self._keep(t)
             if t >= self.first_t:
-                counts = self._counts(t)
-                yield TruePeriod(self.plan.name, t, int(counts.sum()), self.plan.measure.truth(counts))
+                yield TruePeriod(self.plan.name, t, *self._true(t))
+
+    def _keep(self, t: int) -> None:
+        """Take over what was said in a period that closes."""
+        if len(self.code) < len(self.seen):
+            more = len(self.seen) - len(self.code)
+            self.code = np.concatenate((self.code, np.full(more, -1, np.int64)))
+            self.time = np.concatenate((self.time, np.zeros(more, np.int64)))
+        if t in self.events:
+            users, keys = self._winners(self.events.pop(t))
+            self.code[users] = keys & ((1 << _CODE_BITS) - 1)
+            self.time[users] = t * self.every + (keys >> _CODE_BITS)
+
+    def _true(self, t: int) -> tuple[int, NDArray[np.float64]]:
+        """How many users are asked about a period, and what is true of them."""
+        counts = self._counts(t)
+        return int(counts.sum()), self.plan.measure.truth(counts)
 
     def _counts(self, t: int) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d
@@ -178,6 +186,62 @@ class _Stream:
         spoke = np.zeros(len(best), np.bool_)
         spoke[users] = True
         return np.flatnonzero(spoke), best[spoke]
+
+
+class _Rows(_Stream):
+    """A stream whose values are rows of words: of several events at one time the tuple of words decides."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._said: dict[int, list[tuple[Ints, Ints, NDArray[np.uint32]]]] = {}  # per open period: users, offsets, rows
+        self._row: NDArray[np.uint32] = np.zeros((0, self.plan.domain.words), np.uint32)
+
+    def take(self, users: Ints, times: Ints, codes: NDArray[np.uint32]) -> None:
+        rows, periods = codes.reshape(len(codes), -1), times // self.every
+        for t in np.unique(periods).tolist():
+            mine = periods == t
+            held = self._said.setdefault(t, [])
+            held.append((users[mine], times[mine] - t * self.every, rows[mine]))
+            if sum(len(some) for some, _, _ in held) > 4 * len(self.seen) + SPARE_ROWS:
+                self._said[t] = [self._chosen(held)]
+
+    def _keep(self, t: int) -> None:
+        more = len(self.seen) - len(self._row)
+        if more > 0:
+            self._row = np.concatenate((self._row, np.zeros((more, self._row.shape[1]), np.uint32)))
+            self.time = np.concatenate((self.time, np.full(more, _LONG_AGO)))
+        if t in self._said:
+            users, offsets, rows = self._chosen(self._said.pop(t))
+            self._row[users], self.time[users] = rows, t * self.every + offsets
+
+    def _chosen(
+        self, held: list[tuple[Ints, Ints, NDArray[np.uint32]]]
+    ) -> tuple[Ints, Ints, NDArray[np.uint32]]:  # fmt: skip
+        """Each user once, with the event that counts."""
+        users, offsets, rows = (np.concatenate(column) for column in zip(*held, strict=True))
+        order = np.lexsort((*rows.T[::-1], offsets, users))
+        if self.plan.several == "last":
+            order = order[::-1]
+        _, firsts = np.unique(users[order], return_index=True)
+        chosen = order[firsts]
+        return users[chosen], offsets[chosen], rows[chosen]
+
+    def _true(self, t: int) -> tuple[int, NDArray[np.float64]]:
+        carry, start, domain = self.plan.carry_ms, t * self.every, self.plan.domain
+        members = self.seen < (start + self.every if carry is None else start)
+        rows, time = self._row[members], self.time[members]
+        stands = time != _LONG_AGO if carry is None else time >= start - carry
+        rows[~stands] = domain.initial if carry is None else domain.nothing
+        return len(rows), self.plan.measure.truth(rows)
+
+
+def _stream(plan: StreamPlan, lateness: int, first_t: int, seen: Ints) -> _Stream:
+    return (_Stream if plan.domain.coded else _Rows)(plan, lateness, first_t, seen)
+
+
+def _first(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The first word of each value."""
+    return codes if codes.ndim == 1 else codes[:, 0]
 
 
 def true_periods(plan: Plan, source: Source) -> Iterator[TruePeriod]:

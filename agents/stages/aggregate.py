@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
-import orjson
 
 from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.errors import StageError
@@ -21,10 +20,13 @@ from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import tally_records
 from murmurate.config.plan import Plan
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.block import BatchBlock
 from murmurate.topics.messages import MAX_CELLS, Rejected, Seal
 from murmurate.topics.names import stream_partition
 
+FORM: Final = Form("aggregate", 1)
+"""Of its state."""
 SLACK = 64
 """Seals that may stand between a sub-batch's first block and its own, beyond two for each stream."""
 
@@ -137,7 +139,7 @@ class Aggregate:
 
     def small(self) -> bytes:
         """Sub-batches that a replay would meet again although they are sealed."""
-        return orjson.dumps(self._sealed)
+        return dump(FORM, {"sealed": self._sealed}, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the log holds everything."""
@@ -145,4 +147,5 @@ class Aggregate:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know which sub-batches are sealed."""
-        self._sealed = [(digest, q, offset) for digest, q, offset in orjson.loads(small)]
+        facts, _ = load(FORM, small)
+        self._sealed = [(digest, q, offset) for digest, q, offset in facts["sealed"]]

@@ -22,6 +22,15 @@ Mask = NDArray[np.bool_]
 MAX_UNSETTLED = 8
 """Periods of one stream that wait for their decision: perturb keeps no more, and publish asks about no more."""
 
+MAX_WIDE = 2
+"""The same for streams whose values take more than WIDE words: they keep so much more of each period."""
+WIDE = 4
+
+
+def unsettled(words: int) -> int:
+    """How many periods of a stream with values of so many words may wait."""
+    return MAX_WIDE if words > WIDE else MAX_UNSETTLED
+
 
 def opened(every_ms: int, lateness_ms: int, clock: int) -> int:
     """The first period that is still open when the clock shows this time."""

@@ -9,26 +9,22 @@ Source: DESIGN rules 6, 15 and 19.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
-import numpy as np
-import orjson
-
-from murmurate.agents.stages.closing import ahead, late
-from murmurate.agents.stages.ordering import by_target
+from murmurate.agents.stages.admission import Admission
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
-from murmurate.randomizers.identity import Known, partitions
-from murmurate.topics.block import encode_raw
+from murmurate.randomizers.identity import Known
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.codec import encode
 from murmurate.topics.events import EventReader, Fields, Reason
 from murmurate.topics.messages import Dead, Progress, Tick
-from murmurate.topics.names import stream_id
 
+FORM: Final = Form("door", 1)
+"""Of its state."""
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
 UNREAD = frozenset({Reason.JSON, Reason.SIZE})
@@ -43,6 +39,7 @@ class Door:
 
     def __init__(self, plan: Plan, pepper: Pepper, topic: str, partition: int) -> None:
         self._plan, self._known, self._topic, self._partition = plan, Known(pepper), topic, partition
+        self._admission = Admission(plan, pepper)
         self._readers = _readers([stream for stream in plan.streams if stream.topic == topic])
         self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet
         self._ticks: list[tuple[int, Tick]] = []
@@ -52,9 +49,9 @@ class Door:
         self._urgent = False
         self.read = 0
         """Events looked at,"""
-        self.counts: Counter[tuple[str, str]] = Counter()
-        """and (stream, reason) -> refusals, the stream empty where no event says it: raw-side facts, for the edge's own
-        metrics.
+        self.counts = self._admission.counts
+        """and (stream, reason) -> events that were refused, or cut, the stream empty where no event says it: raw-side
+        facts, for the edge's own metrics.
         """
 
     def fold(self, record: Record) -> None:
@@ -146,16 +143,11 @@ class Door:
                     self._out.append(Out(Log("dead.edge", 0), encode(dead)))
             users = self._known.pseudonyms(columns.users)
             for position, stream in enumerate(streams):
-                mine = columns.stream == position
-                if mine.any():
-                    self._in_time(stream, users[mine], columns.time[mine], columns.code[mine], now)
-
-    def _in_time(self, stream: StreamPlan, users: np.ndarray, times: np.ndarray, codes: np.ndarray, now: int) -> None:
-        too_late, too_early = late(self._plan, stream, times, self._clock), ahead(self._plan, times, now)
-        self.counts.update({(stream.name, "late"): int(too_late.sum()), (stream.name, "future"): int(too_early.sum())})
-        good = ~(too_late | too_early)
-        if good.any():
-            self._out += raw_records(self._plan, stream.name, users[good], times[good], codes[good])
+                part = columns.of(position, stream.domain.words)
+                if len(part.rows):
+                    self._out += self._admission.admit(
+                        stream, users[part.rows], part.times, part.values, part.long, before=self._clock, now=now
+                    )
 
     # ---- state: the logs from the first event and tick that wait ----
 
@@ -166,7 +158,7 @@ class Door:
 
     def small(self) -> bytes:
         """The offset of the next event, and the clock."""
-        return orjson.dumps([self._events[0][0] if self._events else self._next, self._clock])
+        return dump(FORM, {"next": self._events[0][0] if self._events else self._next, "clock": self._clock}, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
@@ -174,12 +166,13 @@ class Door:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know where the events go on."""
-        self._next, self._clock = orjson.loads(small)
+        facts, _ = load(FORM, small)
+        self._next, self._clock = facts["next"], facts["clock"]
 
 
 def clock_of(small: bytes) -> int | None:
     """The newest time that was passed on, by what `small` said."""
-    _, clock = orjson.loads(small)
+    clock = load(FORM, small)[0]["clock"]
     return None if clock is None else int(clock)
 
 
@@ -189,18 +182,3 @@ def _readers(streams: Sequence[StreamPlan]) -> list[tuple[list[StreamPlan], Even
     for stream in streams:
         groups.setdefault(stream.name if stream.fields.stream is None else stream.fields, []).append(stream)
     return [(group, EventReader({s.name: s.domain for s in group}, group[0].fields)) for group in groups.values()]
-
-
-def raw_records(plan: Plan, stream: str, users: np.ndarray, times: np.ndarray, codes: np.ndarray) -> Sequence[Out]:
-    """Events of one stream as blocks, each for the raw partition of its users."""
-    if plan.partitions == 1:
-        parts: Iterable[np.ndarray | slice] = [slice(None)]
-    else:
-        parts = by_target(partitions(users, plan.partitions), plan.partitions)
-    identity = stream_id(stream)
-    return [
-        Out(Log("raw", p), block)
-        for p, mine in enumerate(parts)
-        if len(users[mine])
-        for block in encode_raw(identity, users[mine], times[mine], codes[mine])
-    ]

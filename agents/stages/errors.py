@@ -2,7 +2,11 @@
 together.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from murmurate.errors import MurmurateError
+from murmurate.randomizers import SnapshotError
 
 
 class StageError(MurmurateError):
@@ -11,3 +15,12 @@ class StageError(MurmurateError):
 
 class StateError(MurmurateError):
     """The stored state cannot be taken over: torn, sealed with another key, or written under another configuration."""
+
+
+@contextmanager
+def named(instance: str) -> Iterator[None]:
+    """What is no state of this form is an error of the instance that was to go on from it."""
+    try:
+        yield
+    except SnapshotError as error:
+        raise StateError(f"{instance}: {error}") from None

@@ -15,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.agents.stages.asked import question_of
-from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing
-from murmurate.agents.stages.values import Values
+from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing, unsettled
+from murmurate.agents.stages.code_values import CodeValues
+from murmurate.agents.stages.row_values import RowValues
+from murmurate.agents.stages.values import Frozen, Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms
+from murmurate.randomizers.layouts import Layout, layout
 from murmurate.randomizers.state import Arrays
 from murmurate.topics.codec import decode, encode
+from murmurate.topics.domains import Domain
 from murmurate.topics.messages import Round
 
 
@@ -28,6 +32,23 @@ from murmurate.topics.messages import Round
 def as_ask(asked: Round) -> Ask:
     """What a device takes from a round's descriptor."""
     return Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), question_of(asked), asked.digest)
+
+
+@lru_cache(maxsize=64)
+def _layout(domain: Domain) -> Layout:
+    """What raw rows of this domain hold: nobody says none there."""
+    return layout(domain.layout(none=False))
+
+
+def guarding(
+    plan: Plan, terms: Terms, secrets: Secrets, partition: int, stream: StreamPlan, sources: int
+) -> Guarded:  # fmt: skip
+    """A stream at a raw partition, before its first record. sources: partitions of the stream's source."""
+    closing = Closing(stream.every_ms, plan.lateness_ms, sources)
+    position = [one.name for one in terms.streams].index(stream.name)
+    devices = DeviceArray(terms, stream.name, secrets, partition=partition)
+    values = (CodeValues if stream.domain.coded else RowValues)(stream, plan.forget_after_ms)
+    return Guarded(stream, position, devices, closing, values, {})
 
 
 @dataclass(eq=False)
@@ -53,7 +74,7 @@ class Guarded:
     @property
     def full(self) -> bool:
         """Whether as many periods as allowed wait for their decision."""
-        return len(self.values.frozen) >= MAX_UNSETTLED
+        return len(self.values.frozen) >= unsettled(self.plan.domain.words)
 
     @property
     def waits(self) -> bool:
@@ -74,6 +95,19 @@ class Guarded:
     def closed(self, t: int) -> bool:
         """Whether this period can be answered for."""
         return self.closing.open_t is not None and t < self.closing.open_t
+
+    def valid(self, values: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which values of raw rows are values of the stream, or of a user who has none: codes as ever."""
+        if self.plan.domain.coded:
+            return values < self.plan.d
+        return ~_layout(self.plan.domain).wrong(values)
+
+    def frozen(self, t: int) -> Frozen | None:
+        """What everybody says in a closed period, as a device takes it: values of one word as a plain column."""
+        found = self.values.frozen.get(t)
+        if found is None or found.values.ndim == 1 or found.values.shape[1] > 1:
+            return found
+        return Frozen(found.values[:, 0], found.members)
 
     def charge(self, asked: Round, plan: Plan) -> Grant | Refusal:
         """Decide and book. What does not fit the deployment is refused to everybody, and costs nobody anything."""

@@ -10,32 +10,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
-import orjson
 
-from murmurate.agents.stages.closing import Closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.guarded import Guarded
+from murmurate.agents.stages.frozen import facts_of, frozen
+from murmurate.agents.stages.guarded import Guarded, guarding
 from murmurate.agents.stages.ordering import by_target, permutation
-from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.reading import dead, read
 from murmurate.agents.stages.roll import UNKNOWN, Roll
 from murmurate.agents.stages.sealing import Seal
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.values import Values
-from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import DeviceArray, FrozenFactsError, Grant, Refusal
+from murmurate.config.plan import Plan
+from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
-from murmurate.randomizers.state import Arrays, collect, pieces
+from murmurate.randomizers.state import Arrays, Form, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
 from murmurate.topics.block import RawBlock, encode_reports
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
+FORM: Final = Form("perturb snapshot", 1)
 NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
@@ -54,13 +54,14 @@ class Perturb:
         self._placed = 0  # users of the roll who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
         self._row = np.zeros(1, np.int32)  # and the row there; the last of both is nobody's, where UNKNOWN points
-        self._streams = {stream.name: self._guarded(stream) for stream in plan.streams}
+        built = partial(guarding, plan, self._terms, secrets.devices, partition)
+        self._streams = {stream.name: built(stream, sources[stream.topic]) for stream in plan.streams}
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
         self._out: list[Out] = []
         self._urgent = False
         self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late | foreign | second) -> events: raw-side facts, for the edge's own metrics."""
+        """(stream, accepted | late | foreign | second | width) -> events: raw-side facts, for the edge's metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
         """(stream, reason) -> users that a round asked in vain."""
 
@@ -71,7 +72,7 @@ class Perturb:
         found = read(record, "edge", self._out)
         match found:  # anything else is what other stages tell each other
             case RawBlock():
-                self._events(found)
+                self._events(found, record)
             case Progress():
                 self._progress(found)
             case Start() if found.stream in self._streams:
@@ -92,9 +93,13 @@ class Perturb:
 
     # ---- raw ----
 
-    def _events(self, block: RawBlock) -> None:
+    def _events(self, block: RawBlock, record: Record) -> None:
         guarded = self._by_id.get(block.stream)
         if guarded is None:
+            return
+        if block.words != guarded.plan.domain.words:  # written under another config
+            self.edge_counts[guarded.plan.name, "width"] += len(block.users)
+            self._out.append(dead("width", record, "edge"))
             return
         users, times, codes = block.users, block.times, block.values
         # By what raw has shown, never by `open_t`: how long a close is put off depends on `rounds`.
@@ -109,7 +114,7 @@ class Perturb:
             self.edge_counts[guarded.plan.name, "foreign"] += int((found == UNKNOWN).sum())
             rows, times, codes = rows[mine], times[mine], codes[mine]
         guarded.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
-        good = codes < guarded.plan.d  # REFUSED is not, nor what another config may have meant
+        good = guarded.valid(codes)  # REFUSED is not, nor what another config may have meant
         accepted = int(good.sum())
         self.edge_counts[guarded.plan.name, "accepted"] += accepted
         if accepted < len(good):
@@ -212,7 +217,7 @@ class Perturb:
 
     def _answer(self, guarded: Guarded, asked: Round, grant: Grant) -> None:
         """1. Perturb. 2. Permute. 3. Scatter."""
-        frozen = guarded.values.frozen.get(asked.t)
+        frozen = guarded.frozen(asked.t)
         if frozen is None:  # closed before anybody could be asked about it
             self._send(asked, {})
             return
@@ -256,7 +261,7 @@ class Perturb:
 
     def small(self) -> bytes:
         """The frozen facts, the key that draws, and what closes periods. The rest is in the logs."""
-        return orjson.dumps(self._facts(), option=orjson.OPT_SORT_KEYS)
+        return frozen(self._facts())
 
     def _facts(self) -> Facts:
         closing = {"lateness_ms": self._plan.lateness_ms} | {f"source.{t}": n for t, n in sorted(self._sources.items())}
@@ -269,7 +274,7 @@ class Perturb:
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """Users, values, ledgers and open questions, sealed with these marks: to be read before the next fold."""
         facts = {name: guarded.facts() for name, guarded in self._streams.items()}
-        return self._seal.chunks(pieces("perturb", facts, self._arrays()), marks)
+        return self._seal.chunks(pieces(FORM, facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         """The large state. Of the roll only those who serve no stream: the others stand in their devices."""
@@ -281,14 +286,14 @@ class Perturb:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """The state of a snapshot that was taken at these marks; none is the state before the first record."""
-        differences = changed(orjson.loads(small), self._facts())
+        differences = changed(facts_of(small), self._facts())
         if differences:
             raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
         chunks = iter(snapshot)
         first = next(chunks, None)
         if first is None:
             return
-        facts, arrays = collect("perturb", self._seal.open(chain([first], chunks), marks))
+        facts, arrays = collect(FORM, self._seal.open(chain([first], chunks), marks))
         if facts.keys() != self._streams.keys():
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "
@@ -311,9 +316,3 @@ class Perturb:
         if len(known):
             self._roll.add(known)
         self._placed = len(known)
-
-    def _guarded(self, stream: StreamPlan) -> Guarded:
-        closing = Closing(stream.every_ms, self._plan.lateness_ms, self._sources[stream.topic])
-        position = [terms.name for terms in self._terms.streams].index(stream.name)
-        devices = DeviceArray(self._terms, stream.name, self._secrets.devices, partition=self._partition)
-        return Guarded(stream, position, devices, closing, Values(stream, self._plan.forget_after_ms), {})

@@ -12,11 +12,10 @@ announced, and a recovery folds the log again from there, for these blocks alone
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-import orjson
+import numpy as np
 
 from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.asked import question_of
@@ -32,12 +31,15 @@ from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question, ReportError
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
+FORM: Final = Form("publish", 1)
+"""Of its state."""
 ROUNDS = Log("rounds", 0)
 TALLIES = "tallies"
 AHEAD = MAX_UNSETTLED - 1
@@ -191,7 +193,7 @@ class Publish:
         self._ahead(course)
 
     def _next(self, course: Course, request: Request) -> None:
-        """Ask the next question, unless it was asked ahead."""
+        """Ask what the method wants to know next, unless it was asked ahead."""
         asked = course.ahead.pop(course.t) if course.t in course.ahead else self._put(course, course.t, request)
         course.ask(asked)
         self._ahead(course)
@@ -203,7 +205,7 @@ class Publish:
                 course.ahead[t] = self._put(course, t, known)
 
     def _put(self, course: Course, t: int, request: Request) -> Asked:
-        """A question of the method's, as a round."""
+        """What a method wants to know, as a round."""
         slots = Slots.every(course.plan.slots) if request.asked is None else Slots.chosen(request.asked)
         return self._ask(course, t, request.question, slots, request.purpose)
 
@@ -259,6 +261,9 @@ class Publish:
 
     def small(self) -> bytes:
         """Every course. Blocks of tallies stand in the log only."""
+        arrays = {f"{name}/method": np.frombuffer(c.method.state(), np.uint8) for name, c in self._courses.items()}
+        unasked = {name: course.unasked for name, course in self._courses.items() if course.unasked is not None}
+        arrays |= {f"{name}/unasked": np.frombuffer(packed(decision), np.uint8) for name, decision in unasked.items()}
         courses: dict[str, Any] = {
             name: {
                 "first_t": course.first_t,
@@ -268,19 +273,17 @@ class Publish:
                 "open": course.open.kept() if course.open else None,
                 "ahead": [asked.kept() for asked in course.ahead.values()],
                 "tallies": [encode(tally).decode() for tally in course.tallies],
-                "method": base64.b64encode(course.method.state()).decode(),
                 "past": [encode(record).decode() for record in course.past.values()],
                 "turn": course.turn.now.value,
-                "unasked": base64.b64encode(packed(course.unasked)).decode() if course.unasked else None,
                 "config": course.plan.config,
                 "revision": course.plan.revision,
             }
             for name, course in self._courses.items()
         }
-        state = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        facts = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
         if any("at" in kept for course in courses.values() for kept in (course["open"] or {}, *course["ahead"])):
-            state["tallied"] = self._tallied
-        return orjson.dumps(state, option=orjson.OPT_SORT_KEYS)
+            facts["tallied"] = self._tallied
+        return dump(FORM, facts, arrays)
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: `small` says it all."""
@@ -288,7 +291,7 @@ class Publish:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Every course as it was."""
-        state = orjson.loads(small)
+        state, arrays = load(FORM, small)
         self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])
         for name, kept in state["courses"].items():
@@ -301,9 +304,10 @@ class Publish:
                 )
             course = self._begun(plan, kept["first_t"], kept["t"])
             course.turn.load(kept["turn"])
-            course.method.load(base64.b64decode(kept["method"]))
+            course.method.load(arrays[f"{name}/method"].tobytes())
             course.slots, course.since = kept["slots"], kept["since"]
-            course.unasked = unpacked(base64.b64decode(kept["unasked"])) if kept["unasked"] else None
+            unasked = arrays.get(f"{name}/unasked")
+            course.unasked = None if unasked is None else unpacked(unasked.tobytes())
             course.open = Asked.of(kept["open"]) if kept["open"] else None
             course.ahead = {asked.round.t: asked for asked in map(Asked.of, kept["ahead"])}
             course.tallies = list(tallies_of(kept["tallies"]))

@@ -22,7 +22,11 @@ def read(record: Record, zone: str, out: list[Out]) -> Block | Message | None:
     except WireError as error:
         if not names_dead(record.log.topic, zone):
             return None
-        reason = type(error).__name__.removesuffix("Error").lower()
-        dead = Dead(reason=reason, topic=record.log.topic, partition=record.log.partition, offset=record.offset)
-        out.append(Out(Log(f"dead.{zone}", 0), encode(dead)))
+        out.append(dead(type(error).__name__.removesuffix("Error").lower(), record, zone))
         return None
+
+
+def dead(reason: str, record: Record, zone: str) -> Out:
+    """The dead letter that names a record."""
+    letter = Dead(reason=reason, topic=record.log.topic, partition=record.log.partition, offset=record.offset)
+    return Out(Log(f"dead.{zone}", 0), encode(letter))

@@ -7,7 +7,7 @@ gives the same bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -128,5 +128,7 @@ def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
 
 
 def _mechanism(mechanism: Question) -> dict[str, str | int | float]:
-    spec = {key: value for key, value in mechanism.spec().items() if key != "epsilon_micro"}
+    """Its spec; of parts that are tables themselves their names: the round says the rest."""
+    named = {key: value["name"] if isinstance(value, Mapping) else value for key, value in mechanism.spec().items()}
+    spec = {key: value for key, value in named.items() if isinstance(value, str | int) and key != "epsilon_micro"}
     return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}

@@ -12,52 +12,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
-import orjson
 
 from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.gathering import WAITING, Contribution, Gathering, Stand
 from murmurate.agents.stages.ordering import permutation_of_rows
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
+from murmurate.randomizers.state import Form, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
+FORM: Final = Form("shuffle", 1)
+"""Of its state."""
 SLACK = 64
 """Rounds that may be met late, or missed, beyond those that may be open."""
-
-
-@dataclass(eq=False)
-class Contribution:
-    """What one contributor sent here for one round."""
-
-    reports: list[np.ndarray] = field(default_factory=list)
-    done: Done | None = None
-
-
-@dataclass(eq=False)
-class Gathering:
-    """A round that is not sealed yet."""
-
-    contributions: dict[int, Contribution] = field(default_factory=dict)
-    asked: Round | None = None
-    closed: tuple[int, ...] | None = None
-    """Who counts, once the first `close` says so."""
-    nobody: bool = False
-    """Whether the newest `give_up` found nobody here. Moves only the moment of a `close`."""
-    first: dict[str, int] = field(default_factory=dict)
-    """The offset of its first record in each log."""
-    last: dict[str, int] = field(default_factory=dict)
-    since: int = 0
-    """How many rounds this instance had met when its first record came."""
 
 
 class Shuffle:
@@ -99,7 +76,7 @@ class Shuffle:
             return
         if digest not in self._open and isinstance(found, GiveUp | Close):
             return  # its round stands before it in this log, so it has been sealed and forgotten
-        gathering = self._open.setdefault(digest, Gathering(since=self._met))
+        gathering = self._open.get(digest) or self._begun(digest)
         gathering.first.setdefault(record.log.topic, record.offset)
         gathering.last[record.log.topic] = record.offset
         match found:
@@ -108,13 +85,17 @@ class Shuffle:
             case Done():
                 gathering.contributions.setdefault(found.contributor, Contribution()).done = found
             case Round():
-                gathering.asked = found
+                if gathering.stand.now is Stand.STRANGE:
+                    gathering.stand.to(Stand.ASKED)
+                    gathering.asked = found
                 self._forget_strangers()
-            case Close() if gathering.closed is None and _answers(gathering.asked, found):  # the first one holds
+            case Close() if gathering.stand.now in WAITING and _answers(gathering.asked, found):  # the first one holds
+                gathering.stand.to(Stand.CLOSED)
                 gathering.closed = found.contributors
-        if self._q == 0 and gathering.closed is None and not isinstance(found, ReportBlock):
+        if self._q == 0 and gathering.stand.now in WAITING and not isinstance(found, ReportBlock):
             self._decide(digest, gathering, isinstance(found, GiveUp))
-        self._try_to_seal(digest, gathering)
+        if gathering.stand.now is Stand.CLOSED:
+            self._try_to_seal(digest, gathering)
 
     def ready(self, log: Log) -> bool:
         """Always: what comes too early waits here."""
@@ -133,18 +114,24 @@ class Shuffle:
         late but the door that was down, and its period must not be lost: no answer. The next `give_up` finds those
         who came first and leaves the others the time to its successor, a whole patience.
         """
-        if gathering.asked is None:
-            return
+        assert gathering.asked is not None  # noqa: S101 - it is known from `asked` on
         contributors = range(gathering.asked.contributors)
         here = tuple(c for c in contributors if (one := gathering.contributions.get(c)) and one.done is not None)
         if give_up == (len(here) == len(contributors)):
             return  # nothing to say yet; or it was said when the last of them came
         if give_up:
-            before, gathering.nobody = gathering.nobody, not here
-            if before or not here:
+            before = gathering.stand.now
+            if (before is Stand.EMPTY) == bool(here):
+                gathering.stand.to(Stand.ASKED if here else Stand.EMPTY)
+            if before is Stand.EMPTY or not here:
                 return
         self._out.append(Out(Log("rounds", 0), encode(Close(round=digest, contributors=here))))
         self._urgent = True
+
+    def _begun(self, digest: str) -> Gathering:
+        """A round of which this is the first record here."""
+        self._open[digest] = Gathering.begun(f"shuffle {self._q}: round {digest[:16]}", self._met)
+        return self._open[digest]
 
     def _after(self, digest: str, record: Record, found: object) -> None:
         """A record of a round that is sealed: it changes nothing but how long the round is remembered."""
@@ -166,17 +153,18 @@ class Shuffle:
         """
         self._met += 1
         for digest, one in list(self._open.items()):
-            if one.asked is None and self._met - one.since > self._lag:
+            if one.stand.now is Stand.STRANGE and self._met - one.since > self._lag:
+                one.stand.to(Stand.FORGOTTEN)
                 del self._open[digest]
                 self.counts["wrong_round"] += sum(len(r) for sent in one.contributions.values() for r in sent.reports)
 
     def _try_to_seal(self, digest: str, gathering: Gathering) -> None:
         asked, named = gathering.asked, gathering.closed
-        if asked is None or named is None:
-            return
+        assert asked is not None  # noqa: S101 - as above
         sent = [gathering.contributions.get(contributor) for contributor in named]
         if any(one is None or one.done is None for one in sent):
             return
+        gathering.stand.to(Stand.SEALED)
         del self._open[digest]
         missing = sorted(set(range(asked.contributors)) - set(named))
         late = [c for c in missing if (one := gathering.contributions.get(c)) is None or one.done is None]
@@ -239,7 +227,8 @@ class Shuffle:
 
     def small(self) -> bytes:
         """Rounds that a replay would meet again although they are sealed."""
-        return orjson.dumps({"sealed": self._sealed, "missing": self._missing})  # in their order: the oldest goes first
+        facts = {"sealed": list(self._sealed.items()), "missing": list(self._missing.items())}  # the oldest goes first
+        return dump(FORM, facts, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
@@ -247,8 +236,8 @@ class Shuffle:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Know which rounds are sealed; the others come from the logs."""
-        kept = orjson.loads(small)
-        self._sealed, self._missing = kept["sealed"], kept["missing"]
+        kept, _ = load(FORM, small)
+        self._sealed, self._missing = dict(kept["sealed"]), dict(kept["missing"])
 
 
 def _answers(asked: Round | None, close: Close) -> bool:

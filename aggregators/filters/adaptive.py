@@ -184,8 +184,8 @@ class AdaptiveFilter:
         own = {name: getattr(self, f"_{name}") for name in _OWN}
         tracks = {name: getattr(self._tracks, name) for name in _TRACKS}
         learned = {"tail": self._tail.sums, "squares": self._misses.squares, "unsaid": self._misses.unsaid}
-        season = {"states": self._seasons.states, "covariance": self._seasons.covariance}
-        return {**own, **tracks, **learned, **season, "course": self._course.sums, **self._past.arrays()}
+        rest = {"states": self._seasons.states, "covariance": self._seasons.covariance, "newest": self._course.newest}
+        return {**own, **tracks, **learned, **rest, "course": self._course.sums, **self._past.arrays()}
 
     def load(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Go on from `facts` and `arrays` of a filter with the same parameters."""
@@ -202,7 +202,7 @@ class AdaptiveFilter:
         self._seasons.at = facts["season"]
         self._misses.squares, self._misses.unsaid = arrays["squares"].copy(), arrays["unsaid"].copy()
         self._seasons.states, self._seasons.covariance = arrays["states"].copy(), arrays["covariance"].copy()
-        self._course.sums = arrays["course"].copy()
+        self._course.sums, self._course.newest = arrays["course"].copy(), arrays["newest"].copy()
         self._past.load(arrays)
         if self.informed:
             self._jumps.room = self._room
@@ -221,7 +221,6 @@ class AdaptiveFilter:
         m, jumps, tracks = self.models, self._jumps, self._tracks
         silent = not self._gained.any()
         if not silent:
-            self._course.learn(self._mean)
             self._precision *= MEMORY
             self._precision += (1 - MEMORY) * self._gained
             self._share_odds()
@@ -233,6 +232,8 @@ class AdaptiveFilter:
         if self._past.beliefs.maxlen:
             self._past.beliefs.append(Belief.of(tracks, self._weights, shares, self._unit))
         whole = self._mean, tracks.spread(self._weights, self._mean)
+        if not silent:
+            self._course.learn(*whole)
         self._chance = tracks.predict(self._weights, shares, self._unit, self._spread, whole)
         self._seasons.advance()
         self._foretell()
@@ -258,8 +259,7 @@ class AdaptiveFilter:
         likely = held / before
         self._occupied += likely
         others = self._jumps.independent * self.statistics - 1
-        guess = m.company if self._whole else m.strangers
-        first = m.first_odds(self._room)
+        guess, first = m.company if self._whole else m.strangers, m.first_odds(self._room)
         odds = (guess * first + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
         held *= odds / self._odds
         held *= before / held.sum(axis=0)
@@ -284,8 +284,8 @@ class AdaptiveFilter:
 
     def _leaning(self) -> Floats:
         """The mean of the mixture, where rest is believed in a little more."""
-        weights = np.vstack((self._weights[:1] * self.models.leaning, self._weights[1:]))
-        return self._tracks.mean(weights / weights.sum(axis=0))
+        more = (self.models.leaning - 1) * self._weights[0]
+        return np.asarray((self._mean + more * self._tracks.level[0]) / (1 + more))
 
     def _summed(self, estimates: Floats, variances: Floats) -> Floats:
         """Frequencies that sum to 1: values learn at different speeds, so that those of the filter nearly do.  What is

@@ -3,8 +3,10 @@
 Contract: `Misses` needs no right model.  A standardized innovation is what a period's reports say less what was
 foretold, over the standard error that was foretold; its mean square is 1 where the models fit.  What it is more than
 that, of each statistic and of all together, discounted and beyond chance, is a variance by which the truth moves and
-no model says so: as much as it leaves in an estimate is added to its bar.  `Course` is the mean and the variance of the
-estimates so far, discounted too: how far a statistic moves, by which thresholds are judged (aggregators/monitoring.py).
+no model says so: as much as it leaves in an estimate is added to its bar.  A statistic's own mean square counts by how
+far those of all statistics lie apart beyond chance.  `Course` is the mean of the estimates so far, discounted too, and
+the variance by which they moved beyond what their own errors explain: an estimate that becomes more exact moves, too,
+and says nothing of the statistic.  Thresholds are judged by it (aggregators/monitoring.py).
 Source: spec filter.md, second look; adaptive conformal inference has the idea.
 """
 
@@ -16,8 +18,10 @@ from murmurate.aggregators.filters.models import Floats
 
 MEMORY = 0.99
 """Of misses, after another answer."""
-TOGETHER = 50.0
-"""How many answers of its own weigh as much for a statistic as what all of them together say."""
+APART = 0.04
+"""The variance of the mean squares of different statistics before anything is known of it, and"""
+SUPPOSED = 4.0
+"""how many statistics that weighs."""
 LARGEST = 12.0
 """No square counts for more: what jumps is no habit."""
 RECENT = 0.98
@@ -47,8 +51,14 @@ class Misses:
         self.squares = self.squares * MEMORY + square + jumped * (1 - square)
         self.answers = self.answers * MEMORY + 1
         own = self.squares / self.answers
-        weight = self.answers / (self.answers + TOGETHER)
-        mean = weight * own + (1 - weight) * (float(own.sum()) / len(own))
+        usual = float(own.sum()) / len(own)
+        # Of normal errors the variance of such a mean square is 2 / answers, where each of them counts alike.
+        alike = self.answers**2 * (1 - MEMORY**2) / (1 - (1 - self.answers * (1 - MEMORY)) ** 2)
+        off, others = own - usual, self._independent - 1
+        beyond = float((off * off).sum()) / len(own) - 2 / alike
+        apart = max(0.0, SUPPOSED * APART + others * beyond) / (SUPPOSED + others)
+        weight = apart / (apart + 2 / self.answers)
+        mean = weight * own + (1 - weight) * usual
         chance = np.sqrt(2 / self.answers * (weight**2 + (1 - weight**2) / self._independent))
         moved = total * np.maximum(0, mean - 1 - self._sure * chance)
         # A gain of foretold / total takes that part of what has moved into the estimate, and leaves the rest.
@@ -59,20 +69,27 @@ class Course:
     """Where the estimates of one filter have been."""
 
     def __init__(self, statistics: int) -> None:
-        self.sums = np.zeros((2, statistics))
-        """Of estimates and of their squares, discounted: float64[2, statistics],"""
+        self.sums = np.zeros((3, statistics))
+        """Of estimates, of their squares and of the variances of their errors, discounted: float64[3, statistics],"""
         self.periods = 0.0
         """over so many."""
+        self.newest = np.zeros(statistics)
+        """The variance of the error of the last one: float64[statistics]."""
 
-    def learn(self, estimate: Floats) -> None:
-        """A period is over."""
-        self.sums, self.periods = self._after(estimate)
+    def learn(self, estimate: Floats, variance: Floats) -> None:
+        """A period is over. variance: of the error of its estimate."""
+        self.sums, self.periods = self._after(estimate, variance)
+        self.newest = variance
 
     def seen(self, estimate: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance, this estimate among them."""
-        (total, squares), periods = self._after(estimate)
+        """Mean and variance, this estimate among them; of the variance what the errors leave of it, which have become
+        smaller since.
+        """
+        (total, squares, errors), periods = self._after(estimate, self.newest)
         mean = total / periods
-        return mean, np.maximum(squares / periods - mean * mean, 0)
+        explained = np.maximum(errors / periods - self.newest, 0)
+        return mean, np.maximum(squares / periods - mean * mean - explained, 0)
 
-    def _after(self, estimate: Floats) -> tuple[Floats, float]:
-        return self.sums * RECENT + np.stack((estimate, estimate * estimate)), self.periods * RECENT + 1
+    def _after(self, estimate: Floats, variance: Floats) -> tuple[Floats, float]:
+        added = np.stack((estimate, estimate * estimate, variance))
+        return self.sums * RECENT + added, self.periods * RECENT + 1

@@ -9,6 +9,7 @@ history gives the same state.  Not here: the filter (adaptive.py), what a releas
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
@@ -18,9 +19,9 @@ from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
 from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import Question, SnapshotError, question
-from murmurate.randomizers.state import dump, load
+from murmurate.randomizers.state import Form, dump, load
 
-KIND = "following"
+FORM: Final = Form("following", 1)
 
 
 class Following:
@@ -70,13 +71,13 @@ class Following:
         asked = self._asked.spec() if self._asked else None
         facts = {"asked": asked, "revise": self.revise, "filter": self.filter.facts()}
         inner = np.frombuffer(self.method.state(), np.uint8)
-        return dump(KIND, facts, {"method": inner, **{f"filter {k}": v for k, v in self.filter.arrays().items()}})
+        return dump(FORM, facts, {"method": inner, **{f"filter {k}": v for k, v in self.filter.arrays().items()}})
 
     def load(self, state: bytes) -> None:
         """Go on from `state()`, given the same setting."""
-        facts, arrays = load(KIND, state)
+        facts, arrays = load(FORM, state)
         if facts["revise"] != self.revise:
-            raise SnapshotError(f"{KIND}: found the state of another lag; allowed: of {self.revise} periods")
+            raise SnapshotError(f"{FORM.kind}: found the state of another lag; allowed: of {self.revise} periods")
         self.method.load(arrays.pop("method").tobytes())
         self.filter.load(facts["filter"], {name.removeprefix("filter "): array for name, array in arrays.items()})
         self._asked = question(facts["asked"]) if facts["asked"] else None

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-Season = tuple[float, float, float, float]
-SEASONAL: tuple[Season, ...] = ((30, 0.999, 0, 0.003), (30, 0.8, 0, 0.003), (30, 0.8, 1, 0.01), (30, 0.8, 10, 0.03))
-"""Models of a season, where one is declared: the variance of its profile, the part of it that is smooth, the variance
-of white fluctuation around it, and the drift of the level.
+Season = tuple[float, float, float, float, float]
+SEASONAL: tuple[Season, ...] = (
+    (30, 0.999, 1.0, 0, 0.0005), (30, 0.999, 1.0, 0, 0.005), (30, 0.999, 0.5, 0, 0.003), (30, 0.8, 0.5, 0, 0.003),
+    (30, 0.8, 0.5, 1, 0.01), (30, 0.8, 0.5, 10, 0.03),
+)  # fmt: skip
+"""Models of a season, where one is declared: the variance of its profile, the part of it that is smooth, how smooth
+(seasons.py), the variance of white fluctuation around it, and the drift of the level.
 """
 SEASONAL_ODDS = 1.0
 
@@ -35,18 +38,20 @@ class Models:
     trends: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3)
     """Drifts of the velocity, for models that have one."""
     fluctuations: tuple[tuple[float, float], ...] = (
-        (0.8, 0.03), (0.8, 0.3), (0.8, 3.0), (0.0, 0.03), (0.0, 0.1), (0.0, 0.3), (0.0, 1.0), (0.0, 3.0), (0.0, 30.0),
+        (0.8, 0.03), (0.8, 0.3), (0.8, 3.0),
+        (0.0, 0.01), (0.0, 0.03), (0.0, 0.1), (0.0, 0.3), (0.0, 1.0), (0.0, 3.0), (0.0, 30.0),
     )  # fmt: skip
     """For models that fluctuate around a level at rest: how much of what is off it is left after a period, and the
-    variance of that; those that keep nothing come last. Where every period has other people, the truth fluctuates.
+    variance of that; those that keep nothing come last. Where every period has other people, the truth fluctuates; a
+    small fluctuation can hardly be told from rest, and bars hold it only where it is thought of.
     """
     seasonal: tuple[Season, ...] = ()
     """None, or SEASONAL."""
-    odds: tuple[float, ...] = (5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 2, 3, 2, 1, 1)
+    odds: tuple[float, ...] = (3.5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 1, 2, 3, 2, 1, 1)
     """Of each of them before anything is known. To take a moving stream for one at rest costs more than the contrary,
     and its error bars would be too short.
     """
-    leaning: float = 8.0
+    leaning: float = 11.0
     """How much more an estimate believes in rest than its bar does: where nothing moves, an average over all there was
     is best, and where something may, the bar says so.
     """
@@ -92,7 +97,7 @@ class Models:
     fastest: float = 20.0
     """The pace of no value is less, or more."""
 
-    sure: float = 0.6
+    sure: float = 1.0
     """So many standard errors by which a filter misses more than it says are chance."""
     doubt: float = 0.65
     """In error bars a model counts by its chance times (its chance + this). Rest and small drifts are told apart so

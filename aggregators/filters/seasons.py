@@ -16,10 +16,6 @@ from murmurate.aggregators.filters.models import Floats, Models
 
 PHASES = 168
 """At most: the hours of a week."""
-WIDTH = 0.5
-"""How smooth a profile is: at a distance of a part x of the season, values correlate by
-exp(-2 (sin(pi x) / WIDTH)^2).
-"""
 CHANGING = 1e-5
 """The part of a profile's variance that is new in each period."""
 
@@ -33,9 +29,11 @@ class Seasons:
         self.periods, self.phases = periods, phases
         self.at = 0
         """The period of the season."""
-        amplitude, alike, around, walk = np.array(models.seasonal, np.float64).reshape(-1, 4).T[:, :, None, None]
+        each = np.array(models.seasonal, np.float64).reshape(-1, 5)
+        amplitude, alike, width, around, walk = each.T[:, :, None, None]
         apart = np.arange(phases) / phases
-        smooth = np.exp(-2 * (np.sin(np.pi * (apart - apart[:, None])) / WIDTH) ** 2)
+        # At a distance of a part x of the season, smooth values correlate by exp(-2 (sin(pi x) / width)^2).
+        smooth = np.exp(-2 * (np.sin(np.pi * (apart - apart[:, None])) / width) ** 2)
         profile = amplitude * (alike * smooth + (1 - alike) * np.eye(phases))
         self._around = around[:, 0, 0]
         self._step = np.zeros((rows, phases + 1, phases + 1))

@@ -8,7 +8,7 @@ count for the mean alone: how many have a value is not what was asked.  Not here
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ class Mean(Numbers):
             _course_of_holders(said, low, half),
         )
 
-    def truth(self, counts: NDArray[np.int64]) -> Floats:
+    def truth(self, counts: NDArray[Any]) -> Floats:
         """The mean of holders, and their share. Of those who hold no value it is NaN."""
         users = int(counts.sum())
         if not users:

@@ -97,7 +97,7 @@ class Measure(Planned):
     @property
     def layout(self) -> tuple[Any, ...]:
         """What the words of a user's value mean, as randomizers read it."""
-        return ("code", self.d)
+        return self.domain.layout(self.says_none)
 
     @property
     def range(self) -> Range | None:
@@ -156,9 +156,9 @@ class Measure(Planned):
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Result:
         """What a release shows of a decision. shaping: of estimates that are shares, if they are shaped."""
 
-    def truth(self, counts: NDArray[np.int64]) -> Floats:
-        """What a release without any noise would say where so many users hold each code, in the order of the names: NaN
-        of what is true of nobody.
+    def truth(self, counts: NDArray[Any]) -> Floats:
+        """What a release without any noise would say where so many users hold each code, int64[d], in the order of the
+        names: NaN of what is true of nobody. Of rows of words `counts` are everybody's: uint32[n, words].
         """
         users = int(counts.sum())
         return np.asarray(counts / users) if users else np.full(len(self.true_names), np.nan)

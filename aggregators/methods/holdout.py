@@ -16,8 +16,10 @@ the mean has grown.  Source: ToPL, streams.md sections 2.1 and 5.  Not here: whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -30,11 +32,29 @@ from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Met
 from murmurate.aggregators.methods.pegasus import Pegasus
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, top_of
 from murmurate.aggregators.methods.uniform import LSP
+from murmurate.aggregators.transitions import State
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.state import dump, load
+from murmurate.randomizers.state import Form, dump, load
 
-KIND: Final = "holdout 2"
-"""Of the state: a first form had no growth."""
+FORM: Final = Form("holdout", 3)
+
+
+class Phase(Enum):
+    """Where a stream stands that begins by finding a threshold."""
+
+    SEEKING = "seeking"
+    """Everybody is asked, once a window, until it is found."""
+    FOUND = "found"
+    """It is found, and the mean that was found with it stands until that window is over."""
+    BEGUN = "begun"
+    """The method asks."""
+
+
+PHASES: Final[Mapping[Phase, tuple[Phase, ...]]] = MappingProxyType({
+    Phase.SEEKING: (Phase.FOUND,),
+    Phase.FOUND: (Phase.BEGUN,),
+    Phase.BEGUN: (),
+})  # fmt: skip
 
 
 class Holdout:
@@ -51,19 +71,24 @@ class Holdout:
         self._after: Method | None = None
         self._found: Found | None = None
         self._t = setting.first_t - 1  # the newest period that was opened
+        self._stands = State("hold-out", Phase.SEEKING, PHASES)
 
     def open(self, t: int) -> Request | Decision:
         """Begin period t."""
+        begins = self._stands.now is Phase.FOUND and self._turn(t) is self._after
         step = self._turn(t).open(t)
         self._t = t
+        if begins:
+            self._stands.to(Phase.BEGUN)
         return self._seen(step)
 
     def tally(self, answer: Answer) -> Request | Decision:
         """Take the whole answer to the question that is open."""
         step = self._turn(self._t).tally(answer)
-        if self._found is None and answer.counted:
+        if self._stands.now is Phase.SEEKING and answer.counted:
             told = find(self._setting, self._answers, self._t, answer)
             if told is not None:
+                self._stands.to(Phase.FOUND)
                 self._found, known = told
                 self._after = self._made(self._found)
                 if isinstance(self._after, Following):
@@ -78,8 +103,8 @@ class Holdout:
 
     def state(self) -> bytes:
         """All that must survive a crash."""
-        facts: dict[str, Any] = {"t": self._t, "found": None}
-        parts = {"phase": self._phase} if self._turn(self._t) is self._phase else {}
+        facts: dict[str, Any] = {"t": self._t, "stands": self._stands.now.value, "found": None}
+        parts = {"phase": self._phase} if self._stands.now is not Phase.BEGUN else {}
         if self._found is not None and self._after is not None:
             found = self._found
             numbers = found.statistics, found.growth.levels, found.growth.taken
@@ -92,12 +117,13 @@ class Holdout:
                 *(n.tolist() for n in numbers),
             ]
             parts["after"] = self._after
-        return dump(KIND, facts, {name: np.frombuffer(part.state(), np.uint8) for name, part in parts.items()})
+        return dump(FORM, facts, {name: np.frombuffer(part.state(), np.uint8) for name, part in parts.items()})
 
     def load(self, state: bytes) -> None:
         """Go on from `state()`, given the same setting."""
-        facts, arrays = load(KIND, state)
+        facts, arrays = load(FORM, state)
         self._t = facts["t"]
+        self._stands.load(facts["stands"])
         if facts["found"] is not None:
             t, clip, clipped, cut, level, *numbers = facts["found"]
             statistics, levels, taken = map(np.array, numbers)
@@ -120,7 +146,7 @@ class Holdout:
         if isinstance(step, Request) or found is None:
             return step
         told = step.vector
-        if self._turn(self._t) is self._after:
+        if self._stands.now is Phase.BEGUN:
             if told.best is None and step.measured_t is None:
                 return step.with_vector(clipped=found.clipped)
             best = told.best or Estimate(step.t, told.unbiased, told.variance)

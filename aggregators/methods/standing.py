@@ -10,15 +10,17 @@ itself is kept: a release says more of it than the statistics do.  Not here: whe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats, Found, Outcome, Tables, Vector
 from murmurate.randomizers import Question, question
-from murmurate.randomizers.state import Arrays, dump, load
+from murmurate.randomizers.state import Arrays, Form, dump, load
 
+FORM: Final = Form("decision", 1)
+"""Of a decision that is kept."""
 _FILTERED = ("best", "revised")
 _OF_TABLES = ("estimates", "errors")
 
@@ -77,19 +79,19 @@ def packed(decision: Decision) -> bytes:
                 course = np.zeros((0, len(estimate.statistics))) if estimate.course is None else estimate.course
                 facts[name] = [estimate.t, estimate.of_reports]
                 arrays[name] = np.vstack((estimate.statistics, estimate.variance, course))
-        return dump("decision", facts, arrays)
+        return dump(FORM, facts, arrays)
     facts |= {"measured_t": decision.measured_t, "mechanism": decision.question.spec()}
     if isinstance(outcome, Found):
         arrays = {"values": outcome.values, "estimates": outcome.estimates, "errors": outcome.errors}
-        return dump("decision", {**facts, "outcome": "found"}, arrays)
+        return dump(FORM, {**facts, "outcome": "found"}, arrays)
     pairs = enumerate(zip(outcome.estimates, outcome.errors, strict=True))
     arrays = {f"{what} {k}": table for k, both in pairs for what, table in zip(_OF_TABLES, both, strict=True)}
-    return dump("decision", {**facts, "outcome": "tables", "tables": len(outcome.estimates)}, arrays)
+    return dump(FORM, {**facts, "outcome": "tables", "tables": len(outcome.estimates)}, arrays)
 
 
 def unpacked(kept: bytes) -> Decision:
     """From `packed`."""
-    facts, arrays = load("decision", kept)
+    facts, arrays = load(FORM, kept)
     outcome: Outcome
     kind = facts.get("outcome")
     if kind is None:

@@ -23,7 +23,7 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Crowd
 from murmurate.aggregators.methods.standing import Standing
 from murmurate.randomizers import Question, SnapshotError
-from murmurate.randomizers.state import Arrays, dump, load
+from murmurate.randomizers.state import Arrays, Form, dump, load
 from murmurate.randomizers.terms import Division
 
 
@@ -34,6 +34,8 @@ class Turns(ABC):
     """The word for it in a configuration and a release."""
     division: ClassVar[Division]
     """What its promise is divided into: of the users (population) or of epsilon (budget)."""
+    form: ClassVar[int] = 1
+    """Of its state: whoever changes what stands in it raises this number."""
     averages: ClassVar[bool] = False
     """Whether many periods' answers are behind a release, also without a filter."""
     fixed: ClassVar[bool] = False
@@ -119,11 +121,11 @@ class Turns(ABC):
             "standing": self.standing.facts(),
             "own": self._facts(),
         }
-        return dump(f"method {self.name}", facts, {**self.standing.arrays(), **self._arrays()})
+        return dump(Form(f"method {self.name}", self.form), facts, {**self.standing.arrays(), **self._arrays()})
 
     def load(self, state: bytes) -> None:
         """Go on from `state()`, given the same setting."""
-        facts, arrays = load(f"method {self.name}", state)
+        facts, arrays = load(Form(f"method {self.name}", self.form), state)
         if facts["setting"] != self._setting:
             raise SnapshotError(f"method {self.name}: found the state of another setting; allowed: of this one")
         self.t = facts["t"]

@@ -95,7 +95,7 @@ async def stages(order: dict[str, Any]) -> None:
             await running
     else:
         some = order.get("only") or [stage for stage, zone in STAGES.items() if zone in zones and stage != "door"]
-        wirings = [topology.wiring(stage, p) for stage in some for p in range(topology.partitions(stage))]
+        wirings = [wiring for stage in some for wiring in topology.wirings(stage)]
         tasks = [Task(replace(wiring, pushed=None), client, watch) for wiring in wirings]
         await asyncio.gather(*(task.open() for task in tasks))
         runs = [asyncio.create_task(task.run()) for task in tasks]

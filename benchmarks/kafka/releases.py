@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.kafka.site import Site
 from benchmarks.measure import Row, at_least, at_most, short
-from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.stage import Out
 from murmurate.topics.block import REFUSED
 

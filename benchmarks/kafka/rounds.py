@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.kafka.site import Process, Site
 from benchmarks.measure import Row, at_least, at_most, short
 from murmurate.agents.kafka.client import Write
-from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.stage import Log, Out
 
 USERS, PERIODS, WARM = 4000, 200, 40

@@ -268,7 +268,7 @@ def test_who_answers_how_much_and_where_is_the_same_whatever_people_say(split: A
         one, other = structure(first, q), structure(second, q)
         assert one == other
         assert len(one) > 20
-    for a, b in zip(first.perturbs, second.perturbs, strict=True):
+    for a, b in zip(first.of_stage["perturb"], second.of_stage["perturb"], strict=True):
         assert isinstance(a.stage, Perturb)
         assert isinstance(b.stage, Perturb)
         assert a.stage.edge_counts == b.stage.edge_counts
@@ -393,11 +393,11 @@ def test_no_canary_stands_in_a_state_record_or_a_count(run: Runtime) -> None:
 
 
 def test_sealed_state_shows_no_pseudonym_and_no_column_of_values(run: Runtime) -> None:
-    for task in run.perturbs:
+    for task in run.of_stage["perturb"]:
         data = b"".join(task.stage.snapshot())
         assert len(data) > 1000
         assert hits(data) == 0
-        assert b"MURMSTAT" not in data
+        assert b"MURMFLOW" not in data
         histogram = np.bincount(np.frombuffer(data, np.uint8), minlength=256)
         chi_square_at_most(histogram, len(data) / 256)  # as good as uniform
 
@@ -411,7 +411,7 @@ def broken_states(task: Any) -> Iterator[tuple[bytes, tuple[bytes, ...]]]:
 
 
 def test_what_a_stage_says_of_a_bad_state_names_nobody(run: Runtime) -> None:
-    for task in run.perturbs:
+    for task in run.of_stage["perturb"]:
         for small, snapshot in broken_states(task):
             with pytest.raises(StateError) as caught:
                 task._build().restore(small, snapshot)
@@ -422,7 +422,7 @@ def test_what_a_stage_says_of_a_bad_record_names_nobody(run: Runtime) -> None:
     raw = next(value for value in run.logs.all("raw") if kind_of(value) == "block")
     pieces = [raw[:-1], raw[:70] + bytes([raw[70] ^ 1]) + raw[71:], b'{"schema":"' + CANARY.encode() + b'"}']
     pieces.append(orjson.dumps({"schema": "murmurate/done/1", CANARY: USERS[0]}))
-    for task in [*run.perturbs, *run.shuffles, *run.aggregates, run.publish]:
+    for task in [*run.of_stage["perturb"], *run.of_stage["shuffle"], *run.of_stage["aggregate"], run.publish]:
         for piece in pieces:
             written = Hand(task._build()).give(task.inputs[0], piece)
             assert [out.log.topic.split(".")[0] for out in written] == ["dead"], task.name
@@ -435,7 +435,7 @@ def test_no_object_on_the_way_shows_a_row_when_printed(run: Runtime) -> None:
             text = repr(decode_record(value))
             assert hits(text.encode()) == 0
             assert "array(" not in text
-    for task in run.perturbs:
+    for task in run.of_stage["perturb"]:
         assert isinstance(task.stage, Perturb)
         for guarded in task.stage._streams.values():
             assert "array(" not in repr(guarded.plan)

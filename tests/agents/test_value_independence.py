@@ -132,7 +132,7 @@ def test_users_of_whom_no_value_was_valid_say_the_initial_value_and_the_edge_cou
         heard = {e.user for e in events if not _never_valid(e) and (domain != "values" or e.value != "elsewhere")}
         waiting = len({event.user for event in events} - heard)
         assert waiting >= 20
-        spoken = runtime.perturbs
+        spoken = runtime.of_stage["perturb"]
         frozen = [task.stage._streams["screen"].values for task in spoken]  # type: ignore[attr-defined]
         assert sum(values.initial for values in frozen) == waiting
         assert sum(task.stage.initial["screen"] for task in spoken) == waiting  # type: ignore[attr-defined]

@@ -48,3 +48,21 @@ def test_it_is_right_as_often_as_it_says_where_the_truth_is_around_the_threshold
                 found.append(told.above == (held > 0.2))
     assert np.mean(right[False]) < 0.8
     assert np.mean(right[True]) > 0.87
+
+
+def test_a_stream_that_is_not_known_to_move_is_rarely_said_to_be_on_one_side() -> None:
+    """20 000 truths at a threshold, within a third of an error, of which each has one estimate that hardly moves: some
+    1 400 lie two errors and more off it, of which hardly more than half are on that side.
+    """
+    rng = np.random.default_rng(2)
+    truth = rng.normal(0.2, 0.017, 20_000)
+    estimate = truth + rng.normal(0, 0.05, 20_000)
+    told = [reading(said, 0.05, 0.2, course=(said, 0.02**2)) for said in estimate.tolist()]
+    sure = [read.confidence >= 0.95 for read in told]
+    assert np.mean(np.abs(estimate - 0.2) > 2 * 0.05) > 0.05
+    assert np.mean(sure) < 0.001
+
+
+def test_a_stream_that_moves_by_more_than_its_error_is_told_by_the_error() -> None:
+    plain, known = reading(0.3, 0.05, 0.2), reading(0.3, 0.05, 0.2, course=(0.2, 0.1**2))
+    assert known.confidence == pytest.approx(plain.confidence, abs=0.003)

@@ -38,6 +38,8 @@ NOW = FIRST + 6
 VALUES = [user % 3 for user in range(USERS)]
 SLOTS = slots(KEYS.edge.devices.slots, pseudonyms(USERS), 128, "screen")
 """Of each user."""
+BY: dict[Division, str] = {"population": "lpa", "budget": "lba"}
+"""A method of each division."""
 
 
 class Guarded(Protocol):
@@ -62,7 +64,7 @@ class Guarded(Protocol):
 
 
 def plan(division: Division) -> Plan:
-    return deployment(stream("screen", w=W, division=division, carry_ms=10**9), partitions=1, targets=1)
+    return deployment(stream("screen", BY[division], w=W, carry_ms=10**9), partitions=1, targets=1)
 
 
 class Stage:

@@ -22,7 +22,7 @@ import pytest
 
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
-from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS

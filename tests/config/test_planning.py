@@ -158,7 +158,8 @@ def test_the_initial_value_is_in_the_digest_where_it_is_not_the_default() -> Non
 def test_the_initial_value_is_other_or_what_the_file_says_or_the_first_or_the_low_end() -> None:
     def value(**changes: Any) -> str | float:
         stream = planned(**changes).stream("screen")
-        return stream.domain.value(stream.initial_code)
+        said: str | float = stream.domain.value(stream.initial_code)
+        return said
 
     assert value(screen__missing=ALWAYS) == "home"
     assert value(screen__missing=ALWAYS, screen__initial="help") == "help"

@@ -22,7 +22,7 @@ from murmurate.agents.kafka.client import Place, Write
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Log
-from murmurate.topics.block import MAX_BLOCK, encode_batch, encode_raw, encode_reports
+from murmurate.topics.block import MAX_BLOCK, encode_batch, encode_raw, encode_reports, encode_tally
 from murmurate.topics.codec import encode
 from murmurate.topics.message import Message
 from murmurate.topics.messages import (
@@ -37,6 +37,7 @@ from murmurate.topics.messages import (
     Settled,
     Start,
     Tally,
+    TallyInBlocks,
     Tick,
 )
 from murmurate.topics.names import TOPICS
@@ -128,12 +129,20 @@ def forged(deployed: Deployed, topic: str) -> list[Bad]:
             Done(round=nobody, contributor=1, sent=0, total=4),
             *encode_batch(NOBODY, 0, users),
         ],
-        "batches": [*encode_batch(NOBODY, 7, users), *encode_reports(NOBODY, 0, users)],
+        "batches": [
+            *encode_batch(NOBODY, 7, users),
+            *encode_reports(NOBODY, 0, users),
+            *encode_tally(NOBODY, 0, np.arange(4)),
+        ],
         "tallies": [
             Tally(
                 round=nobody, q=0, received=4, counted=4, rejected=Rejected(malformed=0), missing=(), stream="nobody",
                 t=1, targets=2, counts=(1, 2),
-            )
+            ),
+            TallyInBlocks(
+                round=nobody, q=0, received=4, counted=4, rejected=Rejected(malformed=0), missing=(), stream="nobody",
+                t=1, targets=2, cells=5000, blocks=("0" * 64,),
+            ),
         ],
         "ticks": [Tick(topic="nobody", partition=0, time=1, end=1), Progress(topic="nobody", partition=0, time=1)],
         "feed": [Progress(topic="feed", partition=0, time=1), Close(round=nobody, contributors=())],
@@ -145,6 +154,8 @@ def forged(deployed: Deployed, topic: str) -> list[Bad]:
     nobodys = []
     if topic == "rounds":  # the first record that is there holds, and the number of this one does not follow
         nobodys = [Bad(encode(Config(number=77, values={"privacy.min_batch": 1}, secrets={})), "config")]
+    if topic == "tallies":  # announced by nobody
+        nobodys = [Bad(block, "foreign") for block in encode_tally(NOBODY, 0, np.arange(70_000))]
     return nobodys + [Bad(value) for value in values] + [Bad(values[0], None, b"a key", [("a header", b"its value")])]
 
 

@@ -47,7 +47,7 @@ class Edge:
 
     def __init__(self, broker: Broker, plan: Plan) -> None:
         self.plan, self.client = plan, Client(Access((broker.bootstrap,)))
-        self.wiring = Topology(plan, Held(KEYS.edge, None), {TOPIC: 1}, fed=True).wiring("perturb", 0)
+        self.wiring = Topology(plan, Held(KEYS.edge, None), {TOPIC: 1}, fed=True).wirings("perturb")[0]
         self.state = self.wiring.state
 
     async def create(self) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from murmurate.agents.kafka.client import Client, Place, Write
 from murmurate.agents.kafka.state import StateRecord, state_key
+from murmurate.agents.stages.frozen import frozen
 from murmurate.config.access import Access
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
@@ -130,7 +130,7 @@ def _write_state(broker: Broker, name: str, folder: Path) -> None:
     made = plan(load(folder / "murmurate.toml", {}))
     facts = made.terms(dict.fromkeys(("pepper", "slots", "split"), "0" * 16)).facts() | {"keys.randomness": "1" * 16}
     revisions = {stream.name: (stream.config, stream.revision) for stream in made.streams}
-    record = StateRecord({}, {}, orjson.dumps(facts), None, revisions)
+    record = StateRecord({}, {}, frozen(facts), None, revisions)
 
     async def write() -> None:
         writer = Client(Access((broker.bootstrap,))).writer(f"{name}-perturb-1")

@@ -20,7 +20,7 @@ from murmurate.randomizers import (
     ValueRefusedError,
     Viewed,
 )
-from murmurate.randomizers.device import Device, DeviceArray, Grant
+from murmurate.randomizers.device import DEVICES, Device, DeviceArray, Grant
 from murmurate.randomizers.guard import Ask, Refusal
 from murmurate.randomizers.identity import partitions
 from murmurate.randomizers.layouts import FILLER, NONE
@@ -414,9 +414,9 @@ def test_state_whose_slots_were_drawn_in_another_way_is_refused_with_the_reason(
     promise = Terms("shop", EPSILON, (BASE,))
     array = DeviceArray(promise, "screen", SECRETS)
     array.enrol(people(5))
-    facts, arrays = load("devices", array.snapshot())
+    facts, arrays = load(DEVICES, array.snapshot())
     del facts["terms"]["slots"]  # as state was written before
     with pytest.raises(
         FrozenFactsError, match=r"slots: state none, config 2 \(.* begin a deployment of another name\)"
     ):
-        DeviceArray.restore(dump("devices", facts, arrays), promise, "screen", SECRETS)
+        DeviceArray.restore(dump(DEVICES, facts, arrays), promise, "screen", SECRETS)

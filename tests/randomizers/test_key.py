@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from numpy.typing import NDArray
 
 from murmurate.errors import MurmurateError
-from murmurate.randomizers import GRR, OUE, Key, RandomnessError, ValueRefusedError, randomness
+from murmurate.randomizers import GRR, OUE, Key, RandomnessError, ValueRefusedError, lanes
 from murmurate.randomizers import cipher as aes_module
 from murmurate.randomizers.randomness import canonical, contexts
 from tests.cases import every
@@ -278,7 +278,7 @@ def test_a_cipher_that_fails_in_a_later_lane_gives_no_report_of_the_earlier_ones
 
     under = key()
     monkeypatch.setattr(aes_module, "Cipher", FourLanes)
-    monkeypatch.setattr(randomness, "LANE_ROWS", 10)
+    monkeypatch.setattr(lanes, "LANE_ROWS", 10)
     reports = None
     with pytest.raises(RandomnessError):
         reports = GRR(d=4, epsilon=1).perturb(np.zeros(100, np.int64), under.draw(some_users(100), round=ROUND))

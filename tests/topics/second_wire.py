@@ -8,6 +8,7 @@ import hashlib
 import json
 import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,19 @@ def block(kind: int, rows: int, width: int, part: int, sequence: int, subject: b
     return sealed(head + bytes(4) + subject + payload)
 
 
-def raw(stream: str, rows: list[tuple[bytes, int, int]], sequence: int = 0) -> bytes:
+def raw(stream: str, rows: Sequence[tuple[bytes, int, Sequence[int]]], sequence: int = 0) -> bytes:
     users = b"".join(user for user, _, _ in rows)
     times = b"".join(struct.pack("<q", time) for _, time, _ in rows)
-    values = b"".join(struct.pack("<I", value) for _, _, value in rows)
-    return block(1, len(rows), 28, 0, sequence, hashlib.sha256(stream.encode()).digest(), users + times + values)
+    values = b"".join(struct.pack("<I", word) for _, _, value in rows for word in value)
+    return block(
+        1,
+        len(rows),
+        24 + 4 * len(rows[0][2]),
+        0,
+        sequence,
+        hashlib.sha256(stream.encode()).digest(),
+        users + times + values,
+    )
 
 
 def reports(kind: int, digest: bytes, part: int, rows: list[bytes], sequence: int = 0) -> bytes:
@@ -61,7 +70,14 @@ def stream_hash(stream: str) -> int:
     return int.from_bytes(hashlib.sha256(stream.encode()).digest()[:8], "little")
 
 
-RAW_ROWS = [(bytes(range(16)), 1_794_992_412_480, 3), (bytes(range(16, 32)), 1_794_992_413_000, 0xFFFFFFFF)]
+RAW_ROWS = [
+    (bytes(range(16)), 1_794_992_412_480, (3,)),
+    (bytes(range(16, 32)), 1_794_992_413_000, (0xFFFFFFFF,)),
+]
+WIDE_ROWS = [
+    (bytes(range(16)), 1_794_992_412_480, (0, 2, 0x7FFFFFFF)),  # the first and the third item, of at most three
+    (bytes(range(16, 32)), 1_794_992_413_000, (0xFFFFFFFF,) * 3),
+]
 REPORT_ROWS = [b"\x01\x80", b"\xff\x00", b"\x10\x07"]
 COUNTS = [12, 0, -1, 1 << 40]
 MANY = [v % 4 for v in range(5000)]
@@ -131,6 +147,7 @@ def golden() -> dict[str, str]:
     }  # fmt: skip
     return {
         "raw block": raw("screen", RAW_ROWS).hex(),
+        "wide raw block": raw("basket", WIDE_ROWS).hex(),
         "reports block": reports(2, digest, 5, REPORT_ROWS).hex(),
         "batch block": reports(3, digest, 1, REPORT_ROWS, sequence=2).hex(),
         "empty reports block": block(2, 0, 2, 5, 0, digest, b"").hex(),

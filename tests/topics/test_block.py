@@ -8,7 +8,6 @@ from murmurate.topics.block import (
     HEADER_BYTES,
     MAX_BLOCK,
     MAX_PAYLOAD,
-    RAW_WIDTH,
     BatchBlock,
     RawBlock,
     ReportBlock,
@@ -18,6 +17,7 @@ from murmurate.topics.block import (
     encode_raw,
     encode_reports,
     encode_tally,
+    raw_width,
 )
 from murmurate.topics.errors import (
     ColumnError,
@@ -72,7 +72,7 @@ def test_raw_rows_come_back_as_they_were(n: int, seed: int) -> None:
     values = rng.integers(0, 2**32, n, np.uint32)
     blocks = [decode(record) for record in encode_raw(DIGEST, users, times, values)]
     raw = [block for block in blocks if isinstance(block, RawBlock)]
-    assert len(raw) == len(blocks) == max(1, -(-n // (MAX_PAYLOAD // RAW_WIDTH)))
+    assert len(raw) == len(blocks) == max(1, -(-n // (MAX_PAYLOAD // raw_width(1))))
     assert np.array_equal(np.concatenate([block.users for block in raw]), users)
     assert np.array_equal(np.concatenate([block.times for block in raw]), times)
     assert np.array_equal(np.concatenate([block.values for block in raw]), values)
@@ -220,10 +220,30 @@ def test_lengths_that_lie_are_refused_by_exact_arithmetic(rows: int, width: int,
         decode(second_wire.block(2, rows, width, 0, 0, DIGEST, bytes(payload)))
 
 
-def test_a_raw_block_has_28_bytes_a_row_and_tells_no_part() -> None:
-    for width, part in ((4, 0), (28, 1)):
-        with pytest.raises(UnknownError, match="allowed: 28 and 0"):
+def test_a_raw_block_has_24_bytes_a_row_and_4_a_word_and_tells_no_part() -> None:
+    for width, part in ((4, 0), (24, 0), (27, 0), (30, 0), (28, 1), (24 + 4 * 257, 0), (36, 1)):
+        with pytest.raises(UnknownError, match="24 and 4 for each of 1 to 256 words, and 0"):
             decode(second_wire.block(1, 1, width, part, 0, DIGEST, bytes(width)))
+    for words in (1, 2, 5, 256):
+        block = decode(second_wire.block(1, 3, 24 + 4 * words, 0, 0, DIGEST, bytes(3 * (24 + 4 * words))))
+        assert isinstance(block, RawBlock)
+        assert block.words == words
+        assert block.values.shape == ((3,) if words == 1 else (3, words))
+
+
+@given(words=st.integers(2, 40), n=st.integers(0, 40), seed=st.integers(0, 2**32 - 1))
+def test_values_of_many_words_come_back_as_they_were(words: int, n: int, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    users, times = chance.integers(0, 256, (n, 16), np.uint8), chance.integers(0, 10**12, n)
+    values = chance.integers(0, 2**32, (n, words), np.uint32)
+    (record,) = encode_raw(DIGEST, users, times, values)
+    assert len(record) == 64 + n * (24 + 4 * words)
+    block = decode(record)
+    assert isinstance(block, RawBlock)
+    assert np.array_equal(block.users, users)
+    assert np.array_equal(block.times, times)
+    assert np.array_equal(block.values, values)
+    assert block.values.shape == (n, words)
 
 
 def test_columns_that_do_not_fit_together_are_not_encoded() -> None:
@@ -234,6 +254,10 @@ def test_columns_that_do_not_fit_together_are_not_encoded() -> None:
         (DIGEST, users, times, values.astype(np.int64)),
         (DIGEST, users, times.astype(">i8"), values),
         (DIGEST[:31], users, times, values),
+        (DIGEST, users, times, values[:, None]),  # one word is a plain column
+        (DIGEST, users, times, np.ones((3, 2), np.uint32)),
+        (DIGEST, users, times, np.ones((4, 257), np.uint32)),
+        (DIGEST, users, times, np.ones((4, 2, 2), np.uint32)),
     ):
         with pytest.raises(ColumnError, match="allowed"):
             encode_raw(*bad)  # pyright: ignore[reportArgumentType]

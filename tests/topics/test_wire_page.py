@@ -39,7 +39,8 @@ PAGE = (ROOT / "docs" / "WIRE.md").read_text(encoding="utf-8")
 GOLDEN: dict[str, str] = json.loads(second_wire.GOLDEN.read_text(encoding="utf-8"))
 USERS = np.array([list(user) for user, _, _ in second_wire.RAW_ROWS], np.uint8)
 TIMES = np.array([time for _, time, _ in second_wire.RAW_ROWS], np.int64)
-VALUES = np.array([value for _, _, value in second_wire.RAW_ROWS], np.uint32)
+VALUES = np.array([value[0] for _, _, value in second_wire.RAW_ROWS], np.uint32)
+WIDE = np.array([value for _, _, value in second_wire.WIDE_ROWS], np.uint32)
 REPORTS = np.array([list(row) for row in second_wire.REPORT_ROWS], np.uint8)
 
 
@@ -94,6 +95,7 @@ def test_the_page_shows_the_hash_functions_of_its_round() -> None:
 def test_the_library_writes_the_golden_blocks() -> None:
     digest = golden_round().digest
     assert next(encode_raw(stream_id("screen"), USERS, TIMES, VALUES)).hex() == GOLDEN["raw block"]
+    assert next(encode_raw(stream_id("basket"), USERS, TIMES, WIDE)).hex() == GOLDEN["wide raw block"]
     assert next(encode_reports(digest, 5, REPORTS)).hex() == GOLDEN["reports block"]
     assert next(encode_reports(digest, 5, REPORTS[:0])).hex() == GOLDEN["empty reports block"]
     alone = decode_block(next(encode_batch(digest, 1, REPORTS)))
@@ -114,6 +116,10 @@ def test_the_library_reads_the_golden_blocks() -> None:
     assert np.array_equal(raw.users, USERS)
     assert raw.times.tolist() == TIMES.tolist()
     assert raw.values.tolist() == VALUES.tolist()
+    wide = decode_block(bytes.fromhex(GOLDEN["wide raw block"]))
+    assert isinstance(wide, RawBlock)
+    assert (wide.words, wide.values.tolist(), wide.times.tolist()) == (3, WIDE.tolist(), TIMES.tolist())
+    assert np.array_equal(wide.users, USERS)
     reports = decode_block(bytes.fromhex(GOLDEN["reports block"]))
     assert isinstance(reports, ReportBlock)
     assert (reports.round, reports.contributor) == (golden_round().digest, 5)

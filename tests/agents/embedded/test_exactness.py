@@ -189,7 +189,7 @@ def test_late_events_are_counted_and_leave_nothing_behind() -> None:
     without = played(SPLIT, arrivals(kept, until=END), step=100)
     both = played(SPLIT, arrivals(sorted(kept + tardy, key=lambda e: e.arrives), until=END), step=100)
     assert by_stream(both) == by_stream(without)
-    assert refused(*both.doors)["late"] == len(tardy) > 50
+    assert refused(*both.of_stage["door"])["late"] == len(tardy) > 50
     assert audited(both, SPLIT).holds
 
 
@@ -198,7 +198,7 @@ def test_a_forged_future_changes_nothing_and_closes_nothing() -> None:
     forged = [replace(events[50], time=events[50].time + ahead) for ahead in (10**6, 10**9, 10**12)]
     runtime = played(SPLIT, arrivals(sorted(events + forged, key=lambda e: e.arrives), until=END), step=100)
     assert by_stream(runtime) == by_stream(CALM["split by users"])
-    assert refused(*runtime.doors)["future"] == 3
+    assert refused(*runtime.of_stage["door"])["future"] == 3
 
 
 def test_bad_events_are_refused_by_reason_and_the_rest_goes_on() -> None:
@@ -224,7 +224,7 @@ def test_bad_events_are_refused_by_reason_and_the_rest_goes_on() -> None:
     runtime.write(shifted[:at] + [Out(Log(TOPIC, 1), record) for record in bad] + shifted[at:])
     runtime.run()
     assert by_stream(runtime) == by_stream(CALM["split by users"])
-    counts = refused(runtime.doors[1])
+    counts = refused(runtime.of_stage["door"][1])
     assert {reason: counts[reason] for reason in ("json", "field", "stream", "type", "user", "time")} == {
         "json": 5, "field": 1, "stream": 1, "type": 1, "user": 1, "time": 1,
     }  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import Task
 from murmurate.agents.stages.closing import MAX_UNSETTLED
+from murmurate.agents.stages.code_values import CodeValues
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
@@ -57,6 +58,7 @@ def test_a_recovery_never_holds_more_periods_than_the_live_run_may(monkeypatch: 
             nonlocal most
             assert isinstance(one.stage, Perturb)
             values = one.stage._streams["screen"].values
+            assert isinstance(values, CodeValues)
             most = max(most, len(values.frozen) + len(values._open))
 
     before = b"".join(one.stage.snapshot())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-import orjson
 import pytest
 
 from murmurate.agents.kafka.recovery import check_state
@@ -82,15 +81,20 @@ def test_only_a_stage_that_holds_a_key_proves_its_records() -> None:
         check_proof(stage, RECORD.content(), b"a proof", "publish 0")
 
 
-def test_a_record_of_another_schema_is_refused_with_one_line_and_the_remedy() -> None:
-    found = orjson.loads(RECORD.dump()) | {"schema": "murmurate/state/1"}
-    del found["proof"]
-    with pytest.raises(StateError) as caught:
-        StateRecord.load(orjson.dumps(found), "shop.state.perturb 0")
-    assert str(caught.value) == (
-        "shop.state.perturb 0: found a state of schema 'murmurate/state/1'; allowed: murmurate/state/2. State never "
-        "migrates: run the version that wrote it, or a deployment of a new name"
-    )
+def test_a_record_of_an_older_layout_is_refused_with_one_line_and_the_remedy() -> None:
+    for older in (b'{"schema":"murmurate/state/1","marks":{}}', b'{"schema":"murmurate/state/2","marks":{}}'):
+        with pytest.raises(StateError) as caught:
+            StateRecord.load(older, "shop.state.perturb 0")
+        assert str(caught.value) == (
+            "shop.state.perturb 0: found a state record of an older layout; allowed: state record, form 3. State never "
+            "migrates: run the version that wrote it, or a deployment of a new name"
+        )
+
+
+@pytest.mark.parametrize("wrong", [b"", b"x", b"MURMFLOW", b"[]", RECORD.dump()[:-1], RECORD.dump()[:-1] + b"\0"])
+def test_what_is_no_state_record_is_refused_and_says_where(wrong: bytes) -> None:
+    with pytest.raises(StateError, match=r"^shop.state.perturb 0: "):
+        StateRecord.load(wrong, "shop.state.perturb 0")
 
 
 def test_a_state_of_other_logs_or_of_another_config_is_refused_and_says_whose_it_is() -> None:

@@ -13,6 +13,7 @@ from murmurate.agents.kafka.topology import Held, Topology
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.stages.door import TICKS
 from murmurate.agents.stages.stage import Log, Out, Record
+from murmurate.agents.stages.table import TABLE
 from murmurate.config.access import Access
 from murmurate.config.plan import Plan
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Event, arrivals, crowd, deployment, played
@@ -40,10 +41,9 @@ def ran(plan: Plan, events: Sequence[Event] | None = None, more: Sequence[Out] =
 def tasks(plan: Plan, metrics: Metrics) -> list[Task]:
     """Every Task of a worker of all zones, live."""
     topology = Topology(plan, Held(KEYS.edge, KEYS.shuffle), {TOPIC: SOURCES}, fed=False)
-    doors = [topology.door(TOPIC, p) for p in range(SOURCES)]
+    doors, *others = (topology.wirings(stage) for stage in TABLE)
     wirings = [replace(door, inputs=(*door.inputs, Log(TICKS, door.partition))) for door in doors]
-    for stage in ("perturb", "shuffle", "aggregate", "publish"):
-        wirings += [topology.wiring(stage, p) for p in range(topology.partitions(stage))]
+    wirings += [wiring for each in others for wiring in each]
     made = [Task(wiring, Client(Access(("localhost:1",))), metrics) for wiring in wirings]
     for task in made:
         begin(task, metrics)
@@ -52,7 +52,8 @@ def tasks(plan: Plan, metrics: Metrics) -> list[Task]:
 
 def begin(task: Task, metrics: Metrics) -> None:
     """A new instance of its stage, live."""
-    task.stage, task.life = task.wiring.build(), Life.LIVE
+    task.stage = task.wiring.build()
+    task.stands.load(Life.LIVE.value)
     task.marks = dict.fromkeys(task.wiring.inputs, 0)
     metrics.recovered(task, 0.5)
 

@@ -170,7 +170,7 @@ def test_lag_is_what_lies_behind_the_mark_and_raw_lag_is_the_edges(run: Any) -> 
 def test_what_a_worker_no_longer_owns_it_no_longer_shows() -> None:
     metrics, all_of_it, _ = whole()
     for task in all_of_it:
-        task.life = Life.PARKED
+        task.stands.to(Life.PARKED)
     for name in ("state_bytes", "release_estimate", "release_age_seconds", "lag_records", "rounds_open"):
         assert not samples(metrics.edge, f"murmurate_{name}"), name
     assert samples(metrics.edge, "murmurate_releases_total")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from murmurate.agents.stages.door import raw_records
+from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out, Record, Stage, TakesRuns
 from murmurate.config.plan import Plan, StreamPlan

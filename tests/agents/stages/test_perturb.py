@@ -12,8 +12,8 @@ import pytest
 
 from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import Task
+from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.closing import MAX_UNSETTLED
-from murmurate.agents.stages.door import raw_records
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import orjson
 import pytest
 
 from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.publish import AHEAD, Publish
+from murmurate.agents.stages.publish import AHEAD, FORM, Publish
 from murmurate.agents.stages.stage import Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import RoundTallies, tally_records
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan
 from murmurate.randomizers import mechanism
+from murmurate.randomizers.state import load
 from murmurate.topics.block import MAX_BLOCK, TallyBlock, encode_batch, encode_tally
 from murmurate.topics.block import decode as decode_block
 from murmurate.topics.codec import decode_record, encode
@@ -269,6 +269,6 @@ def test_the_state_of_streams_of_few_counts_is_as_it_was() -> None:
     hand, (asked, *_) = publish(plan)
     hand.give(TALLIES, *tally(asked, 0, some(5, 0)))
     assert hand.stage.replay_from({TALLIES: 5}) == {TALLIES: 5}
-    kept = orjson.loads(hand.stage.small())
+    kept, _ = load(FORM, hand.stage.small())
     assert set(kept) == {"courses", "reached", "agreed"}
     assert set(kept["courses"]["screen"]["open"]) == {"round", "got"}

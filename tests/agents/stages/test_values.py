@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from murmurate.agents.stages.values import Values
+from murmurate.agents.stages.code_values import CodeValues
 from murmurate.topics.domains import Categories
 from tests.agents.world import stream
 
@@ -75,7 +75,7 @@ def test_values_are_those_of_a_model_that_forgets_nothing(
     torn: bool,
 ) -> None:
     plan = stream("screen", several=several, carry_ms=carry, every_ms=EVERY)
-    values, model = Values(plan, forget), Plain(several, carry, forget)
+    values, model = CodeValues(plan, forget), Plain(several, carry, forget)
     users = 0
     for t, batch in enumerate(batches):
         # before period t closes: events of it and of later ones; `good`: else the value is refused, and shows its user
@@ -92,7 +92,7 @@ def test_values_are_those_of_a_model_that_forgets_nothing(
             if good:
                 model.events[u].append((time, code))
         if torn:
-            kept, values = values.arrays(), Values(plan, forget)
+            kept, values = values.arrays(), CodeValues(plan, forget)
             values.load(kept)
         frozen = values.close(t, users)
         said = [int(v) if m else None for v, m in zip(frozen.values, frozen.members, strict=True)]
@@ -116,7 +116,7 @@ def test_the_order_of_arrival_within_open_periods_changes_nothing(
     order.shuffle(shuffled)  # type: ignore[attr-defined]
     results = []
     for arrangement, size in ((events, 20), (shuffled, 3)):
-        values = Values(plan, 10**12)
+        values = CodeValues(plan, 10**12)
         for at in range(0, len(arrangement), size):
             columns = np.array(arrangement[at : at + size], np.int64).reshape(-1, 3)
             values.saw(columns[:, 0], columns[:, 1])
@@ -127,7 +127,7 @@ def test_the_order_of_arrival_within_open_periods_changes_nothing(
 
 
 def test_frozen_values_stay_as_they_were_whatever_comes_later() -> None:
-    values = Values(stream("screen", carry_ms=None), 10**12)
+    values = CodeValues(stream("screen", carry_ms=None), 10**12)
     row = np.zeros(1, np.int64)
     values.take(row, np.array([10]), np.array([2], np.uint32))
     first = values.close(0, 1)
@@ -139,7 +139,7 @@ def test_frozen_values_stay_as_they_were_whatever_comes_later() -> None:
 
 
 def test_the_last_millisecond_of_a_period_is_in_it_and_the_next_is_not() -> None:
-    values = Values(stream("screen", carry_ms=0), 10**12)
+    values = CodeValues(stream("screen", carry_ms=0), 10**12)
     row = np.zeros(1, np.int64)
     values.saw(row, np.array([0]))
     values.take(row, np.array([1999]), np.array([1], np.uint32))
@@ -154,7 +154,7 @@ def test_the_last_millisecond_of_a_period_is_in_it_and_the_next_is_not() -> None
 def test_what_was_said_before_the_first_close_of_all_stands_as_if_those_periods_had_closed(carry: int | None) -> None:
     said = []
     for first in (0, 3):
-        values, rows = Values(stream("screen", carry_ms=carry, every_ms=EVERY), 2500), np.arange(4)
+        values, rows = CodeValues(stream("screen", carry_ms=carry, every_ms=EVERY), 2500), np.arange(4)
         times = np.array([100, 1100, 2900, 3100])
         values.saw(rows, times)
         values.take(rows, times, np.array([0, 1, 2, 3], np.uint32))
@@ -165,7 +165,7 @@ def test_what_was_said_before_the_first_close_of_all_stands_as_if_those_periods_
 
 
 def test_second_counts_valid_events_that_give_way_in_closed_periods() -> None:
-    values = Values(stream("screen", carry_ms=0), 10**12)
+    values = CodeValues(stream("screen", carry_ms=0), 10**12)
     rows = np.array([0, 0, 1, 2, 2, 2, 0])
     times = np.array([1, 2, 1, 5, 4, 4, 1001])
     values.take(rows, times, np.zeros(7, np.uint32))
@@ -180,7 +180,7 @@ def test_second_counts_valid_events_that_give_way_in_closed_periods() -> None:
 def test_codes_are_as_wide_as_the_domain_asks_for_and_the_largest_comes_back(d: int, width: int) -> None:
     categories = Categories(tuple(f"v{i}" for i in range(d - 1)))
     for carry in (0, 5000):
-        values, row = Values(stream("screen", domain=categories, carry_ms=carry), 10**12), np.zeros(1, np.int64)
+        values, row = CodeValues(stream("screen", domain=categories, carry_ms=carry), 10**12), np.zeros(1, np.int64)
         values.take(row, np.array([7]), np.array([d - 2], np.uint32))
         frozen = values.close(0, 2)
         assert frozen.values.tolist() == [d - 2, d - 1]
@@ -191,7 +191,7 @@ def test_codes_are_as_wide_as_the_domain_asks_for_and_the_largest_comes_back(d: 
 def test_who_is_asked_is_the_same_whether_values_are_refused_or_not(carry: int) -> None:
     populations = []
     for good in ([True] * 12, [False] * 12, [t % 5 == 0 for t in range(12)]):
-        values, row = Values(stream("screen", carry_ms=carry, every_ms=EVERY), 3000), np.zeros(1, np.int64)
+        values, row = CodeValues(stream("screen", carry_ms=carry, every_ms=EVERY), 3000), np.zeros(1, np.int64)
         for t in (0, 1, 2, 8, 9, 11):  # silent for longer than `forget_after` in between
             time = np.array([t * EVERY + 5])
             values.saw(row, time)

@@ -14,7 +14,7 @@ from murmurate.aggregators.filters.models import Floats, Models
 from murmurate.aggregators.methods.method import Answer
 from murmurate.randomizers import GRR, OUE, Mechanism, ParameterError, SnapshotError
 from murmurate.randomizers.mechanism import PureOracle
-from murmurate.randomizers.state import Arrays, dump, load
+from murmurate.randomizers.state import Arrays, Form, dump, load
 
 GRR2 = GRR(d=2, epsilon=1.0)
 """Its noise depends on no frequency."""
@@ -30,8 +30,11 @@ def heard(oracle: PureOracle, shares: Floats, n: int, rng: np.random.Generator) 
     return Answer(support, n)
 
 
+FILTER = Form("filter", 1)
+
+
 def state(filter_: AdaptiveFilter) -> bytes:
-    return dump("filter", filter_.facts(), filter_.arrays())
+    return dump(FILTER, filter_.facts(), filter_.arrays())
 
 
 def walk(periods: int, rng: np.random.Generator) -> Floats:
@@ -239,7 +242,7 @@ def test_a_restored_filter_goes_on_byte_for_byte_wherever_it_stopped(revisable: 
 
 
 def _through_bytes(filter_: AdaptiveFilter) -> tuple[dict[str, Any], Arrays]:
-    return load("filter", state(filter_))
+    return load(FILTER, state(filter_))
 
 
 def test_the_state_of_another_filter_is_refused() -> None:

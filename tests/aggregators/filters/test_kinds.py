@@ -99,6 +99,15 @@ def test_a_season_that_is_declared_is_learned_and_bars_hold() -> None:
     assert covered(known, variances) > 0.92
 
 
+def test_a_smooth_day_is_learned_from_few_of_them() -> None:
+    """Two waves a day: four numbers to learn, which reports of all hours tell."""
+    turn = 2 * np.pi * np.arange(200)[:, None] / 24
+    truth = 0.2 + 0.03 * np.sin(turn + np.arange(4)) + 0.015 * np.sin(2 * turn + 3 * np.arange(4))
+    errors, variances = followed(truth, 5, season=24)
+    assert (errors**2).mean() / NOISE < 0.1  # .13 where a day is supposed to be as sharp as a few hours
+    assert covered(errors, variances) > 0.92
+
+
 def test_a_season_that_is_not_there_costs_little() -> None:
     truth = 0.2 + np.cumsum(np.random.default_rng(4).normal(0, 0.001, (300, 4)), axis=0)
     known, variances = followed(truth, 4, season=24)
@@ -125,12 +134,35 @@ def test_misses_beyond_what_was_said_widen_the_bars_by_what_the_gain_leaves() ->
 
 def test_the_course_is_mean_and_variance_of_what_was_said() -> None:
     course, said = Course(2), np.random.default_rng(6).normal([0.1, 0.3], [0.01, 0.1], (500, 2))
+    error = np.full(2, 0.05)  # the same all the time, so that it explains nothing
     for estimate in said[:-1]:
-        course.learn(estimate)
+        course.learn(estimate, error)
     mean, variance = course.seen(said[-1])
     weights = 0.98 ** np.arange(500)[::-1]
     assert mean == pytest.approx(np.average(said, axis=0, weights=weights))
     assert variance == pytest.approx(np.average((said - mean) ** 2, axis=0, weights=weights))
+
+
+def test_an_estimate_that_becomes_more_exact_does_not_count_as_one_that_moves() -> None:
+    """Means of ever more reports of a truth that stands: they end within their errors of where they were."""
+    course, reports = Course(500), np.random.default_rng(8).normal(0.2, 1, (40, 500))
+    for t in range(1, 40):
+        course.learn(reports[:t].mean(axis=0), np.full(500, 1 / t))
+    _, variance = course.seen(reports.mean(axis=0))
+    assert variance.mean() < 0.02  # .046 without a look at the errors, of which 1 / 40 is left
+
+
+def test_of_many_statistics_that_err_as_said_none_is_taken_for_one_that_misses() -> None:
+    rng, d = np.random.default_rng(9), 200
+    misses, foretold, noise, none = Misses(d, 1.0, sure=0.6), np.full(d, 0.5), np.ones(d), np.zeros(d)
+    for _ in range(300):
+        misses.learn(rng.normal(0, 1.5**0.5, d), foretold, noise, none)
+    assert misses.unsaid.mean() < 0.005  # of a variance of .5; .009 where each counts by itself as much as ever
+    odd = np.where(np.arange(d) < 10, 3**0.5, 1.0)  # and those that do are found
+    for _ in range(300):
+        misses.learn(rng.normal(0, 1.5**0.5, d) * odd, foretold, noise, none)
+    assert misses.unsaid[:10].min() > 0.3
+    assert misses.unsaid[10:].mean() < 0.02
 
 
 def test_a_step_of_a_fluctuation_is_the_textbooks() -> None:
@@ -159,7 +191,7 @@ def test_a_step_of_a_season_is_the_textbooks() -> None:
     seasons, unit = Seasons(models, 6, np.zeros(1)), np.full(1, 0.01)
     seasons.begin(9.0)
     x, p = np.zeros(7), seasons.covariance[1] * 0.01
-    around, walk = models.seasonal[1][2] * 0.01, models.seasonal[1][3] * 0.01
+    around, walk = models.seasonal[1][3] * 0.01, models.seasonal[1][4] * 0.01
     drift = seasons._step[1] * 0.01
     assert drift[0, 0] == pytest.approx(walk)
     for t in range(9):

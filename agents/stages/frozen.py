@@ -1,0 +1,24 @@
+"""What perturb keeps in every transaction: the frozen facts under which everything else was spent, as bytes and back.
+
+Not here: which facts those are (randomizers/terms.py, perturb.py), its snapshot (perturb.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.terms import Facts
+
+FORM: Final = Form("perturb", 1)
+
+
+def frozen(facts: Facts) -> bytes:
+    """As perturb's small state."""
+    return dump(FORM, dict(facts), {})
+
+
+def facts_of(small: bytes) -> Facts:
+    """From that."""
+    facts: Facts = load(FORM, small)[0]
+    return facts

@@ -1,0 +1,276 @@
+"""Groups of users: each answers one of several questions, drawn without regard to the value, and says which.
+
+Contract: the branch is drawn by the keyed PRF under a purpose of its own, from integer weights and no value; it stands
+in the clear in front of the report, which is zero-filled to the longest branch.  So P[y|x] is the branch's chance times
+its own law, and epsilon the largest of the branches'.  Estimates divide by what each branch received.  A support is,
+branch after branch, how many reports it had and their support.  With w the chance of a branch, n reports give it n_b
+with E[1/n_b] = (1 + (1 - w) / (n w)) / (n w) up to second order, and those users are a sample of all: both are in
+`variance`.  Where n is small a branch may receive nothing: its numbers are NaN.  Source: DESIGN rule 24; shape of the
+groups of Wang 2021, chapters 4 to 7.  Not here: who makes tables or strings of it (methods).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError, ReportError, shown
+from murmurate.randomizers.layouts import Layout, layout
+from murmurate.randomizers.mechanism import whole
+from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.question import (
+    Counts,
+    Floats,
+    LayoutSpec,
+    Question,
+    Reports,
+    Value,
+    Values,
+    checked_reports,
+)
+from murmurate.randomizers.randomness import Draw, DrawOne
+from murmurate.randomizers.viewed import checked_values
+from murmurate.randomizers.views import canonical_json, checked_value
+from murmurate.randomizers.weighted import Weighted
+
+MAX_BRANCHES: Final = 1 << 12
+MAX_WEIGHT: Final = 1 << 20
+_TOP: Final = 1 << 64
+
+
+class Branches(Question):
+    """Several questions over one layout, each for a part of the users."""
+
+    name = "branches"
+
+    def __init__(self, of: Sequence[tuple[int, Question]]) -> None:
+        """of: pairs of a weight and a question."""
+        if not 1 <= len(of) <= MAX_BRANCHES:
+            raise ParameterError(f"{self.name}: found {len(of)} of them; allowed: 1 to {MAX_BRANCHES}")
+        self.weights = tuple(whole(self.name, "weight", weight, 1, MAX_WEIGHT) for weight, _ in of)
+        self.questions: tuple[Question, ...] = tuple(question for _, question in of)
+        for question in self.questions:
+            if isinstance(question, Branches | Weighted):
+                raise ParameterError(f"{self.name}: found {question.name} in them; allowed: mechanisms and views")
+            if question.layout != self.questions[0].layout:
+                found = f"{shown(list(question.layout))} beside {shown(list(self.questions[0].layout))}"
+                raise ParameterError(f"{self.name}: found layouts {found}; allowed: one")
+        total = sum(self.weights)
+        self._ends = tuple(_TOP * end // total for end in accumulate(self.weights))
+        """Of each branch the first word out of 2^64 that is not its own."""
+        self.chances = tuple(
+            Fraction(end - start, _TOP) for start, end in zip((0, *self._ends), self._ends, strict=False)
+        )
+        self.epsilon_micro = max(question.epsilon_micro for question in self.questions)
+        digests = b"".join(question.digest for question in self.questions)
+        named = b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + digests
+        self.digest = hashlib.sha256(named).digest()
+        facts = {"memoised": any(question.memoised for question in self.questions), "measure": "branches"}
+        vars(self).update(facts)
+
+    @property
+    def of(self) -> Layout:
+        """The layout of its values."""
+        return layout(self.layout)
+
+    @property
+    def layout(self) -> LayoutSpec:
+        """That of every branch."""
+        return self.questions[0].layout
+
+    @property
+    def words(self) -> int:
+        """As of every branch."""
+        return self.questions[0].words
+
+    def spec(self) -> dict[str, Any]:
+        """Weights and specs."""
+        pairs = zip(self.weights, self.questions, strict=True)
+        return {"name": self.name, "of": tuple((weight, question.spec()) for weight, question in pairs)}
+
+    def of_round(self, round: bytes) -> Self:
+        """Every branch with its public choices of this round."""
+        bound = copy(self)
+        vars(bound)["questions"] = tuple(question.of_round(round) for question in self.questions)
+        return bound
+
+    def __repr__(self) -> str:
+        return f"Branches({list(zip(self.weights, self.questions, strict=True))})"
+
+    # ---- the device's half ----
+
+    @property
+    def wire_size(self) -> int:
+        """The number of the branch, and the longest report."""
+        return self._mark + max(question.wire_size for question in self.questions)
+
+    @property
+    def _mark(self) -> int:
+        return int_bytes(max(2, len(self.questions)))
+
+    def branch(self, draw: Draw) -> NDArray[np.int64]:
+        """Each user's branch: one word, of no value."""
+        ends = np.array(self._ends[:-1], np.uint64)
+        branches = np.empty(len(draw), np.int64)
+        for rows, words in draw.open(self.digest, None, "branch").words(1, np.uint64):
+            branches[rows] = np.searchsorted(ends, words[:, 0], side="right")
+        return branches
+
+    def perturb(self, values: Values, draw: Draw) -> Reports:
+        """The branch in the clear, its question's report, zeros."""
+        values = checked_values(self.name, self.of, values, draw)
+        branches = self.branch(draw)
+        reports = np.zeros((len(values), self.wire_size), np.uint8)
+        reports[:, : self._mark] = pack_ints(branches.astype(np.uint64), self._mark)
+        order = np.argsort(branches, kind="stable")
+        parts = np.split(order, np.searchsorted(branches[order], np.arange(1, len(self.questions))))
+        for question, rows in zip(self.questions, parts, strict=True):
+            if len(rows):
+                told = question.perturb(values[rows], draw.of(rows))
+                reports[rows, self._mark : self._mark + question.wire_size] = told
+        return reports
+
+    def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
+        """The same in plain Python."""
+        value = self.checked(value)
+        (word,) = draw.open(self.digest, None, "branch")(1, 64)
+        branch = sum(end <= word for end in self._ends[:-1])
+        report = branch.to_bytes(self._mark, "little") + self.questions[branch].perturb_one(value, draw)
+        return report.ljust(self.wire_size, b"\0")
+
+    def checked(self, value: Value) -> Value:
+        """The value, if it is one of the layout."""
+        return checked_value(self.name, self.of, value)
+
+    # ---- the auditor's ----
+
+    def law(self, value: Value) -> Mapping[bytes, Fraction]:
+        """Every branch's law by its chance."""
+        value = self.checked(value)
+        return {
+            (number.to_bytes(self._mark, "little") + report).ljust(self.wire_size, b"\0"): chance * likely
+            for number, (chance, question) in enumerate(zip(self.chances, self.questions, strict=True))
+            for report, likely in question.law(value).items()
+        }
+
+    @property
+    def realised(self) -> Fraction:
+        """The largest of the branches'."""
+        return max(question.realised for question in self.questions)
+
+    @property
+    def reports_possible(self) -> int:
+        """Those of all branches."""
+        return sum(question.reports_possible for question in self.questions)
+
+    @property
+    def _first_apart(self) -> int:
+        """The first branch of the largest claim."""
+        return [question.epsilon_micro for question in self.questions].index(self.epsilon_micro)
+
+    @property
+    def extremes(self) -> tuple[Value, Value]:
+        """Those of the first branch of the largest claim."""
+        return self.questions[self._first_apart].extremes
+
+    def evidence(self, reports: Reports, one: Value, other: Value) -> NDArray[np.bool_]:
+        """What speaks for the one in that branch."""
+        branches, inner = self._read(reports)
+        best = self._first_apart
+        rows = np.flatnonzero(branches == best)
+        found = np.zeros(len(reports), np.bool_)
+        found[rows] = self.questions[best].evidence(inner[rows, : self.questions[best].wire_size], one, other)
+        return found
+
+    @property
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """That branch's, by its chance."""
+        best = self._first_apart
+        one, other = self.questions[best].telling
+        return one * self.chances[best], other * self.chances[best]
+
+    # ---- the server's ----
+
+    @property
+    def outcomes(self) -> int:
+        """Of each branch one more than its question has."""
+        return sum(1 + question.outcomes for question in self.questions)
+
+    @property
+    def statistics(self) -> int:
+        """Those of all branches."""
+        return sum(question.statistics for question in self.questions)
+
+    def malformed(self, reports: Reports) -> NDArray[np.bool_]:
+        """Of a branch that is none, that its question does not give, or not filled with zeros."""
+        branches, inner = self._read(reports)
+        bad = branches >= len(self.questions)
+        for number, question in enumerate(self.questions):
+            rows = np.flatnonzero(branches == number)
+            own, rest = inner[rows, : question.wire_size], inner[rows, question.wire_size :]
+            bad[rows] = question.malformed(np.ascontiguousarray(own)) | rest.any(axis=1)
+        return bad
+
+    def support(self, reports: Reports) -> Counts:
+        """Branch after branch how many reports there are, and their support."""
+        branches, inner = self._read(reports)
+        parts: list[Counts] = []
+        for number, question in enumerate(self.questions):
+            rows = np.flatnonzero(branches == number)
+            parts.append(np.array([len(rows)], np.int64))
+            parts.append(question.support(np.ascontiguousarray(inner[rows, : question.wire_size])))
+        return np.concatenate(parts)
+
+    def _check_most(self, counts: Counts, n: int) -> None:
+        super()._check_most(counts, n)
+        received = 0
+        for (number, part), question in zip(self.parts(counts), self.questions, strict=True):
+            question._check_most(part, number)
+            received += number
+        if received != n:
+            raise ReportError(f"{self.name}: counts: found {received} reports in all branches; allowed: {n}")
+
+    def parts(self, support: Counts) -> Iterator[tuple[int, Counts]]:
+        """Of each branch how many reports it had, and their support."""
+        start = 0
+        for question in self.questions:
+            end = start + 1 + question.outcomes
+            yield int(support[start]), support[start + 1 : end]
+            start = end
+
+    def _each(self, tell: Callable[[Question, Counts, int], Floats], support: Counts, length: str) -> Floats:
+        told = []
+        for (n, part), question in zip(self.parts(support), self.questions, strict=True):
+            told.append(tell(question, part, n) if n else np.full(getattr(question, length), np.nan))
+        return np.concatenate(told)
+
+    def estimate(self, support: Counts, n: int) -> Floats:
+        """The estimates of all branches, each by what it received; NaN of one that received nothing."""
+        self.check(support, n)
+        return self._each(lambda question, part, m: question.estimate(part, m), support, "statistics")
+
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
+        """Of all branches, for all statistics at these frequencies: with random sizes and a sample of all users."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise ParameterError(f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1")
+        told = []
+        start, frequencies = 0, np.broadcast_to(np.asarray(frequency, np.float64), (self.statistics,))
+        for chance, question in zip(self.chances, self.questions, strict=True):
+            f = frequencies[start : start + question.statistics]
+            start += question.statistics
+            w = float(chance)
+            inverse = (1 + (1 - w) / (n * w)) / (n * w)
+            left = max(0.0, (n * inverse - 1) / max(1, n - 1))  # of the users who were not asked this
+            told.append(question.variance(1, f) * inverse + question.sampling(f) * left)
+        return np.concatenate(told)
+
+    def _read(self, reports: Reports) -> tuple[NDArray[np.int64], Reports]:
+        checked_reports(self.name, reports, self.wire_size)
+        return unpack_ints(reports[:, : self._mark]).astype(np.int64), reports[:, self._mark :]

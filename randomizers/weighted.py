@@ -1,0 +1,209 @@
+"""A public number beside the answer: how much of it belongs to those who hold a value.
+
+Contract: the number stands in the clear behind the report, in whole quanta; the promise is about the private value of
+users whose number is the same.  **Public includes presence**: who holds a value, and when, is public with it, and
+reports of one person may be linked by their numbers; so such a question claims nothing beyond the condition, and no
+amplification.  A support is the sum of the numbers, that of their squares, and the support in which each report counts
+as often as its number says.  Statistics are shares of the sum of all numbers, unbiased; the sum is public.
+Source: Wang 2021, section 7 (dissertation.md 2.5); DESIGN rule 29.  Not here: which sums answer a range (methods).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from copy import copy
+from fractions import Fraction
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.randomizers.errors import ParameterError, ReportError
+from murmurate.randomizers.layouts import Code, Measured, layout
+from murmurate.randomizers.mechanism import whole
+from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.question import (
+    Counts,
+    Floats,
+    LayoutSpec,
+    Question,
+    Reports,
+    Value,
+    Values,
+    checked_reports,
+)
+from murmurate.randomizers.randomness import Draw, DrawOne
+from murmurate.randomizers.viewed import checked_values
+from murmurate.randomizers.views import canonical_json, checked_value, one_or_more
+
+MOST_QUANTA: Final = 1 << 12
+"""So that the squares of many numbers add up to what every JSON reader keeps exactly."""
+
+
+class Weighted(Question):
+    """Another question's reports, and a public number behind each."""
+
+    name = "weighted"
+
+    def __init__(self, inner: Question, levels: int, quantum: int = 1) -> None:
+        """levels: numbers are whole, below it. quantum: so many are told as one, rounded down."""
+        if isinstance(inner, Weighted):
+            raise ParameterError(f"{self.name}: found weighted in weighted; allowed: others")
+        self.inner = inner
+        self.of = Measured(layout(inner.layout), levels)
+        self.quantum = whole(self.name, "quantum", quantum, 1, levels)
+        self.top = (levels - 1) // quantum
+        """The largest number of quanta."""
+        if self.top >= MOST_QUANTA:
+            raise ParameterError(f"{self.name}: found {self.top + 1} numbers of quanta; allowed: {MOST_QUANTA}")
+        self.epsilon_micro = inner.epsilon_micro
+        named = b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + inner.digest
+        self.digest = hashlib.sha256(named).digest()
+        vars(self).update(measure="weighted", memoised=inner.memoised)
+
+    @property
+    def layout(self) -> LayoutSpec:
+        """The inner one's, and the numbers."""
+        return self.of.spec()
+
+    @property
+    def words(self) -> int:
+        """One more than the inner one's."""
+        return self.of.words
+
+    def spec(self) -> dict[str, Any]:
+        """The inner question, how many numbers there are, and in what steps."""
+        return {"name": self.name, "inner": self.inner.spec(), "levels": self.of.levels, "quantum": self.quantum}
+
+    def of_round(self, round: bytes) -> Self:
+        """With the inner question of this round."""
+        bound = copy(self)
+        vars(bound)["inner"] = self.inner.of_round(round)
+        return bound
+
+    def __repr__(self) -> str:
+        return f"Weighted({self.inner!r}, levels={self.of.levels}, quantum={self.quantum})"
+
+    # ---- the device's half ----
+
+    @property
+    def wire_size(self) -> int:
+        """The inner one's, and the number."""
+        return self.inner.wire_size + self._width
+
+    @property
+    def _width(self) -> int:
+        return int_bytes(self.top + 1)
+
+    def perturb(self, values: Values, draw: Draw) -> Reports:
+        """The inner reports, each with its number of quanta."""
+        values = checked_values(self.name, self.of, values, draw)
+        private = self.of.values(self.of.rows(values))
+        if isinstance(self.of.inner, Code):
+            private = private.astype(np.int64)
+        told = self.inner.perturb(private, draw)
+        quanta = values[:, -1].astype(np.uint64) // np.uint64(self.quantum)
+        return np.concatenate((told, pack_ints(quanta, self._width)), axis=1)
+
+    def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
+        """The same in plain Python."""
+        words = self.checked(value)
+        report = self.inner.perturb_one(one_or_more(words[:-1]), draw)
+        return report + self.public(words).to_bytes(self._width, "little")
+
+    def checked(self, value: Value) -> Value:
+        """The value, if it is one of the layout."""
+        return checked_value(self.name, self.of, value)
+
+    # ---- the auditor's ----
+
+    def public(self, value: Value) -> int:
+        """Its number of quanta."""
+        return int(value[-1]) // self.quantum
+
+    def law(self, value: Value) -> Mapping[bytes, Fraction]:
+        """The inner law of the private part."""
+        words = self.checked(value)
+        number = self.public(words).to_bytes(self._width, "little")
+        return {report + number: chance for report, chance in self.inner.law(one_or_more(words[:-1])).items()}
+
+    @property
+    def realised(self) -> Fraction:
+        """Among users of one number: the inner one's."""
+        return self.inner.realised
+
+    @property
+    def reports_possible(self) -> int:
+        """The inner ones with each number."""
+        return self.inner.reports_possible * (self.top + 1)
+
+    @property
+    def extremes(self) -> tuple[Value, Value]:
+        """The inner ones, with the number 0."""
+        one, other = (value if isinstance(value, tuple) else (value,) for value in self.inner.extremes)
+        return (*one, 0), (*other, 0)
+
+    def evidence(self, reports: Reports, one: Value, other: Value) -> NDArray[np.bool_]:
+        """What speaks for the private part of the one."""
+        inner, _ = self._read(reports)
+        return self.inner.evidence(inner, one_or_more(one[:-1]), one_or_more(other[:-1]))
+
+    @property
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """The inner one's."""
+        return self.inner.telling
+
+    # ---- the server's ----
+
+    @property
+    def outcomes(self) -> int:
+        """The sums of numbers and squares, and the inner support."""
+        return 2 + self.inner.outcomes
+
+    @property
+    def statistics(self) -> int:
+        """The inner one's."""
+        return self.inner.statistics
+
+    def malformed(self, reports: Reports) -> NDArray[np.bool_]:
+        """Of a number above the largest, or what the inner question does not give."""
+        inner, quanta = self._read(reports)
+        return np.asarray(self.inner.malformed(inner) | (quanta > self.top))
+
+    def support(self, reports: Reports) -> Counts:
+        """The sums, and for each bit of the numbers the support of the reports in which it is set, so many times."""
+        inner, quanta = self._read(reports)
+        weighted = np.zeros(self.inner.outcomes, np.int64)
+        for bit in range(self.top.bit_length()):
+            weighted += self.inner.support(inner[quanta >> bit & 1 == 1]) << bit
+        return np.concatenate(([quanta.sum(), (quanta**2).sum()], weighted))
+
+    def _check_most(self, counts: Counts, n: int) -> None:
+        total, squares = int(counts[0]), int(counts[1])
+        if not (0 <= total <= n * self.top and total <= squares <= total * max(1, self.top)):
+            raise ReportError(f"{self.name}: counts: found sums of numbers that no {n} reports have")
+        self.inner.check(counts[2:], total)
+
+    def total(self, support: Counts) -> int:
+        """The sum of all numbers, which is public: what shares are of."""
+        return int(support[0]) * self.quantum
+
+    def effective(self, support: Counts) -> float:
+        """Of how many equal numbers the shares would be known as well: (sum of numbers)^2 / (sum of squares)."""
+        return float(support[0]) ** 2 / float(support[1]) if support[1] else 0.0
+
+    def estimate(self, support: Counts, n: int) -> Floats:
+        """Shares of the sum of all numbers, raw; NaN where that is 0."""
+        self.check(support, n)
+        total = int(support[0])
+        return self.inner.estimate(support[2:], total) if total else np.full(self.statistics, np.nan)
+
+    def variance(self, n: int, frequency: float | Floats) -> Floats:
+        """Of n equal numbers; of others it is that of `effective` many."""
+        return self.inner.variance(n, frequency)
+
+    def _read(self, reports: Reports) -> tuple[Reports, NDArray[np.int64]]:
+        checked_reports(self.name, reports, self.wire_size)
+        inner = np.ascontiguousarray(reports[:, : self.inner.wire_size])
+        return inner, unpack_ints(reports[:, self.inner.wire_size :]).astype(np.int64)

@@ -1,0 +1,157 @@
+"""Sets of declared items, or of whole numbers.
+
+Contract: an event says a list of items in any order.  Its words are the items' numbers, rising, filled with FILLER to
+`most`; of a longer list `codes` gives the words of all, and `cut` those that stay.  The empty list is a value.  An item
+that nobody declared, one that stands there twice or one of another type makes the whole value wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from murmurate.topics.domains import tables
+from murmurate.topics.domains.domain import (
+    FILLER,
+    MAX_LISTED,
+    Codes,
+    Domain,
+    Layout,
+    Ranks,
+    Values,
+    Words,
+    Wrong,
+    checked_names,
+    checked_number,
+    keep_smallest,
+)
+
+MAX_ITEMS: Final = FILLER
+MAX_NAMED: Final = 1 << 24
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Items(Domain):
+    """Sets. items: their names, or how many whole numbers from 0 there are. most: how many of them count.
+
+    >>> Items(("home", "basket", "help"), 2).codes()[["help", "home"]], Items(10, 3).codes()[[7]]
+    ((0, 2), (7, 2147483647, 2147483647))
+    """
+
+    items: tuple[str, ...] | int
+    most: int
+
+    def __post_init__(self) -> None:
+        check_items(self.items)
+        checked_number(self.most, "items: most", 1, MAX_LISTED)
+
+    @property
+    def d(self) -> int:
+        """How many items there are."""
+        return self.items if isinstance(self.items, int) else len(self.items)
+
+    @property
+    def words(self) -> int:
+        """One an item."""
+        return self.most
+
+    def layout(self, none: bool) -> Layout:
+        """Items."""
+        return ("items", self.d, self.most, int(none))
+
+    @property
+    def initial(self) -> Words:
+        """Where values stand for ever, what users say of whom no value was valid yet: the empty set."""
+        return (FILLER,) * self.most
+
+    def codes(self, *, texts: bool = False) -> Codes:
+        """Their codes. texts: lists stand in cells."""
+        return _Sets(self, texts=texts)
+
+    def value(self, row: Words, /) -> list[str] | list[int]:
+        """What an event of these words says."""
+        numbers = [int(word) for word in row if word != FILLER]
+        return numbers if isinstance(self.items, int) else [self.items[number] for number in numbers]
+
+    def cut(self, rows: Sequence[Words], ranks: Ranks) -> Values:
+        """Those of the smallest ranks."""
+        return keep_smallest(rows, 1, self.most, ranks)
+
+
+class _Sets(Codes):
+    """The words of lists."""
+
+    def __init__(self, domain: Items, *, texts: bool) -> None:
+        self._texts, self._fill = texts, (FILLER,) * domain.most
+        self._number = numbering(domain.items, texts=texts)
+
+    def __getitem__(self, value: Any, /) -> Words:
+        """The words of a list."""
+        if self._texts:
+            value = tables.listed(value)
+        if type(value) is not list:
+            raise TypeError
+        numbers = set(map(self._number, value))
+        if len(numbers) != len(value):
+            raise ValueError
+        return (*sorted(numbers), *self._fill[len(numbers) :])
+
+    def wrong(self, value: Any) -> Wrong | None:
+        """No list, or an item of a wrong type; or one that is unknown or there twice."""
+        return wrong_by_error(self.__getitem__, value)
+
+
+def check_items(items: Any) -> None:
+    """MappingError unless these are names, or a number of items."""
+    if isinstance(items, int):
+        checked_number(items, "items", 1, MAX_ITEMS)
+    else:
+        checked_names(items, "items", MAX_NAMED)
+
+
+def numbering(items: tuple[str, ...] | int, *, texts: bool) -> Callable[[Any], int]:
+    """From an item to its number; TypeError of another type, LookupError or ValueError of an unknown one.
+    texts: numbers may come as their decimal digits.
+    """
+    if isinstance(items, int):
+        return _Numbers(items, texts=texts).__getitem__
+    return _Names({name: number for number, name in enumerate(items)}).__getitem__
+
+
+class _Names(dict[str, int]):
+    """Declared names. Only what is none comes to `__missing__`."""
+
+    def __missing__(self, name: object) -> int:
+        raise LookupError if type(name) is str else TypeError
+
+
+class _Numbers:
+    """Whole numbers below d."""
+
+    def __init__(self, d: int, *, texts: bool) -> None:
+        self._d, self._texts = d, texts
+
+    def __getitem__(self, item: Any) -> int:
+        if type(item) is str and self._texts:
+            if not _DIGITS.fullmatch(item):
+                raise ValueError
+            item = int(item)
+        if type(item) is not int:
+            raise TypeError
+        if not 0 <= item < self._d:
+            raise ValueError
+        return item
+
+
+def wrong_by_error(codes: Callable[[Any], object], value: Any) -> Wrong | None:
+    """What the error says that a value raises: of a wrong type, or of no value."""
+    try:
+        codes(value)
+    except TypeError:
+        return "type"
+    except (LookupError, ValueError):
+        return "value"
+    return None
