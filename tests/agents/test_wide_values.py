@@ -4,6 +4,7 @@ is larger or smaller for any value.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 from collections import Counter
@@ -25,12 +26,15 @@ from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan
-from murmurate.topics.block import REFUSED, RawBlock
+from murmurate.topics.block import REFUSED, RawBlock, encode_raw
 from murmurate.topics.codec import decode_record
 from murmurate.topics.domains import Bits, Items, Signed
+from murmurate.topics.names import stream_id
+from tests.agents.stages.hands import RAW, ROUNDS, perturb, progress, pseudonyms, settled, start
 from tests.agents.test_value_independence import beyond
 from tests.agents.wide import DOMAINS, ITEMS, WRONG, Told, crowd, plan, said, stream
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, Event, Shuffled, arrivals, deployment, played
+from tests.topics.test_frames import MALFORMED
 
 USERS, PERIODS = 40, 3
 UNTIL = (FIRST + PERIODS) * SECOND + 1000
@@ -111,6 +115,20 @@ def test_nothing_beyond_the_edge_is_larger_or_smaller_for_any_value(kind: str, c
         assert told <= {"type", "value", "field"}
         assert told
     assert all((block.values == REFUSED).all() for block in raw(other))
+    broken = itertools.cycle(MALFORMED.values())
+    records = [
+        out if out.log.topic != TOPIC else Out(out.log, _with(orjson.loads(out.value), next(broken)))
+        for out in arrivals(events, until=UNTIL)
+    ]
+    other = played(of, records)
+    assert beyond(other) == outside
+    assert all((block.values == REFUSED).all() for block in raw(other))
+    assert [(len(block.users), block.words) for block in raw(other)] == sizes
+
+
+def _with(event: dict[str, Any], value: bytes) -> bytes:
+    """The record with these bytes for a value, in between."""
+    return b'{"user": %b, "value": %b, "time": %d}' % (orjson.dumps(event["user"]), value, event["time"])
 
 
 def test_of_sets_with_too_many_items_each_user_keeps_the_same_in_all_periods_and_the_edge_counts_them() -> None:
@@ -270,3 +288,20 @@ def _whole(domain: Any, value: Any) -> list[int]:
     """The words of a value, or of no event where a list would have to be cut."""
     row = domain.codes()[value]
     return list(row) if len(row) == domain.words else [REFUSED] * domain.words
+
+
+@pytest.mark.parametrize(("most", "kept"), [(4, 8), (5, 2)])
+def test_streams_of_wide_values_keep_fewer_unsettled_periods_and_raw_waits_meanwhile(most: int, kept: int) -> None:
+    one = replace(stream("sets"), measure=Told(Items(100, most)))
+    of = deployment(one, partitions=1, targets=1)
+    hand, users = perturb(of), pseudonyms(3)
+    hand.give(ROUNDS, start(one))
+    values = np.tile(one.domain.rows([[7]])[0], (3, 1))
+    hand.give(RAW, *encode_raw(stream_id("it"), users, np.full(3, FIRST * SECOND), values), progress(FIRST * SECOND))
+    hand.give(RAW, progress((FIRST + 20) * SECOND))
+    stage = hand.stage
+    assert isinstance(stage, Perturb)
+    assert sorted(stage._streams["it"].values.frozen) == list(range(FIRST, FIRST + kept))
+    assert not stage.ready(RAW)
+    hand.give(ROUNDS, settled(one, FIRST))
+    assert max(stage._streams["it"].values.frozen) == FIRST + kept

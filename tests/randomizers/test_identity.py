@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from murmurate.randomizers import Key, ParameterError, RandomnessError
-from murmurate.randomizers.identity import NO_STREAM, Known, Pepper, partitions, slots, streams
+from murmurate.randomizers.identity import ITEMS, NO_STREAM, Known, Pepper, partitions, slots, streams
 
 SECRET = hashlib.sha256(b"identity").digest()
 PEPPER = Pepper(SECRET, deployment="shop")
@@ -121,3 +122,32 @@ def test_a_user_serves_one_stream_in_the_proportion_of_the_shares() -> None:
 def test_shares_over_one_are_refused(shares: list[int]) -> None:
     with pytest.raises(ParameterError, match="shares"):
         streams(KEY, USERS, shares)
+
+
+def test_a_rank_is_what_the_contract_names_and_a_function_of_user_and_item_alone() -> None:
+    def part(data: bytes) -> bytes:
+        return len(data).to_bytes(4, "little") + data
+
+    message = b"".join(map(part, (b"shop", ITEMS, b"", b"items", b"1")))
+    encrypt = Cipher(algorithms.AES(hmac.new(SECRET, message, hashlib.sha256).digest()[:16]), modes.ECB()).encryptor()  # noqa: S305 - a block by itself, as the contract has it
+    users, items = np.repeat(USERS[:50], 3, axis=0), np.tile([0, 7, 2**31 - 2], 50)
+    found = PEPPER.ranks(users, items)
+    for user, item, rank in zip(users, items.tolist(), found.tolist(), strict=True):
+        first = encrypt.update(user.tobytes())
+        mac = encrypt.update(bytes(a ^ b for a, b in zip(first, item.to_bytes(16, "little"), strict=True)))
+        assert rank == int.from_bytes(encrypt.update(mac)[:8], "little")
+    shuffled = np.random.default_rng(0).permutation(150)
+    assert PEPPER.ranks(users[shuffled], items[shuffled]).tolist() == found[shuffled].tolist()
+    assert not (Pepper(SECRET[::-1], deployment="shop").ranks(users, items) == found).any()
+
+
+def test_of_many_users_with_the_same_items_each_item_goes_as_often() -> None:
+    n, of = len(USERS), 5
+    ranks = PEPPER.ranks(np.repeat(USERS, of, axis=0), np.tile(np.arange(of), n)).reshape(n, of)
+    gone = np.bincount(ranks.argmax(axis=1), minlength=of)
+    assert (np.abs(gone - n / of) < 5 * np.sqrt(n / of * (1 - 1 / of))).all()
+
+
+def test_no_name_of_a_user_stands_where_items_are_ranked() -> None:
+    with pytest.raises(UnicodeDecodeError):  # names are UTF-8
+        ITEMS.decode()

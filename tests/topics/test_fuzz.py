@@ -4,6 +4,7 @@
 """
 
 import json
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -12,7 +13,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from murmurate.topics import Categories, EventReader, Fields, decode, decode_record, encode
+from murmurate.topics import (
+    Bits,
+    Categories,
+    EventReader,
+    Fields,
+    Grid,
+    Items,
+    Measured,
+    Row,
+    Signed,
+    decode,
+    decode_record,
+    encode,
+)
 from murmurate.topics.block import (
     BatchBlock,
     RawBlock,
@@ -29,6 +43,10 @@ from murmurate.topics.times import Clock
 from tests.topics import second_wire
 from tests.topics.samples import ANY_JSON, MESSAGES, places, put, tables, without
 
+NAMED = st.sampled_from(["home", "help", "value", "measure", "7"])
+ANY_VALUE = (
+    ANY_JSON | st.just("screen") | st.lists(NAMED | ANY_JSON, max_size=4) | st.dictionaries(NAMED, NAMED | ANY_JSON)
+)
 SIZES = pytest.mark.parametrize("examples", [2_000, pytest.param(15_000, marks=pytest.mark.audit)])
 BLOCKS = [bytes.fromhex(text) for name, text in second_wire.golden().items() if "block" in name]
 TEXTS = [encode(message) for message in MESSAGES]
@@ -38,6 +56,15 @@ EVENTS = [
     b'{"stream":"screen","user":7,"time":1794992412480,"value":"?","more":[{"x":[1.5e3,null,true]}]}',
 ]
 READER = EventReader({"screen": Categories(("home", "help"))}, Fields(stream="/stream"))
+WIDE = [
+    EventReader({"screen": domain}, Fields(stream="/stream"), texts=texts)
+    for domain in (
+        Items(("home", "help"), 1), Items(100, 3), Signed(("home", "help"), 2), Bits(16), Bits(8, "hex"),
+        Row((("home", Categories(("help",), other=True)), ("help", Grid(0, 1, 4, "points")))),
+        Measured(Items(("home", "help"), 2), Grid(0, 1, 4, "points")),
+    )
+    for texts in (False, True)
+]  # fmt: skip
 
 
 def holds(law: Callable[[Any], None], inputs: st.SearchStrategy[Any], examples: int) -> None:
@@ -184,12 +211,13 @@ def test_any_record_is_a_block_or_a_message_or_a_wire_error(examples: int) -> No
 @SIZES
 def test_any_event_makes_a_row_or_a_refusal_and_no_error(examples: int) -> None:
     def law(record: bytes) -> None:
-        columns = READER.read([record])
+        reader = [READER, *WIDE][zlib.crc32(record) % (len(WIDE) + 1)]
+        columns = reader.read([record])
         assert len(columns.users) + len(columns.refusals) >= 1
         assert len(columns.users) == len(columns.time) == len(columns.code) == len(columns.index) == len(columns.stream)
 
     events = st.fixed_dictionaries(
-        {}, optional={key: st.just("screen") | ANY_JSON for key in ("stream", "user", "time", "value")}
+        {}, optional={key: st.just("screen") | ANY_JSON for key in ("stream", "user", "time")} | {"value": ANY_VALUE}
     )
     holds(
         law, damaged(EVENTS) | st.binary(max_size=60) | events.map(lambda event: json.dumps(event).encode()), examples
