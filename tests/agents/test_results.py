@@ -49,7 +49,7 @@ CELLS = ("screen=home, os=ios", "screen=home, os=web", "screen=help, os=ios", "s
 ASKED = GRR(d=5, epsilon=1)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def known() -> Iterator[None]:
     with registered(CommonStream), registered(PairsStream):
         yield
@@ -69,20 +69,26 @@ def replayed(folder: Path, text: str) -> tuple[Plan, list[Release]]:
     return plan, [one for one in found if isinstance(one, Release)]
 
 
+@pytest.fixture(scope="module", name="common")
+def replay_of_common(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, list[Release], Path]:
+    folder = tmp_path_factory.mktemp("common")
+    return *replayed(folder, COMMON), folder / "out"
+
+
 def made(plan: Plan, outcome: Found | Tables | Vector) -> Release:
     decision = unpacked(packed(Decision(100, True, 100, ASKED, outcome)))  # as a state keeps it
     return release(plan, plan.streams[0], decision, 32, [])
 
 
-def summary(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads((folder / "out" / "summary.json").read_bytes())
+def summary(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads((out / "summary.json").read_bytes())
     return found
 
 
 def test_names_that_are_found_differ_from_period_to_period_and_are_scored_against_all_that_is_true(
-    tmp_path: Path,
+    common: tuple[Plan, list[Release], Path],
 ) -> None:
-    plan, records = replayed(tmp_path, COMMON)
+    plan, records, out = common
     assert {one.names for one in records} == {"found"}
     assert len({tuple(one.estimate) for one in records}) > 1
     result = records[-1].result
@@ -91,9 +97,9 @@ def test_names_that_are_found_differ_from_period_to_period_and_are_scored_agains
     revised = [one for one in records if one.revision == 2]
     assert revised
     assert all(one.estimate.keys() == one.unbiased.keys() for one in revised)
-    truth = [orjson.loads(line) for line in (tmp_path / "out" / "truth.jsonl").read_bytes().splitlines()]
+    truth = [orjson.loads(line) for line in (out / "truth.jsonl").read_bytes().splitlines()]
     assert {len(one["truth"]) for one in truth} == {12}
-    assert 0 < summary(tmp_path)["estimate_mse"] < 0.02
+    assert 0 < summary(out)["estimate_mse"] < 0.02
     largest = max(records[-1].known, key=lambda name: records[-1].known[name])
     assert f"{largest} " in watch.line(records[-1], plan.streams[0], 20)
 
@@ -121,7 +127,7 @@ def test_a_table_has_a_figure_for_every_combination_by_name_and_by_values(tmp_pa
     told = record.result
     assert isinstance(told, Told)
     assert told.estimate[0]["help", "web"] == record.estimate["screen=help, os=web"]
-    assert summary(tmp_path)["estimate_mse"] is not None
+    assert summary(tmp_path / "out")["estimate_mse"] is not None
     assert any(f"{cell} " in watch.line(record, plan.streams[0], 20) for cell in CELLS)
     cells = np.array([[0.4, 0.1], [0.2, 0.05]])
     direct = made(plan, Tables((cells,), (np.full((2, 2), 0.01),)))
@@ -140,9 +146,11 @@ def test_a_table_whose_cells_are_not_the_names_is_refused(tmp_path: Path) -> Non
             decode(orjson.dumps(table | {"tables": wrong}))
 
 
-def test_the_page_is_told_that_names_are_found_and_metrics_have_none_of_them(tmp_path: Path) -> None:
-    plan, records = replayed(tmp_path, COMMON)
-    page = (tmp_path / "out" / "report.html").read_text()
+def test_the_page_is_told_that_names_are_found_and_metrics_have_none_of_them(
+    common: tuple[Plan, list[Release], Path],
+) -> None:
+    plan, records, out = common
+    page = (out / "report.html").read_text()
     assert '"names":[]' in page
     assert '"names":"found"' in page
     metrics = Metrics(plan, ("analysis",), now_ms=lambda: 0)

@@ -42,17 +42,25 @@ thresholds = { lead = 0.25 }
 """
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def known() -> Iterator[None]:
     with registered():
         yield
 
 
-@pytest.fixture(name="folder")
-def deployed(tmp_path: Path) -> Path:
-    (tmp_path / "murmurate.toml").write_text(FILE)
-    (tmp_path / "events.sample.jsonl").write_bytes(b"".join(samples.events(plan_of(tmp_path))))
-    return tmp_path
+@pytest.fixture(name="folder", scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    (folder / "murmurate.toml").write_text(FILE)
+    (folder / "events.sample.jsonl").write_bytes(b"".join(samples.events(plan_of(folder))))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(folder: Path) -> list[dict[str, Any]]:
+    done = murmurate("replay", "events.sample.jsonl", "--out", "out", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return lines(folder / "out" / "releases.jsonl")
 
 
 def plan_of(folder: Path) -> Plan:
@@ -97,14 +105,9 @@ def test_plan_predicts_its_errors_and_takes_a_method(folder: Path, monkeypatch: 
     assert all(0 < error < 1 for error in oracles.values())
 
 
-def replayed(folder: Path) -> list[dict[str, Any]]:
-    done = murmurate("replay", "events.sample.jsonl", "--out", "out", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return [orjson.loads(line) for line in (folder / "out" / "releases.jsonl").read_bytes().splitlines()]
-
-
-def test_a_replay_releases_scores_and_revises_it_and_says_where_its_threshold_is(folder: Path) -> None:
-    records = replayed(folder)
+def test_a_replay_releases_scores_and_revises_it_and_says_where_its_threshold_is(
+    folder: Path, records: list[dict[str, Any]]
+) -> None:
     first = [record for record in records if record["revision"] == 1]
     again = [record for record in records if record["revision"] == 2]
     assert {record["measure"] for record in records} == {"lead"}
@@ -119,10 +122,10 @@ def test_a_replay_releases_scores_and_revises_it_and_says_where_its_threshold_is
     assert summary["estimate_mse"] == pytest.approx(sum(one * one for one in off) / len(off), rel=1e-4)
 
 
-def test_watch_and_the_page_show_it(folder: Path) -> None:
+def test_watch_and_the_page_show_it(folder: Path, records: list[dict[str, Any]]) -> None:
     (stream,) = plan_of(folder).streams
     assert watch.heading(stream) == "mood: lead of up over down; the estimate and its standard error"
-    record = next(one for one in replayed(folder) if one["decision"] != "unmeasured")
+    record = next(one for one in records if one["decision"] != "unmeasured")
     release = decode(orjson.dumps(record))
     assert isinstance(release, Release)
     line = watch.line(release, stream, 20)
