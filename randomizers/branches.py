@@ -26,6 +26,8 @@ from murmurate.randomizers.layouts import Layout, layout
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
 from murmurate.randomizers.question import (
+    Atom,
+    Blanket,
     Counts,
     Floats,
     LayoutSpec,
@@ -164,6 +166,18 @@ class Branches(Question):
     def realised(self) -> Fraction:
         """The largest of the branches'."""
         return max(question.realised for question in self.questions)
+
+    def blanket(self) -> Blanket | None:
+        """The branches' by their chances: exact if one pair of values is the worst of every branch, else one that is
+        worse.
+        """
+        atoms: list[Atom] = []
+        for chance, question in zip(self.chances, self.questions, strict=True):
+            own = question.blanket()
+            if own is None:
+                return None
+            atoms += [Atom(chance * mass, one, other) for mass, one, other in own]
+        return tuple(atoms)
 
     @property
     def reports_possible(self) -> int:

@@ -16,6 +16,7 @@ chance of its code.  Estimates are those of the codes by the chance of one.  Sou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
@@ -27,7 +28,7 @@ from murmurate.randomizers.frequency.grr import GRR
 from murmurate.randomizers.held import Candidates, held
 from murmurate.randomizers.layouts import NONE, Items
 from murmurate.randomizers.mechanism import Mechanism, whole
-from murmurate.randomizers.question import Value, Values
+from murmurate.randomizers.question import Atom, Blanket, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical_words, canonical_words_one
 from murmurate.randomizers.views import Codes, View, of_kind, one_or_more, words_of
 
@@ -123,8 +124,10 @@ class Padded(View):
 
     def law(self, value: Value) -> Mapping[int, Fraction]:
         """From how many words of 2^64 name each code."""
-        own, number, length = self._held(words_of(value)), self.held.number, self.length
-        c = len(own)
+        return self._law(self._held(words_of(value)))
+
+    def _law(self, own: Sequence[int]) -> Mapping[int, Fraction]:
+        number, length, c = self.held.number, self.length, len(own)
         width, last, dummy = self._rule(c)
         words = dict.fromkeys(own, width)
         if c > length:
@@ -149,6 +152,19 @@ class Padded(View):
     def statistics(self) -> int | None:
         """The candidates: what is told of dummies is nobody's."""
         return self.held.number
+
+    def blanket(self, inner: Mechanism) -> Blanket | None:
+        """Of GRR: L candidates against none, of which either tells L codes that the other does not. Every report has q
+        from everybody; what sets that hold neither add is below 2^-64 and left out, which makes the blanket no better.
+        """
+        if not isinstance(inner, GRR) or self.held.most < self.length or isinstance(self, Itemsets):
+            return None
+        full = self._law(list(range(self.length)))
+        empty, atoms = self._law([]), Counter[tuple[Fraction, Fraction]]()
+        for code in range(self.d):
+            atoms[full.get(code, Fraction(0)), empty.get(code, Fraction(0))] += 1
+        apart = inner.p / inner.q - 1
+        return tuple(Atom(n * inner.q, 1 + apart * one, 1 + apart * other) for (one, other), n in atoms.items())
 
     def realised(self, inner: Mechanism) -> Fraction:
         """Of GRR the ratio of a code of the largest chance and one of none, q (1 + (p/q - 1) s) to q."""

@@ -44,6 +44,23 @@ class Bill(NamedTuple):
     epsilon_micro: int
 
 
+class Atom(NamedTuple):
+    """Reports of one kind, as the pair of values sees them that is told apart best."""
+
+    mass: Fraction
+    """What every value gives them at least, all of the kind together."""
+    one: Fraction
+    """How many times that the one of the pair gives,"""
+    other: Fraction
+    """and the other."""
+
+
+Blanket = tuple[Atom, ...]
+"""What everybody's reports have in common, and what two values make of it: all that an accountant of shuffled reports
+needs of a question. The masses add up to the blanket's share of a report.
+"""
+
+
 class DeviceFace(ABC):
     """What a device needs: values in, reports of a constant length out, and what they cost."""
 
@@ -216,6 +233,10 @@ class AuditFace(ABC):
     @abstractmethod
     def telling(self) -> tuple[Fraction, Fraction]:
         """The chances of a report in `evidence` from holders of the one and of the other extreme."""
+
+    def blanket(self) -> Blanket | None:
+        """The blanket, or one that is worse; None where none is known, so that a bound that needs none has to do."""
+        return None
 
     def public(self, value: Value) -> int:
         """What of a value everybody may know: the promise is about values of which this is the same."""

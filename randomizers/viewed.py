@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError
 from murmurate.randomizers.layouts import Code, Layout
 from murmurate.randomizers.mechanism import Mechanism, PureOracle
-from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports, Value, Values
+from murmurate.randomizers.question import Blanket, Counts, Floats, LayoutSpec, Question, Reports, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.views import View, canonical_json, checked_value
 
@@ -133,6 +133,10 @@ class Viewed(Question):
     def realised(self) -> Fraction:
         """As the view says."""
         return self.view.realised(self.inner)
+
+    def blanket(self) -> Blanket | None:
+        """As the view says."""
+        return self.view.blanket(self.inner)
 
     @property
     def reports_possible(self) -> int:

@@ -27,7 +27,7 @@ from murmurate.randomizers.errors import ParameterError, ValueRefusedError, show
 from murmurate.randomizers.held import Candidates, held
 from murmurate.randomizers.layouts import NONE, Bits, Code, Items, Layout, Row, layout
 from murmurate.randomizers.mechanism import Mechanism, whole
-from murmurate.randomizers.question import Value, Values
+from murmurate.randomizers.question import Blanket, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
 
 Kind = TypeVar("Kind", bound=Layout)
@@ -101,6 +101,10 @@ class View(ABC):
     def statistics(self) -> int | None:
         """How many of the codes a method follows, the first ones; None: whatever the mechanism says."""
         return None
+
+    def blanket(self, inner: Mechanism) -> Blanket | None:
+        """The mechanism's, whose values are codes."""
+        return inner.blanket()
 
     def realised(self, inner: Mechanism) -> Fraction:
         """The largest ratio of the chances of a report of two values; an upper bound where a view draws."""

@@ -79,13 +79,13 @@ def _frozen(found: Any, levels: int) -> Any:
         return found
     if isinstance(found, (Mapping, list, tuple)) and not levels:
         raise ValueError(f"found more levels; allowed: {MAX_DEPTH}")
-    if isinstance(found, (list, tuple)):
+    if isinstance(found, (list, tuple)) and found:
         return tuple(_frozen(value, levels - 1) for value in found)
     if isinstance(found, Mapping) and 1 <= len(found) <= MAX_KEYS and all(map(_is_parameter, found)):
         return MappingProxyType({key: _frozen(value, levels - 1) for key, value in found.items()})
     raise ValueError(
         f"found {'a table' if isinstance(found, Mapping) else type(found).__name__} that is none of a spec; allowed: "
-        f"words of at most {MAX_WORD} characters, whole numbers, lists, and tables of 1 to {MAX_KEYS} parameters"
+        f"words of at most {MAX_WORD} characters, whole numbers, lists of 1 or more, tables of 1 to {MAX_KEYS} of them"
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -105,6 +106,12 @@ class GRR(PureOracle):
         value = self.checked(value)
         self._check_listable()
         return {y.to_bytes(self.wire_size, "little"): self.p if y == value else self.q for y in range(self.d)}
+
+    def blanket(self) -> Blanket:
+        """Each report has q from everybody; of a pair each has its own p / q times as often."""
+        apart = self.p / self.q
+        pair = Atom(self.q, apart, Fraction(1)), Atom(self.q, Fraction(1), apart)
+        return pair if self.d == 2 else (*pair, Atom((self.d - 2) * self.q, Fraction(1), Fraction(1)))
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Reports that name `one`."""

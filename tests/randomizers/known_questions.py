@@ -162,9 +162,52 @@ def vectors() -> Iterator[dict[str, object]]:
             }
 
 
+def branches() -> Iterator[dict[str, object]]:
+    """Groups of prefixes of 48 bits, by weights."""
+    for i in range(10):
+        label = f"questions branches {i}"
+        secret, round = choose(label + " secret", 32), choose(label + " round", 32)
+        user, number = choose(label + " user", 16), int.from_bytes(choose(label + " value", 6), "little")
+        value = [number >> 17, number << 15 & 0xFFFFFFFF]
+        pairs = [(1, 4), (1 + i, 8), (7, 12), (2, 16)][: 2 + i % 3]
+        of: list[list[object]] = []
+        plain = []
+        for weight, bits in pairs:
+            codes, epsilon_micro = (1 << bits) + 1, EPSILONS[5 + i]
+            view = {"name": "prefix", "layout": ["bits", 48, 1], "bits": bits}
+            mechanism = {"name": "grr", "d": codes, "epsilon_micro": epsilon_micro}
+            spec = {"name": "viewed", "view": view, "mechanism": mechanism}
+            plain.append((codes, digest("grr", codes, epsilon_micro), json_of(spec)))
+            of.append([weight, spec])
+        whole = {"name": "branches", "of": of}
+        each = [hashlib.sha256(b"murmurate/question/1\n" + said + b"\n" + its).digest() for _, its, said in plain]
+        own = hashlib.sha256(b"murmurate/question/1\n" + json_of(whole) + b"\n" + b"".join(each)).digest()
+        u = next(words(blocks(secret, b"branch", round, own, user, bytes(16)), 64))
+        total, branch, so_far = sum(weight for weight, _ in pairs), 0, pairs[0][0]
+        while u >= (so_far << 64) // total:
+            branch += 1
+            so_far += pairs[branch][0]
+        codes, its, _ = plain[branch]
+        code = number >> (48 - pairs[branch][1])
+        stream = blocks(secret, b"report", round, its, user, code.to_bytes(16, "little"))
+        report = bytes([branch]) + grr(codes, EPSILONS[5 + i], 1, code, stream)
+        longest = 1 + max(1 if codes <= 256 else 2 if codes <= 65536 else 3 for codes, _, _ in plain)
+        yield {
+            "spec": whole,
+            "secret": secret.hex(),
+            "round": round.hex(),
+            "user": user.hex(),
+            "value": value,
+            "digest": own.hex(),
+            "report": report.ljust(longest, bytes(1)).hex(),
+        }
+
+
 def text() -> str:
     """A JSON list, one vector a line, ASCII."""
-    return "[\n" + ",\n".join(json.dumps(vector, separators=(",", ":")) for vector in vectors()) + "\n]\n"
+    return (
+        "[\n" + ",\n".join(json.dumps(vector, separators=(",", ":")) for vector in (*vectors(), *branches())) + "\n]\n"
+    )
 
 
 if __name__ == "__main__":

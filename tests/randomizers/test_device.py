@@ -14,8 +14,10 @@ from murmurate.randomizers import (
     GRR,
     FrozenFactsError,
     Key,
+    Marginal,
     Padded,
     ParameterError,
+    Prefix,
     SnapshotError,
     ValueRefusedError,
     Viewed,
@@ -162,6 +164,29 @@ def test_values_of_several_words_are_answered_alike_one_by_one_and_after_a_crash
     other = np.roll(sets(40), 1, axis=0)
     assert (back.answer(granted(back.charge(asked)), other).reports == said.reports).all()
     assert back.snapshot() == array.snapshot()
+
+
+@every(
+    ("layout", "view"),
+    [
+        (("row", (2, 3), 1), Marginal(("row", (2, 3), 1), [1])),
+        (("bits", 31, 1), Prefix(("bits", 31, 1), 9)),
+        (("items", 7, 1, 1), Padded(("items", 7, 1, 1), 2)),
+    ],
+)
+def test_a_row_of_one_word_and_its_none_are_answered_alike(layout: Any, view: Any) -> None:
+    streams = (StreamTerms("screen", 1_000_000, 3, 4, "population", layout),)
+    narrow, users = replace(terms("population", 3, 4), streams=streams), people(9)
+    array = DeviceArray(narrow, "screen", SECRETS)
+    array.enrol(users)
+    asked = Ask("screen", 5, 4, None, Viewed(view, GRR(d=view.d, epsilon=1.0)), digest(5))
+    values = np.array([0, 1, 2, NONE, 3, 4, 5, NONE, 0], np.uint32)
+    said = array.answer(granted(array.charge(asked)), values)
+    for row, report in zip(said.rows, said.reports, strict=True):
+        device = Device(narrow, users[row].tobytes(), SECRETS)
+        assert device.answer(asked, int(values[row]), now=5) == report.tobytes()
+    back = DeviceArray.restore(array.snapshot(), narrow, "screen", SECRETS)
+    assert (back.answer(granted(back.charge(asked)), np.zeros(9, np.uint32)).reports == said.reports).all()
 
 
 def test_values_of_another_width_than_the_streams_are_refused_and_so_is_their_state() -> None:

@@ -87,7 +87,7 @@ def test_a_key_of_a_wrong_type_is_refused_by_its_path(message: Message) -> None:
     table = tables(message)
     for path in places(table):
         if path != ("schema",):
-            said = refused(put(table, path, [[]]))
+            said = refused(put(table, path, [[None]]))
             assert said.startswith(f"{message.tag}: {path[0]}")
 
 
