@@ -30,7 +30,7 @@ from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan
-from murmurate.topics.block import REFUSED, RawBlock, encode_raw
+from murmurate.topics.block import REFUSED, RawBlock, ReportBlock, encode_raw
 from murmurate.topics.codec import decode_record
 from murmurate.topics.domains import Bits, Items, Signed
 from murmurate.topics.events import EventReader
@@ -97,6 +97,26 @@ def test_no_crash_and_no_interleaving_changes_a_byte(kind: str) -> None:
     assert torn.releases() == calm.releases()
     found = audited(torn, of)
     assert found.holds, found.where
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_events_that_come_again_change_no_report_and_a_corrected_one_only_its_users(kind: str) -> None:
+    of, events = plan(kind, carry_ms=0), crowd(kind, users=USERS, periods=PERIODS, seed=11)
+    runtime = run(of, events)
+    again = run(of, sorted([*events, *events], key=lambda event: (event.arrives, event.user)))
+    assert again.logs.all("reports") == runtime.logs.all("reports")
+    assert again.releases() == runtime.releases()
+    rng = random.Random(12)
+    corrected = [*events, *(replace(e, value=said(kind, rng)) for e in events if e.user == "user-5")]
+    other = run(of, sorted(corrected, key=lambda event: (event.arrives, event.user)))
+    assert beyond(other) == beyond(runtime)
+    changed = Counter(reports_of(other)) - Counter(reports_of(runtime))
+    assert sum(changed.values()) <= PERIODS  # one a period at most: nobody else's
+
+
+def reports_of(runtime: Runtime) -> list[bytes]:
+    found = [block for value in runtime.logs.all("reports") if isinstance(block := decode_record(value), ReportBlock)]
+    return [report.tobytes() for block in found for report in block.reports]
 
 
 @pytest.mark.parametrize("carry_ms", [0, None])
