@@ -6,20 +6,26 @@ The kinds that no statistic of the product takes yet are told by a view of the t
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.agents.cli.main import main
 from murmurate.aggregators.chooser import Prefer
-from murmurate.aggregators.measures.measure import Measure, stands
+from murmurate.aggregators.measures.measure import AUTO, Measure, stands
+from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.measures.result import Floats, Named
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
+from murmurate.config.measures.registry import TABLES, register
+from murmurate.config.measures.stream import Stream
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.streams import OneOf
 from murmurate.randomizers import GRR, Question, Viewed
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.padding import Padded
@@ -141,6 +147,38 @@ class Told(Measure):
         return ""
 
 
+class ToldStream(Stream):
+    """Its table."""
+
+    measured = Told
+    measure: Literal["told"]
+    kind: Annotated[str, OneOf(*DOMAINS)]
+    mechanism: Annotated[str, OneOf(AUTO)] = AUTO
+
+    def statistic(self) -> Told:
+        """Of a stream of this kind."""
+        return Told(DOMAINS[self.kind], self.says_none)
+
+    def meaning(self) -> dict[str, Any]:
+        """Its kind."""
+        return {"kind": self.kind}
+
+    @property
+    def initial_code(self) -> None:
+        """The domain's own."""
+        return
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """With the measure known."""
+    name = register(ToldStream).measured.name
+    try:
+        yield
+    finally:
+        del TABLES[name], KINDS[name]
+
+
 def stream(kind: str, **changes: Any) -> StreamPlan:
     """A stream of this kind."""
     carry = changes.pop("carry_ms", 0)
@@ -209,3 +247,9 @@ def crowd(kind: str, *, users: int, periods: int, seed: int, value: Callable[[in
                 says = said(kind, rng) if value is None else value(user)
                 events.append(Event("it", f"user-{user}", time, says, user % 2, time + rng.randrange(300)))
     return sorted(events, key=lambda event: (event.arrives, event.user))
+
+
+def command() -> None:
+    """The command line, with the measure of these streams."""
+    register(ToldStream)
+    main()
