@@ -78,7 +78,7 @@ def measured(case: Case) -> tuple[Floats, Floats, float]:
         told = measure.result(decision)
         off.append(float(told.estimate[0] - holders[decision.t - 1] @ np.linspace(0, 1, GRID) / case.users))
         error.append(float(told.stderr[0]))
-        if (view := view_clipped(decision.mechanism)) is not None:
+        if (view := view_clipped(decision.question)) is not None:
             clip = view.clip / (GRID - 1)
     return np.array(off), np.array(error), clip
 

@@ -12,6 +12,7 @@ from murmurate.topics.schemas import DIALECT
 
 def schema() -> dict[str, Any]:
     """The schema of a murmurate.toml, read as JSON."""
+    Deployment.model_rebuild(force=True)  # with the kinds of measures that are registered by now
     return {"$schema": DIALECT, **_plain(Deployment.model_json_schema())}
 
 

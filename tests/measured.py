@@ -9,8 +9,9 @@ from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure, Range
 from murmurate.aggregators.measures.result import Named
-from murmurate.aggregators.methods.method import Decision
+from murmurate.aggregators.methods.method import Decision, Vector
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
+from murmurate.randomizers import Question
 from murmurate.topics.domains import Grid
 
 _SIZED: dict[str, Any] = {kind.name: kind for kind in (Frequency, Mean, Distribution)}
@@ -22,10 +23,18 @@ def sized(d: int, measure: str = "frequency", *, says_none: bool = True) -> Meas
     return made
 
 
+def vector_decision(
+    t: int, published: bool, measured_t: int | None, unbiased: Any, variance: Any, question: Question, *told: Any,
+    **more: Any,
+) -> Decision:  # fmt: skip
+    """A decision of a method that follows statistics."""
+    return Decision(t, published, measured_t, question, Vector(unbiased, variance, *told, **more))
+
+
 def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Named:
     """What a measure of the kind that a decision's mechanism serves says of it, over this range."""
-    asked = decision.mechanism
+    asked = decision.question
     says_none, d = bool(asked.says_none), asked.layout[1]
     if asked.measure == Mean.name:
-        return Mean(Grid(*(range_ or (-1.0, 1.0)), d - says_none, "points"), says_none).result(decision, shaping)
-    return sized(d, asked.measure, says_none=says_none).result(decision, shaping)
+        return Mean(Grid(*(range_ or (-1.0, 1.0)), d - says_none, "points"), says_none).result(decision, shaping).named
+    return sized(d, asked.measure, says_none=says_none).result(decision, shaping).named

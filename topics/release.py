@@ -5,8 +5,11 @@ input, same bytes. What is not there was not computed, and nothing measured is n
 The class is the schema; `example` records are in the tests.
 """
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -34,9 +37,60 @@ def _rounded(table: Mapping[str, float | None]) -> Mapping[str, float | None]:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=256)]
-Statistics = Annotated[
-    Mapping[Name, float | None], Field(min_length=1, max_length=MAX_NAMES), AfterValidator(_rounded), *Freeze
-]
+Statistics = Annotated[Mapping[Name, float | None], Field(max_length=MAX_NAMES), AfterValidator(_rounded), *Freeze]
+Known = Mapping[str, float | None]
+"""Figures by name; None where nothing is known."""
+
+
+def cell_names(of: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """What the cells of a table are called, the last attribute's values side by side.
+
+    >>> cell_names(["screen", "os"], [["home", "help"], ["ios"]])
+    ('screen=home, os=ios', 'screen=help, os=ios')
+    """
+    return tuple(", ".join(f"{a}={v}" for a, v in zip(of, cell, strict=True)) for cell in product(*values))
+
+
+class Table(Part):
+    """Some attributes, every combination of whose values has a figure."""
+
+    of: Annotated[tuple[Name, ...], Field(min_length=1, max_length=16)]
+    """The attributes,"""
+    values: Annotated[tuple[tuple[Name, ...], ...], Field(min_length=1, max_length=16)]
+    """and the values of each."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its cells are called in the maps of a release."""
+        return cell_names(self.of, self.values)
+
+    @model_validator(mode="after")
+    def _is_a_table(self) -> "Table":
+        cells = math.prod(map(len, self.values))
+        if len(self.of) != len(self.values) or not 0 < cells <= MAX_NAMES:
+            raise ValueError(f"found no table; allowed: values for each attribute, up to {MAX_NAMES} combinations")
+        return self
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a release says by name."""
+
+    estimate: Known
+    stderr: Known
+    unbiased: Known
+    found: bool = False
+    """Whether the names are data, too: another period may have others, or none."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a release says of combinations: for each table, by the values of its attributes."""
+
+    tables: tuple[Table, ...]
+    estimate: tuple[Mapping[tuple[str, ...], float | None], ...]
+    stderr: tuple[Mapping[tuple[str, ...], float | None], ...]
+    unbiased: tuple[Mapping[tuple[str, ...], float | None], ...]
 
 
 class Reading(Part):
@@ -145,6 +199,14 @@ class Release(Message, tag="murmurate/release/2"):
     """Of `estimate`: mechanism, sampling, and drift where the value is older than its period; null where that is."""
     unbiased: Statistics
     """Before any post-processing: may be negative, need not add to 1."""
+    names: Literal["found"] | None = None
+    """That names are data, too: the three maps have what was found in this period, which may be nothing. Not written
+    where the names are declared.
+    """
+    tables: Annotated[tuple[Table, ...], Field(min_length=1, max_length=64)] | None = None
+    """How names make tables: each table's cells follow each other, called "attribute=value, attribute=value". Not
+    written where names stand for themselves.
+    """
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_NAMES), *Freeze] | None = None
     """Of the statistics that are monitored and known. Not written where there is none."""
     reports: Reports
@@ -152,6 +214,15 @@ class Release(Message, tag="murmurate/release/2"):
     mechanism: Mechanism
     """Its name, parameters and digest."""
     method: Method
+
+    @property
+    def result(self) -> Named | Tables:
+        """What it says, by name or in tables."""
+        maps = self.estimate, self.stderr, self.unbiased
+        if self.tables is None:
+            return Named(*maps, found=self.names is not None)
+        cells = [list(zip(product(*table.values), table.names, strict=True)) for table in self.tables]
+        return Tables(self.tables, *(tuple({cell: said[name] for cell, name in of} for of in cells) for said in maps))
 
     @property
     def known(self) -> dict[str, tuple[float, float]]:
@@ -163,6 +234,11 @@ class Release(Message, tag="murmurate/release/2"):
     def _fits_together(self) -> "Release":
         if not self.estimate.keys() == self.stderr.keys() == self.unbiased.keys():
             raise ValueError("found estimate, stderr and unbiased of different names; allowed: the same names")
+        if not self.estimate and self.names is None:
+            raise ValueError("found no names; allowed: at least one, unless names are found")
+        cells = [name for table in self.tables or () for name in table.names]
+        if self.tables is not None and sorted(cells) != sorted(self.estimate):
+            raise ValueError("found names other than the cells of the tables; allowed: each of these once")
         if not (self.thresholds or {}).keys() <= self.estimate.keys():
             raise ValueError("found a threshold of a name without an estimate; allowed: names of estimates")
         if self.measured_t is not None and self.measured_t > self.t:
@@ -178,6 +254,10 @@ class Release(Message, tag="murmurate/release/2"):
         known, own = _known(self.estimate), _known(self.unbiased)
         if known != _known(self.stderr):
             raise ValueError("found an estimate or its stderr without the other; allowed: both, or null for both")
+        if self.names is not None:  # which may be none, and in a revision others than were said then
+            if self.decision == "unmeasured" and self.estimate:
+                raise ValueError("found names in what is unmeasured; allowed: none")
+            return self
         if (self.decision == "unmeasured") != (not known):
             raise ValueError("found unmeasured with an estimate, or none without it; allowed: null for all, only then")
         if (self.measured_t is None) != (not own) or (self.decision == "published" and self.measured_t is None):

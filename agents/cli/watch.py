@@ -179,6 +179,8 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     room = COLUMNS - len(head) - len(tail) - len(GAP)
     names = [name for name in stream.names if name in release.known]
     names += [name for name in release.known if name not in names]
+    if not names:  # they are found, and nothing was
+        return f"{head}{'nothing found':<{room}}{GAP}{tail}"
     shown = (_shape if stream.measure.ordered else _fitted)(release, stream.measure, names, room)
     return head + shown + GAP + tail
 

@@ -42,7 +42,7 @@ from murmurate.topics.slots import Slots
 
 REFRESH_S: Final = 5.0
 MOST_NAMES: Final = 64
-"""A stream of more has no estimates here: each name is a label."""
+"""A stream of more has no estimates here, nor has one whose names are found: each name is a label."""
 MICRO: Final = 1e-6
 RESULTS: Final[Mapping[str, str]] = {
     **dict.fromkeys((reason.value for reason in Reason), "malformed"),
@@ -278,7 +278,7 @@ class _Gauges(Collector):
                 opened.add_metric((stream,), rounds)
                 release, at = metrics.newest.get(stream, (None, 0))
                 age.add_metric((stream,), max(0, now - max(at, metrics.since[task.wiring.name])) / 1000)
-                if release is None or len(release["estimate"]) > MOST_NAMES:
+                if release is None or len(release["estimate"]) > MOST_NAMES or "names" in release:
                     continue
                 for name, value in release["estimate"].items():
                     if value is not None:  # nothing is known of it: no sample rather than a number

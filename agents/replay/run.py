@@ -236,7 +236,7 @@ class Replay:
         for record in fresh:
             release = orjson.loads(record)
             period = self._true.get((release["stream"], release["t"]))
-            names = self._plan.stream(release["stream"]).names
+            names = self._plan.stream(release["stream"]).measure.true_names
             truth = None if period is None else period.record(names)["truth"]
             if period is not None and (period.stream, period.t) not in self._told_of:
                 self._told_of.add((period.stream, period.t))  # a revision has the same truth

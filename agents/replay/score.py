@@ -1,11 +1,12 @@
 """How good the releases of a replay were: error against the truth, bits, publications, refusals.
 
 Contract, per stream, over the periods that have a release and a truth about at least one user: MRE, MSE and bits as
-measured.py says; of a frequency or distribution over its values, of numbers the mean's.  r is the release's `unbiased`:
-what the papers measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and
-how often the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is,
-leaves that figure alone; where all are, there is none.  A period that was released twice counts as it was at first.
-Overall figures weigh streams by the periods that count; bits add up, since a user may serve them all.
+measured.py says, over the statistics that the measure says are scored.  r is the release's `unbiased`: what the papers
+measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and how often the
+truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves that
+figure alone; where all are, there is none.  Where names are found, nobody is taken to be of what was not, and of the
+last only what was found counts.  A period that was released twice counts as it was at first.  Overall figures weigh
+streams by the periods that count; bits add up, since a user may serve them all.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
 
@@ -196,9 +197,11 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
         if (period := true.get((plan.name, release["t"]))) is not None and period.users
     ]
     decisions = Counter(release["decision"] for release in releases)
-    scale, names = plan.measure.scale(plan.name), plan.measure.scored
+    scale, names = plan.measure.scale(plan.name), plan.measure.scored or plan.measure.true_names
     said, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
     held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
+    if not plan.measure.scored:
+        said, best = (_nobody(pairs, values) for values in (said, best))
     own, known = (np.isfinite(held + values).all(axis=1) for values in (said, best))
     mre = mse = estimate_mse = coverage = None
     if own.any():
@@ -206,7 +209,9 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
         mse = mean_squared_error(said[own], held[own])
     if known.any():
         estimate_mse = mean_squared_error(best[known], held[known])
-        coverage = float((np.abs(best - held) <= 2 * error)[known].mean())
+        barred = np.isfinite(error[known])
+        within = (np.abs(best - held) <= 2 * error)[known][barred]
+        coverage = float(within.mean()) if len(within) else None
     published = decisions["published"]
     return StreamScore(
         stream=plan.name, scale=scale, periods=int(own.sum()), estimated=int(known.sum()), releases=len(releases),
@@ -218,8 +223,14 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
 
 def _figures(pairs: list[tuple[Release, TruePeriod]], what: str, names: Sequence[str]) -> NDArray[np.float64]:
     """Of each period what its release says of these names, NaN where that is null: float64[periods, names]."""
-    rows = [[release[what][name] for name in names] for release, _ in pairs]
+    rows = [[release[what].get(name) for name in names] for release, _ in pairs]
     return np.array(rows, np.float64).reshape(len(pairs), len(names))
+
+
+def _nobody(pairs: list[tuple[Release, TruePeriod]], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where names are found: of what was not found nobody is taken to be, once something was measured."""
+    measured = np.array([release["decision"] != "unmeasured" for release, _ in pairs], np.bool_)
+    return np.where(np.isnan(values) & measured[:, None], 0.0, values)
 
 
 def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:

@@ -53,9 +53,9 @@ def series(holders: Holders, options: MethodOptions, setting: Setting, *, seed: 
     answers, published, filtered = list[tuple[int, int]](), 0, False
     for i, period in enumerate(run(holders, options, setting, seed=seed)):
         decision = period.decision
-        said[i], published = decision.unbiased, published + decision.published
-        if filtered := decision.best is not None:
-            best[i], variance[i], course[i] = decision.best.statistics, decision.best.variance, decision.best.course
+        said[i], published = decision.vector.unbiased, published + decision.published
+        if filtered := (told := decision.vector.best) is not None:
+            best[i], variance[i], course[i] = told.statistics, told.variance, told.course
         for heard in period.rounds:
             answers.append((report_bits(heard.request.question.spec(), setting.d), heard.answer.counted))
     share = published / len(holders)

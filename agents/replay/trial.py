@@ -121,11 +121,11 @@ class Bench:
         periods = run(holders, replace(options, filter=ADAPTIVE), setting, seed=number, counts_from=self.counts_from)
         for i, period in enumerate(periods):
             if i in looked:
-                shown = measure.result(period.decision)
+                shown = measure.result(period.decision).named
                 figures = shown.unbiased, shown.estimate
                 said[i], best[i] = (_guessed(of, true.shape[1], measure.guess) for of in figures)
             else:  # does not count, or is costly and has shares, which a result takes as they are
-                said[i] = period.decision.unbiased[: true.shape[1]]
+                said[i] = period.decision.vector.unbiased[: true.shape[1]]
             published += period.decision.published
             luck.advance()
             for heard in period.rounds:

@@ -188,7 +188,7 @@ class Publish:
         if isinstance(step, Request):
             self._next(course, step)
             return
-        ends = self._ask(course, course.t, step.mechanism, Slots.none(course.plan.slots), "publication")
+        ends = self._ask(course, course.t, step.question, Slots.none(course.plan.slots), "publication")
         course.pass_by(ends, step)
         self._ahead(course)
 

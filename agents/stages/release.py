@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import numpy as np
 
-from murmurate.aggregators.measures.result import Named
+from murmurate.aggregators.measures.result import InTables, Named
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
@@ -28,7 +27,8 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms"
 
 def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tallied]) -> Release:
     """The release of a period. slots: asked in all its rounds; tallies: all that came back."""
-    told = stream.measure.result(decision, stream.post)
+    result = stream.measure.result(decision, stream.post)
+    told = result.named
     return Release(
         deployment=plan.name,
         stream=stream.name,
@@ -44,6 +44,8 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         estimate=_named(told, told.estimate),
         stderr=_named(told, told.stderr),
         unbiased=_named(told, told.unbiased),
+        names="found" if told.found else None,
+        tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, told),
         reports=_reports(slots, tallies),
         privacy=Privacy(
@@ -54,7 +56,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
             shuffled=None,
             carry="always" if stream.carry_ms is None else None,
         ),
-        mechanism=_mechanism(decision.mechanism),
+        mechanism=_mechanism(decision.question),
         method={**stream.method.described(), **stream.post.described()},
     )
 
@@ -63,13 +65,15 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     """An older period once more, in the light of what is known at this decision: of two records of a period the one
     with the higher revision holds. What was asked and answered then, and `unbiased`, stay as they were.
     """
-    told = stream.measure.result(replace(decision, best=decision.revised), stream.post)
+    told = stream.measure.result(decision.with_vector(best=decision.revised), stream.post).named
+    own = {"unbiased": {name: before.unbiased.get(name) for name in told.names}} if told.found else {}
     return before.model_copy(update={
         "decision": before.decision if before.decision == "published" else _known(told),
         "estimate": _named(told, told.estimate),
         "stderr": _named(told, told.stderr),
         "thresholds": _readings(stream, told),
         "revision": before.revision + 1,
+        **own,  # what was not found then had no figure
     })  # fmt: skip
 
 

@@ -102,11 +102,12 @@ async def serve_waiting(deployment: Deployment, zones: Iterable[Zone]) -> Servin
 
 async def show(follow: Follow, plan: Plan, feed: Feed) -> None:
     """Every release of a deployment on its page, until cancelled; a failure is logged and tried again."""
-    names = {stream.name: set(stream.names) for stream in plan.streams}
+    measures = {stream.name: stream.measure for stream in plan.streams}
     while True:
         try:
             async for release in follow:
-                if names.get(release.stream) == set(release.estimate):  # those of older configs stand there too
+                of = measures.get(release.stream)
+                if of is not None and of.fits(release.estimate):  # those of older configs stand there too
                     feed.put(frame(release))
         except BrokerError as error:
             log.warning("the page follows no releases: %s", error)

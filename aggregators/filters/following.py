@@ -9,7 +9,6 @@ history gives the same state.  Not here: the filter (adaptive.py), what a releas
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -91,7 +90,7 @@ class Following:
         if not self.filter.informed:
             return step
         best = Estimate(step.t, *self.filter.release(), self._reports, np.stack(self.filter.past()))
-        return replace(step, best=best, revised=self._revised(step.t))
+        return step.with_vector(best=best, revised=self._revised(step.t))
 
     def _revised(self, t: int) -> Estimate | None:
         """What is known by now of the period `revise` before t."""

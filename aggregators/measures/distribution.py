@@ -52,12 +52,12 @@ class Distribution(Numbers):
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
         """The distribution behind the reports, where they are known together; else the nearest shares."""
-        said, asked = stands(decision), decision.mechanism
+        said, asked, told = stands(decision), decision.question, decision.vector
         if isinstance(asked, SW | WaveAndPresence):
             if said.of_reports:
                 return self._named(decision, *_behind(said, asked))
-            if decision.best is None and decision.measured_t is not None and decision.answer is not None:
-                return self._named(decision, *_of_reports(decision, asked, decision.answer))
+            if told.best is None and decision.measured_t is not None and told.answer is not None:
+                return self._named(decision, *_of_reports(decision, asked, told.answer))
         shares = shaped(shaping, said.statistics, said.variance, asked)
         return self._named(decision, shares, np.sqrt(said.variance), said.course)
 
@@ -108,8 +108,8 @@ def _behind(said: Estimate, asked: SW | WaveAndPresence) -> tuple[Floats, Floats
 
 def _of_reports(decision: Decision, asked: SW | WaveAndPresence, answer: Answer) -> tuple[Floats, Floats]:
     """The distribution behind the newest reports, and its error: what they have drifted since comes on top."""
-    n, users = answer.counted, decision.users
+    n, users = answer.counted, decision.vector.users
     sampled = 0.0 if users is None else not_asked(n, users)
     found = posterior(channel_of(asked), answer.support, sampled=sampled)
     fresh = measured(decision.t, asked, answer, users).variance
-    return found.frequencies, np.sqrt(found.variance + np.maximum(decision.variance - fresh, 0))
+    return found.frequencies, np.sqrt(found.variance + np.maximum(decision.vector.variance - fresh, 0))

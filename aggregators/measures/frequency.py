@@ -60,7 +60,7 @@ class Frequency(Measure):
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
         """Shares that a population can have."""
         said = stands(decision)
-        shares = shaped(shaping, said.statistics, said.variance, decision.mechanism)
+        shares = shaped(shaping, said.statistics, said.variance, decision.question)
         return self._named(decision, shares, np.sqrt(said.variance), said.course)
 
     @property

@@ -70,12 +70,12 @@ class Mean(Numbers):
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
         """The mean in the stream's own unit, and the share of holders."""
-        asked, ends = decision.mechanism, self.range
+        asked, ends = decision.question, self.range
         if not isinstance(asked, Viewed) or not isinstance(asked.view, Clipped):
             return self._told(decision, asked, ends)
         told = self._told(decision, asked.inner, asked.view.within(*ends))  # whose scale is a part of the range
         taken = np.zeros(len(told.stderr))
-        taken[0] = decision.clipped * (ends[1] - ends[0])
+        taken[0] = decision.vector.clipped * (ends[1] - ends[0])
         return replace(told, stderr=np.hypot(told.stderr, taken))
 
     def _told(self, decision: Decision, asked: Question, ends: Range) -> Named:
@@ -86,14 +86,14 @@ class Mean(Numbers):
         near, course = np.clip(said.statistics, -1, 1), None
         if said.course is not None:
             course = np.stack((low + half * (said.course[0] + 1), half**2 * said.course[1]))
-        own, estimate = low + half * (decision.unbiased + 1), low + half * (near + 1)
-        return self._named(replace(decision, unbiased=own), estimate, half * np.sqrt(said.variance), course)
+        own, estimate = low + half * (decision.vector.unbiased + 1), low + half * (near + 1)
+        return self._named(decision.with_vector(unbiased=own), estimate, half * np.sqrt(said.variance), course)
 
     def _of_holders(self, decision: Decision, asked: Holding, said: Estimate, ends: Range) -> Named:
         """The mean of those who hold a value, and their share."""
         low, half = _scale(ends)
         share, total = said.statistics.tolist()
-        own_share, own_total = decision.unbiased.tolist()
+        own_share, own_total = decision.vector.unbiased.tolist()
         mean = error = own = np.nan
         alone = _measured_variance(decision, asked)
         if seen(share, min(alone, float(said.variance[0]))):  # nobody is forgotten because time has passed
@@ -102,7 +102,7 @@ class Mean(Numbers):
                 own = own_total / own_share
         near = np.clip(mean, -1, 1)
         return self._named(
-            replace(decision, unbiased=np.array([low + half * (own + 1), own_share])),
+            decision.with_vector(unbiased=np.array([low + half * (own + 1), own_share])),
             np.array([low + half * (near + 1), min(max(share, 0.0), 1.0)]),
             np.array([half * np.minimum(error, 1 + abs(near)), np.sqrt(said.variance[0])]),
             _course_of_holders(said, low, half),
@@ -217,10 +217,11 @@ def _course_of_holders(said: Estimate, low: float, half: float) -> Floats | None
 
 def _measured_variance(decision: Decision, asked: Holding) -> float:
     """The variance of the method's share when it was measured, whatever has drifted since."""
-    variance = float(decision.variance[0])
-    if decision.answer is None:
+    told = decision.vector
+    variance = float(told.variance[0])
+    if told.answer is None:
         return variance
-    fresh = measured(decision.t, asked, decision.answer, decision.users).variance
+    fresh = measured(decision.t, asked, told.answer, told.users).variance
     return min(variance, float(fresh[0]))  # several answers together may know more than the newest
 
 
@@ -231,13 +232,13 @@ def _ratio_error(decision: Decision, asked: Holding, said: Estimate) -> float:
     share, total = said.statistics.tolist()
     mean = total / share
     of_share, of_total = said.variance.tolist()
-    if decision.answer is None:
+    answer, users = decision.vector.answer, decision.vector.users
+    if answer is None:
         return float(np.sqrt(of_total + mean * mean * of_share) / share)
-    answer, users = decision.answer, decision.users
     fresh = measured(decision.t, asked, answer, users).variance
     profile = asked.plausible(asked.profile(answer.support, answer.counted))
     alone = asked.mean_error(profile, answer.counted, users) ** 2
-    if decision.best is None:
+    if decision.vector.best is None:
         drifted = np.maximum(said.variance - fresh, 0)
         return float(np.sqrt(alone + (drifted[1] + mean * mean * drifted[0]) / share**2))
     measured_mean = profile[1] / profile[0] if profile[0] else 0.0

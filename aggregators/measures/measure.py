@@ -10,7 +10,7 @@ mean.py, distribution.py), their tables in a deployment file (config/measures), 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.planned import Planned
-from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.measures.result import Floats, Named, Result
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
@@ -73,7 +73,21 @@ class Measure(Planned):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The statistics of a release, in their order."""
+        """The statistics of a release, in their order; none where they are found, and part of the result."""
+
+    @property
+    def most_names(self) -> int:
+        """How many statistics a release has at most."""
+        return len(self.names)
+
+    def fits(self, names: Iterable[str]) -> bool:
+        """Whether a release of this measure may have these names."""
+        return not self.names or set(names) == set(self.names)
+
+    @property
+    def true_names(self) -> tuple[str, ...]:
+        """What `truth` is about: every name that can be found, where names are found."""
+        return self.names
 
     @property
     def d(self) -> int:
@@ -139,7 +153,7 @@ class Measure(Planned):
     # ---- what is said of it, in figures ----
 
     @abstractmethod
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Result:
         """What a release shows of a decision. shaping: of estimates that are shares, if they are shaped."""
 
     def truth(self, counts: NDArray[Any]) -> Floats:
@@ -147,7 +161,7 @@ class Measure(Planned):
         names: NaN of what is true of nobody. Of rows of words `counts` are everybody's: uint32[n, words].
         """
         users = int(counts.sum())
-        return np.asarray(counts / users) if users else np.full(len(self.names), np.nan)
+        return np.asarray(counts / users) if users else np.full(len(self.true_names), np.nan)
 
     def every_code(self) -> Measure:
         """A measure over the same domain whose truth is the share of every code."""
@@ -220,10 +234,11 @@ class Measure(Planned):
         """Figures that are known as far as anything was measured: before that a method has zeros, to compare its first
         answer with.
         """
-        told = Named(self.names, estimate, stderr, decision.unbiased, course)
-        return told if decision.measured_t is not None else told.unmeasured(estimated=decision.best is not None)
+        told = Named(self.names, estimate, stderr, decision.vector.unbiased, course)
+        return told if decision.measured_t is not None else told.unmeasured(estimated=decision.vector.best is not None)
 
 
 def stands(decision: Decision) -> Estimate:
     """What stands for the period: the filter's estimate where one follows the stream, else the method's."""
-    return decision.best or Estimate(decision.t, decision.unbiased, decision.variance)
+    told = decision.vector
+    return told.best or Estimate(decision.t, told.unbiased, told.variance)

@@ -1,7 +1,8 @@
-"""What a decision says in the end: figures by name, as a release shows them.
+"""What a decision says in the end, as a release shows it: figures by name, declared or found, or in tables.
 
-Contract: three times as many figures as names, in the order of the names; NaN where nothing is known.  Not here: how
-they come from a decision (a measure's `result`), the record (agents/stages/release.py).
+Contract: three times as many figures as names, in the order of the names; NaN where nothing is known.  A table is
+figures by name, too: its cells have names.  Not here: how they come from a decision (a measure's `result`), the record
+(agents/stages/release.py).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from murmurate.topics.release import Table
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +30,13 @@ class Named:
     """and what the period's own method says, raw."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
+    found: bool = False
+    """Whether the names are data, too."""
+
+    @property
+    def named(self) -> Named:
+        """Itself."""
+        return self
 
     @property
     def known(self) -> bool:
@@ -37,3 +47,33 @@ class Named:
         """The same before reports have spoken. estimated: whether something is known by then all the same."""
         unknown = np.full(len(self.unbiased), np.nan)
         return replace(self, unbiased=unknown) if estimated else Named(self.names, unknown, unknown, unknown)
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """A table with its figures, an axis an attribute."""
+
+    table: Table
+    estimate: Floats
+    stderr: Floats
+    unbiased: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class InTables:
+    """Figures of every combination of some attributes' values."""
+
+    filled: tuple[Filled, ...]
+
+    @property
+    def named(self) -> Named:
+        """The same by the names of cells."""
+        names = tuple(name for one in self.filled for name in one.table.names)
+        estimate, stderr, unbiased = (
+            np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])
+            for what in ("estimate", "stderr", "unbiased")
+        )
+        return Named(names, estimate, stderr, unbiased)
+
+
+Result = Named | InTables

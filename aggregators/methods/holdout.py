@@ -145,13 +145,14 @@ class Holdout:
         found = self._found
         if isinstance(step, Request) or found is None:
             return step
+        told = step.vector
         if self._stands.now is Phase.BEGUN:
-            if step.best is None and step.measured_t is None:
-                return replace(step, clipped=found.clipped)
-            best = step.best or Estimate(step.t, step.unbiased, step.variance)
-            return replace(step, clipped=found.clipped_at(best, top_of(self._setting)))
-        variance = step.best.variance if step.best is not None else step.variance
-        return replace(step, best=Estimate(step.t, found.statistics, variance), clipped=found.cut)
+            if told.best is None and step.measured_t is None:
+                return step.with_vector(clipped=found.clipped)
+            best = told.best or Estimate(step.t, told.unbiased, told.variance)
+            return step.with_vector(clipped=found.clipped_at(best, top_of(self._setting)))
+        variance = told.best.variance if told.best is not None else told.variance
+        return step.with_vector(best=Estimate(step.t, found.statistics, variance), clipped=found.cut)
 
     def _spread(self, known: OutsideEstimate) -> Iterator[OutsideEstimate | None]:
         """What the phase tells the filter of the method, of each of its periods: as if those who answered had done so

@@ -8,8 +8,8 @@ never believes it. Not here: rounds on the wire, waiting, releases (agents/stage
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,22 +105,15 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
-    """The end of a period: what is released."""
+class Vector:
+    """A number for each statistic of a question."""
 
-    t: int
-    published: bool
-    """Whether this period's own reports speak; else an older estimate stands for it."""
-    measured_t: int | None
-    """The period whose reports speak; None while there have been none."""
     unbiased: Floats
-    """The mechanism's statistics, raw: float64[statistics]."""
+    """The statistics, raw: float64[statistics]."""
     variance: Floats
     """Of each as an estimate of period t: mechanism, sampling, and drift where measured_t is older."""
-    mechanism: Question
-    """What the reports that speak came from, or would have."""
     answer: Answer | None = None
-    """Those reports, where numbers are measured,"""
+    """The reports that speak, where numbers are measured,"""
     users: float | None = None
     """and of how many users they are a sample; None if of none."""
     best: Estimate | None = None
@@ -129,6 +122,61 @@ class Decision:
     """and what it says by now of an older period, where revisions are asked for."""
     clipped: float = 0.0
     """How much the threshold that was found, or what found it, may take from the mean: a part of the range."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found among more values than anybody lists: the values, how many users hold each, and the errors."""
+
+    values: NDArray[np.uint32]
+    """Codes, or rows of words: uint32[k] or uint32[k, words]."""
+    estimates: Floats
+    errors: Floats
+    """Standard errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Numbers for every combination of some attributes' values, of several such choices of attributes."""
+
+    estimates: tuple[Floats, ...]
+    """An axis an attribute."""
+    errors: tuple[Floats, ...]
+    """Standard errors, of the same shapes."""
+
+
+Outcome = Vector | Found | Tables
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The end of a period: what is released."""
+
+    t: int
+    published: bool
+    """Whether this period's own reports speak; else an older estimate stands for it."""
+    measured_t: int | None
+    """The period whose reports speak; None while there have been none."""
+    question: Question
+    """What the reports that speak came from, or would have."""
+    outcome: Outcome
+    """What they say."""
+
+    @property
+    def vector(self) -> Vector:
+        """The outcome of a method that follows statistics."""
+        if not isinstance(self.outcome, Vector):
+            raise TypeError(f"decision: found {type(self.outcome).__name__}; allowed: a Vector")
+        return self.outcome
+
+    @property
+    def revised(self) -> Estimate | None:
+        """What is known by now of an older period, where revisions are asked for."""
+        return self.outcome.revised if isinstance(self.outcome, Vector) else None
+
+    def with_vector(self, **changes: Any) -> Decision:
+        """The same with something else in its vector."""
+        return replace(self, outcome=replace(self.vector, **changes))
 
 
 class Method(Protocol):

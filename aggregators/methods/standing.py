@@ -9,19 +9,20 @@ itself is kept: a release says more of it than the statistics do.  Not here: whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import not_asked
-from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats, Found, Outcome, Tables, Vector
 from murmurate.randomizers import Question, question
 from murmurate.randomizers.state import Arrays, Form, dump, load
 
 FORM: Final = Form("decision", 1)
 """Of a decision that is kept."""
 _FILTERED = ("best", "revised")
+_OF_TABLES = ("estimates", "errors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +51,8 @@ class Standing:
             # Frequencies sum to 1, so their mean square is at least 1/d^2: what zeros are certainly wrong by.
             least = np.full_like(variance, 1 / len(variance) ** 2) if self.measured_t is None else variance
             variance = np.maximum(least, mean_square)
-        speaks = self.measured_t, self.unbiased, variance, self.mechanism, self.answer, self.users
-        return Decision(t, self.measured_t == t, *speaks)
+        outcome = Vector(self.unbiased, variance, self.answer, self.users)
+        return Decision(t, self.measured_t == t, self.measured_t, self.mechanism, outcome)
 
     def facts(self) -> dict[str, Any]:
         """What of the state is no array."""
@@ -67,28 +68,49 @@ class Standing:
 
 def packed(decision: Decision) -> bytes:
     """A decision, to be kept."""
-    stands = Standing(*(getattr(decision, field.name) for field in fields(Standing)))
-    facts, arrays = {"t": decision.t, "published": decision.published, **stands.facts()}, stands.arrays()
-    facts["clipped"] = decision.clipped
-    for name in _FILTERED:
-        if (told := getattr(decision, name)) is not None:
-            course = np.zeros((0, len(told.statistics))) if told.course is None else told.course
-            facts[name] = [told.t, told.of_reports]
-            arrays[name] = np.vstack((told.statistics, told.variance, course))
-    return dump(FORM, facts, arrays)
+    outcome = decision.outcome
+    facts: dict[str, Any] = {"t": decision.t, "published": decision.published}
+    if isinstance(outcome, Vector):
+        told = decision.measured_t, outcome.unbiased, outcome.variance, decision.question, outcome.answer, outcome.users
+        stands = Standing(*told)
+        facts, arrays = facts | stands.facts() | {"clipped": outcome.clipped}, stands.arrays()
+        for name in _FILTERED:
+            if (estimate := getattr(outcome, name)) is not None:
+                course = np.zeros((0, len(estimate.statistics))) if estimate.course is None else estimate.course
+                facts[name] = [estimate.t, estimate.of_reports]
+                arrays[name] = np.vstack((estimate.statistics, estimate.variance, course))
+        return dump(FORM, facts, arrays)
+    facts |= {"measured_t": decision.measured_t, "mechanism": decision.question.spec()}
+    if isinstance(outcome, Found):
+        arrays = {"values": outcome.values, "estimates": outcome.estimates, "errors": outcome.errors}
+        return dump(FORM, {**facts, "outcome": "found"}, arrays)
+    pairs = enumerate(zip(outcome.estimates, outcome.errors, strict=True))
+    arrays = {f"{what} {k}": table for k, both in pairs for what, table in zip(_OF_TABLES, both, strict=True)}
+    return dump(FORM, {**facts, "outcome": "tables", "tables": len(outcome.estimates)}, arrays)
 
 
 def unpacked(kept: bytes) -> Decision:
     """From `packed`."""
     facts, arrays = load(FORM, kept)
-    stands = restored(facts, arrays)
-    told: dict[str, Estimate] = {}
-    for name in _FILTERED:
-        if name in facts:
-            (t, of_reports), (estimate, error, *course) = facts[name], arrays[name]
-            told[name] = Estimate(t, estimate.copy(), error.copy(), of_reports, np.array(course) if course else None)
-    speaks = Decision(facts["t"], facts["published"], *(getattr(stands, field.name) for field in fields(Standing)))
-    return replace(speaks, best=told.get("best"), revised=told.get("revised"), clipped=facts["clipped"])
+    outcome: Outcome
+    kind = facts.get("outcome")
+    if kind is None:
+        stands = restored(facts, arrays)
+        told: dict[str, Estimate] = {}
+        for name in _FILTERED:
+            if name in facts:
+                (t, of_reports), (estimate, error, *course) = facts[name], arrays[name]
+                told[name] = Estimate(
+                    t, estimate.copy(), error.copy(), of_reports, np.array(course) if course else None
+                )
+        speaks = stands.unbiased, stands.variance, stands.answer, stands.users
+        outcome = Vector(*speaks, told.get("best"), told.get("revised"), facts["clipped"])
+    elif kind == "found":
+        outcome = Found(*(arrays[what].copy() for what in ("values", "estimates", "errors")))
+    else:
+        tables = (tuple(arrays[f"{what} {k}"].copy() for k in range(facts["tables"])) for what in _OF_TABLES)
+        outcome = Tables(*tables)
+    return Decision(facts["t"], facts["published"], facts["measured_t"], question(facts["mechanism"]), outcome)
 
 
 def nothing(mechanism: Question) -> Standing:

@@ -77,6 +77,11 @@ class Stream(Table):
         """The statistics of a release."""
         return self.statistic().names
 
+    @property
+    def most_names(self) -> int:
+        """How many statistics a release has at most."""
+        return len(self.names) or self.statistic().most_names
+
     def limits(self, name: str) -> tuple[float, float]:
         """Between which a statistic lies."""
         return self.statistic().limits(name)
@@ -117,13 +122,13 @@ class Stream(Table):
                 yield Mistake("season", seen(shortest(self.season)), allowed)
             if self.method.filter == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
-        d = len(self.names)
-        if self.method.revise * d > MAX_REVISABLE:
-            most = f"at most {MAX_REVISABLE // d}, for {d} figures a release"
+        d, figures = len(self.names), self.most_names
+        if self.method.revise * figures > MAX_REVISABLE:
+            most = f"at most {MAX_REVISABLE // figures}, for {figures} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)
         for name, level in self.thresholds.items():
             if name not in self.names:
-                known = ", ".join([*self.names[:8], *(["..."] if d > 8 else [])])
+                known = ", ".join([*self.names[:8], *(["..."] if d > 8 else [])]) or "none, since names are found"
                 yield Mistake("thresholds", seen(name), f"statistics of the stream: {known}")
                 continue
             low, high = self.limits(name)

@@ -15,7 +15,7 @@ PAGE = (DOCS / "MECHANISMS.md").read_text(encoding="utf-8")
 
 def test_every_mechanism_has_one_row_on_the_page() -> None:
     rows = [line.split("`")[1] for line in PAGE.splitlines() if line.startswith("| `")]
-    assert sorted(rows) == sorted(MECHANISMS)
+    assert sorted(rows) == sorted([*MECHANISMS, "recoded"])  # the name on the wire of one behind the view Clipped
 
 
 def test_the_table_and_the_picture_on_the_page_are_what_the_command_makes() -> None:

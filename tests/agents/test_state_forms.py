@@ -16,14 +16,14 @@ from murmurate.agents.stages import aggregate, door, frozen, perturb, publish, s
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
 from murmurate.aggregators.methods import holdout, standing
-from murmurate.aggregators.methods.method import Decision, Setting
+from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError
 from murmurate.randomizers import device as devices
 from murmurate.randomizers.state import REMEDY, Form
 from tests.agents.world import FIRST, KEYS, SECOND, Event, arrivals, deployment, played, stream
-from tests.measured import sized
+from tests.measured import sized, vector_decision
 
 PLAN = deployment(stream("screen", "lpa", w=4), partitions=1, targets=1, min_batch=2)
 NUMBERS = Setting(sized(257, "mean"), 1_000_000, w=4, slots=40, first_t=1, seed=bytes(32))
@@ -128,7 +128,7 @@ def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
 
 
 def test_a_decision_that_is_kept_has_a_form_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    decision = Decision(3, False, 2, np.zeros(2), np.ones(2), GRR(d=2, epsilon=1.0))
+    decision = vector_decision(3, False, 2, np.zeros(2), np.ones(2), GRR(d=2, epsilon=1.0))
     kept = standing.packed(decision)
     assert standing.unpacked(kept).t == 3
     old, new = another(monkeypatch, standing, "FORM")

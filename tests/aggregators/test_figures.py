@@ -12,7 +12,7 @@ from murmurate.aggregators.methods import standing
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate
 from murmurate.randomizers import GRR, HM, SW, Key, Mechanism, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.randomness import contexts
-from tests.measured import figures
+from tests.measured import figures, vector_decision
 
 KEY = Key(bytes(range(32)), deployment="tests")
 
@@ -28,12 +28,12 @@ def test_a_mean_is_told_in_the_unit_of_its_range() -> None:
     decision = decided(hm, np.full(20_000, 49_152))  # a half on the scale from -1 to 1
     told = figures(decision, (0, 120))
     assert abs(told.unbiased[0] - 90) < 6 * told.stderr[0]
-    assert told.stderr[0] == pytest.approx(60 * decision.variance[0] ** 0.5)
+    assert told.stderr[0] == pytest.approx(60 * decision.vector.variance[0] ** 0.5)
     assert told.estimate == pytest.approx(told.unbiased)
 
 
 def test_an_estimate_lies_in_the_range_however_raw_the_mean() -> None:
-    raw = Decision(3, True, 3, np.array([1.7]), np.array([1.0]), HM(d=65_537, epsilon=1))
+    raw = vector_decision(3, True, 3, np.array([1.7]), np.array([1.0]), HM(d=65_537, epsilon=1))
     told = figures(raw, (0, 120))
     assert (told.estimate[0], told.unbiased[0]) == (120, pytest.approx(162))
 
@@ -72,7 +72,7 @@ def test_a_distribution_is_possible_and_nearer_than_the_raw_one(mechanism: SW | 
     assert told.estimate.sum() == pytest.approx(1)
     assert ((told.estimate - truth) ** 2).sum() < ((told.unbiased - truth) ** 2).sum()
     assert (np.abs(told.estimate - truth) < 6 * told.stderr).all()
-    raw = np.sqrt(decided(mechanism, values).variance)
+    raw = np.sqrt(decided(mechanism, values).vector.variance)
     assert (np.abs(told.unbiased - truth) < 6 * raw).all()
     assert told.stderr.mean() < raw.mean()
 
@@ -86,13 +86,13 @@ def test_before_anything_is_measured_nothing_is_a_number(mechanism: Mechanism) -
         decision = standing.nothing(mechanism).decision(1, mean_square=mean_square)
         told = figures(decision, (0, 10) if mechanism.measure == "mean" else None)
         for values in (told.estimate, told.stderr, told.unbiased):
-            assert len(values) == len(decision.unbiased)
+            assert len(values) == len(decision.vector.unbiased)
             assert np.isnan(values).all()
 
 
 def test_what_first_rounds_told_is_an_estimate_before_the_method_has_any_of_its_own() -> None:
     knows = Estimate(1, np.array([0.5, 0.3, 0.2]), np.full(3, 1e-4))
-    told = figures(replace(standing.nothing(GRR(d=3, epsilon=1)).decision(1), best=knows), None)
+    told = figures(standing.nothing(GRR(d=3, epsilon=1)).decision(1).with_vector(best=knows), None)
     assert told.estimate.tolist() == pytest.approx([0.5, 0.3, 0.2])
     assert told.stderr.tolist() == pytest.approx([0.01] * 3)
     assert np.isnan(told.unbiased).all()
@@ -111,12 +111,12 @@ def test_a_mean_of_nobody_is_no_number_beside_present() -> None:
 def test_holders_are_known_from_two_standard_errors_of_their_share_on_and_not_before() -> None:
     both = ValueAndPresence(d=9, epsilon=2)
     for share, known in ((-0.05, False), (0.0, False), (0.019, False), (0.021, True), (0.5, True)):
-        raw = Decision(3, True, 3, np.array([share, share / 2]), np.full(2, 1e-4), both)
+        raw = vector_decision(3, True, 3, np.array([share, share / 2]), np.full(2, 1e-4), both)
         told = figures(raw, (0, 120))
         assert np.isfinite([told.estimate[0], told.stderr[0], told.unbiased[0]]).all() == known
         # A filter that knows more has an estimate where the round itself tells no mean.
         knows = Estimate(3, np.array([0.5, 0.25]), np.full(2, 1e-6))
-        told = figures(replace(raw, best=knows), (0, 120))
+        told = figures(raw.with_vector(best=knows), (0, 120))
         assert told.estimate[0] == pytest.approx(90)
         assert np.isfinite(told.unbiased[0]) == known
 
@@ -125,9 +125,11 @@ def test_holders_are_known_from_two_standard_errors_of_their_share_on_and_not_be
 def test_who_was_seen_to_hold_a_value_is_not_forgotten_because_time_has_passed(filtered: bool) -> None:
     both = ValueAndPresence(d=9, epsilon=2)
     fresh = decided(both, np.full(4_000, 6))
-    old = replace(fresh, t=9, published=False, variance=np.ones(2))  # nothing is known of drift: it may be anything
-    said = Estimate(9, old.unbiased, old.variance) if filtered else None
-    now, later = figures(fresh, (0, 120)), figures(replace(old, best=said), (0, 120))
+    old = replace(
+        fresh.with_vector(variance=np.ones(2)), t=9, published=False
+    )  # nothing is known of drift: it may be anything
+    said = Estimate(9, old.vector.unbiased, old.vector.variance) if filtered else None
+    now, later = figures(fresh, (0, 120)), figures(old.with_vector(best=said), (0, 120))
     assert later.estimate.tolist() == now.estimate.tolist()
     assert later.unbiased.tolist() == now.unbiased.tolist()
     assert later.stderr[0] >= 60
@@ -135,8 +137,9 @@ def test_who_was_seen_to_hold_a_value_is_not_forgotten_because_time_has_passed(f
 
 def test_what_stands_survives_a_crash_with_its_reports() -> None:
     decision = decided(ValueAndPresence(d=65_538, epsilon=2), np.full(2_000, 40_000), users=50_000.0)
+    told = decision.vector
     stands = standing.Standing(
-        decision.measured_t, decision.unbiased, decision.variance, decision.mechanism, decision.answer, decision.users
+        decision.measured_t, told.unbiased, told.variance, decision.question, told.answer, told.users
     )
     again = standing.restored(stands.facts(), stands.arrays()).decision(3)
     for name in ("estimate", "stderr", "unbiased"):
@@ -150,13 +153,13 @@ def test_a_filtered_distribution_is_told_with_the_error_that_the_filter_leaves()
     held, widths = [], []
     for run in range(12):
         decision = decided(mechanism, values, run=run)
-        assert decision.answer is not None
-        shares = decision.answer.support / n
+        assert decision.vector.answer is not None
+        shares = decision.vector.answer.support / n
         told = []
         for known in (1, 9):  # the filter knows as much as nine such rounds would say
             best = Estimate(3, shares + (1 - known**-0.5) * (expected(mechanism, truth) - shares),
                             shares * (1 - shares) / n / known, of_reports=True)  # fmt: skip
-            told.append(figures(replace(decision, best=best), (0, 1)))
+            told.append(figures(decision.with_vector(best=best), (0, 1)))
         held += [(np.abs(said.estimate - truth) <= 2 * said.stderr)[truth >= 1 / 128].mean() for said in told]
         widths.append(told[1].stderr.mean() / told[0].stderr.mean())
     assert 0.9 < np.mean(held) < 1.0

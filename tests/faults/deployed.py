@@ -33,8 +33,12 @@ RUN = [sys.executable, "-m", "murmurate"]
 class Deployed:
     """One deployment in a folder of its own."""
 
-    def __init__(self, folder: Path, name: str, bootstrap: str, text: str, replication: int = 1) -> None:
+    def __init__(
+        self, folder: Path, name: str, bootstrap: str, text: str, replication: int = 1, *, run: Sequence[str] = RUN
+    ) -> None:
         self.folder, self.file = folder, folder / "murmurate.toml"
+        self.command = list(run)
+        """What starts `murmurate`."""
         folder.mkdir(parents=True, exist_ok=True)
         brokers = orjson.dumps(bootstrap.split(",")).decode()
         places = "\n".join(f'{secret} = {{ file = "{folder / secret}" }}' for secret in NAMES)
@@ -68,21 +72,21 @@ class Deployed:
         """Start a worker; `--instance` makes a restart the same member."""
         name = instance or f"w{len(self.workers)}"
         web = {"MURMURATE__WEB__LISTEN": "127.0.0.1:0", "MURMURATE__WEB__EDGE": "127.0.0.1:0"}
-        args = [*RUN, "worker", "-c", str(self.file), "--instance", name, *options]
+        args = [*self.command, "worker", "-c", str(self.file), "--instance", name, *options]
         process = Process(args, self.folder / f"{name}.log", web | dict(env or {}))
         self.workers.append(process)
         return process
 
     def feed(self, source: str, *options: str) -> Process:
         """Start to feed a recording."""
-        args = [*RUN, "feed", source, "-c", str(self.file), *options]
+        args = [*self.command, "feed", source, "-c", str(self.file), *options]
         process = Process(args, self.folder / "feed.log", {})
         self.others.append(process)
         return process
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         """A verb, to its end."""
-        command = [*RUN, *args, "-c", str(self.file)]
+        command = [*self.command, *args, "-c", str(self.file)]
         return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=self.folder)
 
     def expected(self, source: str, stream: str | None = None) -> list[bytes]:

@@ -113,6 +113,22 @@ NOBODY = FIRST | {
     "reports": {"slots": 256, "received": 4067, "counted": 4063, "rejected": {"malformed": 4}},
 }  # fmt: skip
 
+_SHARES = {key: NOBODY[key] for key in ("schema", "deployment", "revision", "t", "start", "end", "decision")} | {
+    "measured_t": NOBODY["t"], "reports": NOBODY["reports"], "privacy": NOBODY["privacy"], "method": NOBODY["method"],
+    "mechanism": {"name": "grr", "d": 4, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"},
+}  # fmt: skip
+FOUND = _SHARES | {
+    "stream": "words", "measure": "common", "names": "found", "estimate": {"bread": 0.31, "tea": 0.12},
+    "stderr": {"bread": 0.012, "tea": 0.011}, "unbiased": {"bread": 0.3104, "tea": 0.1198},
+}  # fmt: skip
+_CELLS = ("screen=home, os=ios", "screen=home, os=web", "screen=help, os=ios", "screen=help, os=web")
+TABLED = _SHARES | {
+    "stream": "pairs", "measure": "pairs",
+    "tables": [{"of": ["screen", "os"], "values": [["home", "help"], ["ios", "web"]]}],
+    "estimate": dict(zip(_CELLS, (0.4, 0.25, 0.2, 0.15), strict=True)), "stderr": dict.fromkeys(_CELLS, 0.011),
+    "unbiased": dict(zip(_CELLS, (0.4012, 0.2491, 0.2003, 0.1497), strict=True)),
+}  # fmt: skip
+
 
 def golden() -> dict[str, str]:
     digest = round_digest(ROUND)
@@ -143,6 +159,8 @@ def golden() -> dict[str, str]:
         "config": canonical(config).decode(),
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
+        "release of found names": canonical(FOUND).decode(),
+        "release of tables": canonical(TABLED).decode(),
         "stream id": hashlib.sha256(b"screen").hexdigest(),
         "stream hash": str(stream_hash("screen")),
         "bitmap": bitmap(SLOTS, 20),

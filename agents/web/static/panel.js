@@ -55,8 +55,11 @@ class Panel {
       return;
     }
     this.release = release; this.dirty = true;
-    const n = this.periods.length;
-    if (n >= 2 * this.ranked) this.rank();
+    const n = this.periods.length, { categories } = this.periods;
+    const more = categories.size !== this.order.length;  /* names are found, and there are new ones */
+    if (more) this.order = [...categories.values()];
+    if (more || n >= 2 * this.ranked) this.rank();
+    if (more && this.chosen) this.#buttons();
     this.#lacks();
     if (n === 1) for (const node of this.root.querySelectorAll(".truth")) node.hidden = !truth;
   }

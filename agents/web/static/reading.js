@@ -60,7 +60,7 @@ class Reading {
   }
 
   /** On which scale a statistic lies. */
-  scale(c) { return this.told.has(c.name) ? this.numbers : SHARES; }
+  scale(c) { return c && this.told.has(c.name) ? this.numbers : SHARES; }
 
   /** Whether only one line can be shown, because others would need another axis. */
   get alone() { return Boolean(this.numbers); }

@@ -23,7 +23,7 @@ def test_what_is_scored_is_what_a_release_says() -> None:
     decisions = [one.decision for one in run(holders, MethodOptions("lpu", filter="adaptive"), setting, seed=1)]
     shown = [figures(decision, None) for decision in decisions][SETTLED:]
     estimate, stderr = (np.array([getattr(one, name) for one in shown]) for name in ("estimate", "stderr"))
-    raw = projected(np.array([decision.unbiased for decision in decisions[SETTLED:]]))
+    raw = projected(np.array([decision.vector.unbiased for decision in decisions[SETTLED:]]))
     assert found.filtered == pytest.approx(((estimate - true) ** 2).mean())
     assert found.raw == pytest.approx(((raw - true) ** 2).mean())
     assert len(found.peers) == len(PEERS)

@@ -145,7 +145,7 @@ def test_nearly_a_billion_users_are_drawn_at_once() -> None:
     (period,) = run(holders, MethodOptions("lpu"), setting(), seed=1)
     (heard,) = period.rounds
     assert heard.answer.counted == pytest.approx(999_999_999 / 10, abs=8 * sqrt(1e8))
-    assert period.decision.unbiased[0] == pytest.approx(0.9, abs=1e-3)
+    assert period.decision.vector.unbiased[0] == pytest.approx(0.9, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["lpa", "lsp", "lbd"])
@@ -156,7 +156,7 @@ def test_the_rounds_of_a_run_are_those_of_its_users(name: str) -> None:
     again = list(run(true.holders, MethodOptions(name), setting(), seed=7))
     asked = np.zeros(400, np.int64) - 10
     for period, same in zip(periods, again, strict=True):
-        assert period.decision.unbiased.tobytes() == same.decision.unbiased.tobytes()
+        assert period.decision.vector.unbiased.tobytes() == same.decision.vector.unbiased.tobytes()
         for heard in period.rounds:
             if heard.request.asked is None:
                 assert (heard.slots, heard.answer.counted) == (400, users)

@@ -17,6 +17,7 @@ from murmurate.topics.domains import Grid
 from murmurate.topics.messages import Rejected, Tally
 from tests.agents.stages.hands import GRR
 from tests.agents.world import FIRST, deployment, stream
+from tests.measured import vector_decision
 
 PLAN = deployment(stream("screen"))
 
@@ -29,7 +30,7 @@ def tally(q: int, received: int, counted: int, **changes: int) -> Tally:
 
 
 def decision(unbiased: list[float], *, measured_t: int | None = FIRST, published: bool = True) -> Decision:
-    return Decision(FIRST, published, measured_t, np.array(unbiased), np.full(5, 1.23456789e-4), GRR)
+    return vector_decision(FIRST, published, measured_t, np.array(unbiased), np.full(5, 1.23456789e-4), GRR)
 
 
 def record(made: Decision) -> dict[str, object]:
@@ -70,7 +71,7 @@ def test_a_release_says_where_values_stand_for_ever_and_only_there() -> None:
     for carry_ms, said in ((None, "always"), (0, None), (1500, None)):
         plan = deployment(stream("screen", carry_ms=carry_ms))
         names = len(plan.streams[0].names)
-        what = Decision(FIRST, True, FIRST, np.full(names, 1 / names), np.full(names, 1e-4), GRR)
+        what = vector_decision(FIRST, True, FIRST, np.full(names, 1 / names), np.full(names, 1e-4), GRR)
         made = release(plan, plan.streams[0], what, 32, [tally(0, 9, 9)])
         assert orjson.loads(encode(made))["privacy"].get("carry") == said
 
@@ -111,7 +112,7 @@ def test_a_monitored_statistic_is_above_or_below_with_the_confidence_of_its_erro
     assert found["thresholds"]["home"] == {"threshold": 0.3, "side": "below", "confidence": 1.0}
     assert found["thresholds"]["help"] == {"threshold": 0.5, "side": "below", "confidence": 0.5}
     assert "thresholds" not in record(made)
-    uncertain = dataclasses.replace(made, variance=np.full(5, 0.01))
+    uncertain = made.with_vector(variance=np.full(5, 0.01))
     found = orjson.loads(encode(release(plan, plan.streams[0], uncertain, 32, [tally(0, 10, 9), tally(1, 8, 8)])))
     assert found["thresholds"]["home"]["confidence"] == pytest.approx(0.841345, abs=1e-6)  # one standard error
 
@@ -125,7 +126,7 @@ def test_what_is_not_known_is_on_no_side_of_a_threshold() -> None:
     plan = deployment(stream("fare", measure="mean", domain=grid, thresholds={"mean": 15.0, "present": 0.5}))
     both = ValueAndPresence(d=6, epsilon=2)
     for share, sides in ((0.01, {"present"}), (0.9, {"mean", "present"})):
-        made = Decision(FIRST, True, FIRST, np.array([share, share / 2]), np.full(2, 1e-4), both)
+        made = vector_decision(FIRST, True, FIRST, np.array([share, share / 2]), np.full(2, 1e-4), both)
         found = release(plan, plan.streams[0], made, 32, [tally(0, 9, 9)])
         assert set(found.thresholds or {}) == sides
         assert (found.estimate["mean"] is None) == ("mean" not in sides)
@@ -134,7 +135,7 @@ def test_what_is_not_known_is_on_no_side_of_a_threshold() -> None:
 
 def test_what_first_rounds_told_is_approximated_before_anything_was_published() -> None:
     knows = Estimate(FIRST, np.full(5, 0.2), np.full(5, 1e-4))
-    made = dataclasses.replace(decision([0.0] * 5, measured_t=None, published=False), best=knows)
+    made = decision([0.0] * 5, measured_t=None, published=False).with_vector(best=knows)
     found = record(made)
     assert (found["decision"], found["measured_t"]) == ("approximated", None)
     assert found["estimate"] == dict.fromkeys(PLAN.streams[0].names, 0.2)
@@ -144,10 +145,10 @@ def test_what_first_rounds_told_is_approximated_before_anything_was_published() 
 def test_a_mean_that_nobody_held_may_be_known_when_it_comes_once_more() -> None:
     fare = stream("fare", measure="mean", domain=Grid(0, 120, 5, "points"))
     plan = deployment(fare)
-    nobody = Decision(FIRST, True, FIRST, np.zeros(2), np.full(2, 1e-4), ValueAndPresence(d=6, epsilon=2))
+    nobody = vector_decision(FIRST, True, FIRST, np.zeros(2), np.full(2, 1e-4), ValueAndPresence(d=6, epsilon=2))
     first = release(plan, plan.streams[0], nobody, 32, [tally(0, 9, 9)])
     knows = Estimate(FIRST, np.array([0.5, 0.25]), np.full(2, 1e-6))
-    again = revised(plan.streams[0], dataclasses.replace(nobody, t=FIRST + 4, revised=knows), first)
+    again = revised(plan.streams[0], dataclasses.replace(nobody.with_vector(revised=knows), t=FIRST + 4), first)
     assert first.estimate["mean"] is None
     assert again.estimate["mean"] == pytest.approx(90)
     assert (again.revision, again.unbiased, again.decision) == (2, first.unbiased, "published")

@@ -18,7 +18,7 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.randomizers import GRR, ParameterError, SnapshotError
 from tests.aggregators.methods.driving import SEED, Asked, decided, drive, method, random_answers, told
-from tests.measured import figures, sized
+from tests.measured import figures, sized, vector_decision
 
 PERIODS = 30
 SETTING = Setting(sized(4), epsilon_micro=2_000_000, w=4, slots=160, first_t=7, seed=SEED)
@@ -72,7 +72,7 @@ def test_wherever_it_stops_it_goes_on_as_if_nothing_had_happened(name: str, meas
             assert told(step) == told(again)
         kept = unpacked(packed(step))
         for name_ in ("best", "revised"):
-            one, two = getattr(step, name_), getattr(kept, name_)
+            one, two = getattr(step.vector, name_), getattr(kept.vector, name_)
             assert (one is None) == (two is None)
             if one is not None:
                 assert (one.t, one.of_reports) == (two.t, two.of_reports)
@@ -90,11 +90,11 @@ def test_the_best_estimate_is_the_filters_of_all_answers_so_far() -> None:
             mechanism, reply = step.question, answer(Asked(t, step))
             step = made.tally(reply)
             alone.learn(mechanism, reply, made.method.crowd.users)
-        if step.best is None:
+        if step.vector.best is None:
             assert not alone.informed
             continue
-        assert step.best.t == t
-        np.testing.assert_array_equal((step.best.statistics, step.best.variance), alone.release())
+        assert step.vector.best.t == t
+        np.testing.assert_array_equal((step.vector.best.statistics, step.vector.best.variance), alone.release())
 
 
 def test_cells_of_a_distribution_are_followed_as_a_row() -> None:
@@ -108,8 +108,8 @@ def test_cells_of_a_distribution_are_followed_as_a_row() -> None:
             reply = answer(Asked(t, step))
             step = made.tally(reply)
             alone.learn(ReportShares(made.filter.statistics), reply, made.method.sample)
-        assert step.best is not None
-        np.testing.assert_array_equal((step.best.statistics, step.best.variance), alone.release())
+        assert step.vector.best is not None
+        np.testing.assert_array_equal((step.vector.best.statistics, step.vector.best.variance), alone.release())
 
 
 def test_a_revision_speaks_of_the_period_its_lag_before_and_knows_more() -> None:
@@ -117,8 +117,8 @@ def test_a_revision_speaks_of_the_period_its_lag_before_and_knows_more() -> None
     before, saved = dict[int, Estimate](), list[float]()
     spec = MethodOptions("lpu", filter="adaptive", revise=lag)
     for decision in (period.decision for period in run(still, spec, SETTING, seed=1)):
-        if decision.best:
-            before[decision.t] = decision.best
+        if decision.vector.best:
+            before[decision.t] = decision.vector.best
         if decision.revised:
             assert decision.revised.t == decision.t - lag
             saved.append(float((before[decision.revised.t].variance - decision.revised.variance).mean()))
@@ -128,16 +128,16 @@ def test_a_revision_speaks_of_the_period_its_lag_before_and_knows_more() -> None
 
 
 def test_without_a_filter_a_decision_has_no_best_estimate() -> None:
-    assert all(decision.best is None for decision in decisions(method({"name": "lpu"}, SETTING), SETTING))
+    assert all(decision.vector.best is None for decision in decisions(method({"name": "lpu"}, SETTING), SETTING))
 
 
 def test_under_population_division_a_distribution_is_followed_by_its_reports_and_has_no_negative_cells() -> None:
     setting = MEASURES["distribution"]
     for name, of_reports in (("lpu", True), ("lba", False)):
         last = decisions(followed(name, setting), setting)[-1]
-        assert last.best is not None
-        assert last.best.of_reports == of_reports
-        assert len(last.best.statistics) == (last.mechanism.outcomes if of_reports else 9)
+        assert last.vector.best is not None
+        assert last.vector.best.of_reports == of_reports
+        assert len(last.vector.best.statistics) == (last.question.outcomes if of_reports else 9)
         shown = figures(last, (0, 1))
         assert shown.estimate.min() >= 0
         assert shown.estimate.sum() == pytest.approx(1)
@@ -168,15 +168,15 @@ def test_before_anything_was_heard_nothing_is_claimed() -> None:
     step = made.open(SETTING.first_t)
     while isinstance(step, Request):
         step = made.tally(replace(random_answers(SETTING, USERS * 0, seed=1)(Asked(7, step))))
-    assert decided(step).best is None
+    assert decided(step).vector.best is None
     shown = figures(decided(step), None)
     assert all(np.isnan(said).all() for said in (shown.estimate, shown.stderr, shown.unbiased))
 
 
 def test_the_estimate_is_what_frequencies_can_be_and_its_error_the_filters() -> None:
-    raw = Decision(3, True, 3, np.array([1.2, -0.3]), np.array([0.1, 0.1]), GRR(d=2, epsilon=1))
+    raw = vector_decision(3, True, 3, np.array([1.2, -0.3]), np.array([0.1, 0.1]), GRR(d=2, epsilon=1))
     best = Estimate(3, np.array([0.98, 0.04]), np.array([0.0004, 0.0004]))
-    shown = figures(replace(raw, best=best), None)
+    shown = figures(raw.with_vector(best=best), None)
     np.testing.assert_allclose(shown.estimate, [0.97, 0.03])
     np.testing.assert_allclose(shown.stderr, [0.02, 0.02])
     np.testing.assert_array_equal(shown.unbiased, [1.2, -0.3])

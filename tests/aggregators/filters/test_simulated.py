@@ -45,7 +45,7 @@ def test_revisions_are_better_than_what_was_released() -> None:
     released: dict[int, np.ndarray] = {}
     spec = MethodOptions("lpu", filter="adaptive", revise=lag)
     for period in run(true.holders, spec, trial.setting(0), seed=0):
-        best, revised = period.decision.best, period.decision.revised
+        best, revised = period.decision.vector.best, period.decision.revised
         assert best is not None
         released[period.t] = best.statistics
         if period.t > 30:

@@ -56,8 +56,8 @@ def told(step: Request | Decision) -> tuple[object, ...]:
     """Everything a method said, comparable."""
     if isinstance(step, Request):
         return step.question, None if step.asked is None else step.asked.tobytes(), step.purpose
-    answer = (step.answer.support.tobytes(), step.answer.counted) if step.answer else None
-    rest = step.unbiased.tobytes(), step.variance.tobytes(), step.mechanism, answer, step.users
+    answer = (step.vector.answer.support.tobytes(), step.vector.answer.counted) if step.vector.answer else None
+    rest = step.vector.unbiased.tobytes(), step.vector.variance.tobytes(), step.question, answer, step.vector.users
     return step.t, step.published, step.measured_t, *rest
 
 

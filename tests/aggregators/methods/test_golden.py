@@ -196,9 +196,9 @@ def test_lsp_asks_everybody_once_in_a_window_and_decides_the_other_periods_unask
         decisions.append(step)
     assert asked == golden["t"]
     assert [decision.measured_t for decision in decisions] == [1 + 10 * (t // 10) for t in range(40)]
-    alone = GRR(d=2, epsilon=1).variance(2_003, np.clip(decisions[30].unbiased, 0, 1))
-    assert decisions[30].variance == pytest.approx(alone)  # everybody answered: nothing is sampled
-    errors = [float(decision.variance[0]) for decision in decisions[30:]]
+    alone = GRR(d=2, epsilon=1).variance(2_003, np.clip(decisions[30].vector.unbiased, 0, 1))
+    assert decisions[30].vector.variance == pytest.approx(alone)  # everybody answered: nothing is sampled
+    errors = [float(decision.vector.variance[0]) for decision in decisions[30:]]
     assert errors == sorted(errors)
     assert errors[9] > errors[0]
 

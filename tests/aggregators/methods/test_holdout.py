@@ -36,7 +36,7 @@ from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import contexts
 from tests.aggregators.distribution.dense import band
 from tests.aggregators.methods.driving import SEED, Asked, drive, method, told
-from tests.measured import figures, sized
+from tests.measured import figures, sized, vector_decision
 
 KEY = Key(hashlib.sha256(b"hold-out").digest(), deployment="test")
 TOP, W, SLOTS, FIRST = 65_536, 4, 256, 7
@@ -79,7 +79,7 @@ def replies(
 
 def clip_of(step: Asked | Decision) -> int:
     assert isinstance(step, Decision)
-    view = view_clipped(step.mechanism)
+    view = view_clipped(step.question)
     return TOP if view is None else view.clip
 
 
@@ -113,7 +113,7 @@ def test_everybody_answers_once_then_nobody_and_then_the_method_asks_as_if_it_ha
         else:
             assert isinstance(other, Decision)
             assert told(mine) == told(other)
-            assert (mine.clipped > 0) == (clip < TOP)
+            assert (mine.vector.clipped > 0) == (clip < TOP)
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -168,7 +168,7 @@ def test_a_crash_at_any_point_changes_nothing(name: str, filtered: str, w: int) 
         seen.append(told(step))
         again = unpacked(packed(step))
         assert told(again) == told(step)
-        assert again.clipped == step.clipped
+        assert again.vector.clipped == step.vector.clipped
     assert seen == [told(step.request if isinstance(step, Asked) else step) for step in whole]
 
 
@@ -248,8 +248,8 @@ def test_what_clipping_may_take_is_what_the_reports_cannot_exclude(kind: str) ->
     steps = drive(method(spec("lpu"), of), LONG, replies(codes))
     for step in steps:
         if isinstance(step, Decision) and step.t >= FIRST + W:
-            bare, whole = figures(replace(step, clipped=0.0), RANGE), figures(step, RANGE)
-            assert whole.stderr[0] ** 2 == pytest.approx(bare.stderr[0] ** 2 + (step.clipped * RANGE[1]) ** 2)
+            bare, whole = figures(step.with_vector(clipped=0.0), RANGE), figures(step, RANGE)
+            assert whole.stderr[0] ** 2 == pytest.approx(bare.stderr[0] ** 2 + (step.vector.clipped * RANGE[1]) ** 2)
 
 
 def test_what_clipping_may_take_grows_with_the_mean_of_clipped_values() -> None:
@@ -279,7 +279,8 @@ def test_whatever_averages_knows_what_everybody_answered_and_nothing_of_the_phas
     clip = clip_of(after[0])
     alone = method({"name": name, "filter": filtered}, replace(of, first_t=FIRST + w, clip=clip))
     without = next(step for step in drive(alone, periods[w:], answer) if isinstance(step, Decision))
-    mine, own = (step.best.variance if step.best else step.variance for step in (after[0], without))
+    said = (step.vector for step in (after[0], without))
+    mine, own = (one.best.variance if one.best else one.variance for one in said)
     assert mine.mean() < 0.6 * own.mean()  # also of a group, which may hide a little
     assert [step.revised and step.revised.t for step in after] == [
         step.t - 3 if revised and step.t >= FIRST + w + 3 else None for step in after
@@ -425,8 +426,8 @@ def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clippi
     support = made.support(made.perturb(codes, KEY.draw(contexts(np.arange(20_000)), round=bytes(32))))
     profile = made.profile(support, 20_000)
     assert profile.tolist() == inner.profile(support, 20_000).tolist()
-    decision = Decision(3, True, 3, profile[:2], np.full(2, 1e-4), made, Answer(support, 20_000), clipped=0.01)
-    shown, bare = figures(decision, RANGE), figures(replace(decision, clipped=0.0), RANGE)
+    decision = vector_decision(3, True, 3, profile[:2], np.full(2, 1e-4), made, Answer(support, 20_000), clipped=0.01)
+    shown, bare = figures(decision, RANGE), figures(decision.with_vector(clipped=0.0), RANGE)
     theta = 1_000 / TOP * RANGE[1]
     assert shown.estimate[0] <= theta
     assert shown.unbiased[0] == pytest.approx(theta, rel=0.05)

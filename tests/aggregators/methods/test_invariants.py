@@ -170,11 +170,11 @@ def check_releases(setting: Setting, found: list[Asked | Decision], statistics: 
         newest = decision.t if decision.published else newest
         assert decision.t in asked or not decision.published
         assert decision.measured_t == newest
-        assert decision.unbiased.shape == decision.variance.shape == (statistics,)
-        assert np.isfinite(decision.unbiased).all()
-        assert (decision.variance > 0).all()
-        assert np.isfinite(decision.variance).all()
-        assert newest is not None or not decision.unbiased.any()
+        assert decision.vector.unbiased.shape == decision.vector.variance.shape == (statistics,)
+        assert np.isfinite(decision.vector.unbiased).all()
+        assert (decision.vector.variance > 0).all()
+        assert np.isfinite(decision.vector.variance).all()
+        assert newest is not None or not decision.vector.unbiased.any()
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
@@ -209,7 +209,7 @@ def test_every_method_follows_numbers_too(
             state = calm.state()
     check_releases(setting, found, statistics)
     assert any(step.published for step in found if isinstance(step, Decision))
-    assert all(step.answer is not None for step in found if isinstance(step, Decision) and step.published)
+    assert all(step.vector.answer is not None for step in found if isinstance(step, Decision) and step.published)
     shaken.load(state)
     again = list(drive(shaken, range(setting.first_t + 10, setting.first_t + PERIODS), answer))
     assert list(map(said, again)) == list(map(said, found))[-len(again) :]

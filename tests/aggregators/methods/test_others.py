@@ -102,7 +102,7 @@ def test_a_release_that_stands_unasked_is_less_sure_the_older_it_is() -> None:
     for t in range(1, 9):
         step = dsat.open(t)
         if isinstance(step, Decision):
-            errors.append(float(step.variance.mean()))
+            errors.append(float(step.vector.variance.mean()))
         while isinstance(step, Request):
             step = dsat.tally(answer(step, 0.3 if t == 1 else 0.4))
     assert len(errors) == 6
@@ -201,8 +201,8 @@ def test_a_lost_sample_is_asked_again_and_predictions_lose_certainty(kind: Any) 
     ask(method.open(2))
     second = decided(method.tally(LOST))
     assert (second.published, second.measured_t) == (False, 1)
-    assert second.unbiased.tobytes() == first.unbiased.tobytes()
-    assert (second.variance > first.variance).all()
+    assert second.vector.unbiased.tobytes() == first.vector.unbiased.tobytes()
+    assert (second.vector.variance > first.vector.variance).all()
     assert isinstance(method.open(3), Request)
 
 

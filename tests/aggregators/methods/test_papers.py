@@ -42,8 +42,8 @@ def simulate(spec: dict[str, Any], w: int, seed: int) -> tuple[float, float, flo
 
     decisions = [s for s in drive(method(spec, setting), range(1, T + 1), answer) if isinstance(s, Decision)]
     c = truth / N
-    error = np.abs(np.array([d.unbiased[1] for d in decisions]) - c)
-    sigma = np.sqrt([d.variance[1] for d in decisions])
+    error = np.abs(np.array([d.vector.unbiased[1] for d in decisions]) - c)
+    sigma = np.sqrt([d.vector.variance[1] for d in decisions])
     bits = received / N / T
     if METHODS[spec["name"]].division == "population":
         bits *= 2  # one to be told that one is asked

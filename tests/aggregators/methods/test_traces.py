@@ -57,33 +57,33 @@ def test_lpa_releases_zeros_with_the_widest_error_before_anything_is_known() -> 
     ask(lpa.open(1))
     decision = decided(lpa.tally(LOST))
     assert (decision.published, decision.measured_t) == (False, None)
-    assert decision.unbiased.tolist() == [0, 0]
-    assert decision.variance.tolist() == [1, 1]
+    assert decision.vector.unbiased.tolist() == [0, 0]
+    assert decision.vector.variance.tolist() == [1, 1]
 
 
 def test_zeros_are_off_by_what_the_first_round_saw() -> None:
     lpa = LPA(SETTING)
     lpa.open(1)
     lpa.crowd.learn(10, 10)
-    assert decided(lpa.decide(-1.0, EVEN)).variance.tolist() == [0.25, 0.25]  # 1/d^2 at least
+    assert decided(lpa.decide(-1.0, EVEN)).vector.variance.tolist() == [0.25, 0.25]  # 1/d^2 at least
     lpa = LPA(replace(SETTING, min_batch=10_000))
     lpa.open(1)
     lpa.crowd.learn(10, 10)
-    assert decided(lpa.decide(0.4, EVEN)).variance.tolist() == [0.4, 0.4]
+    assert decided(lpa.decide(0.4, EVEN)).vector.variance.tolist() == [0.4, 0.4]
 
 
 def test_a_release_that_stands_is_never_surer_than_its_own_reports_nor_than_its_distance() -> None:
     lpa = LPA(SETTING)
     published = decided(lpa.tally(even(ask(lpa.tally(even(ask(lpa.open(1))))))))
     assert published.published
-    own = published.variance
+    own = published.vector.variance
     lpa.open(2)
-    assert np.array_equal(decided(lpa.decide(-0.5, EVEN)).variance, own)
+    assert np.array_equal(decided(lpa.decide(-0.5, EVEN)).vector.variance, own)
     lpa.open(3)
     price = lpa.price(lpa.allotment.offer(lpa.step), EVEN)
-    assert decided(lpa.decide(price, EVEN)).variance == pytest.approx(np.maximum(own, price))
+    assert decided(lpa.decide(price, EVEN)).vector.variance == pytest.approx(np.maximum(own, price))
     ask(lpa.open(4))
-    assert decided(lpa.tally(LOST)).variance == pytest.approx(np.maximum(own, price))  # the last distance speaks
+    assert decided(lpa.tally(LOST)).vector.variance == pytest.approx(np.maximum(own, price))  # the last distance speaks
 
 
 def test_a_published_value_has_the_error_of_mechanism_and_sampling() -> None:
@@ -92,10 +92,10 @@ def test_a_published_value_has_the_error_of_mechanism_and_sampling() -> None:
     decision = decided(lpu.tally(even(question, users=10)))
     grr = GRR(d=2, epsilon=1)
     sampling = 0.25 / 5_000 * (20_000 - 5_000) / 19_999
-    assert decision.variance == pytest.approx(grr.variance(5_000, EVEN) + sampling)
+    assert decision.vector.variance == pytest.approx(grr.variance(5_000, EVEN) + sampling)
     lbu = LBU(SETTING)
     decision = decided(lbu.tally(even(ask(lbu.open(1)))))
-    assert decision.variance == pytest.approx(GRR(d=2, epsilon=0.25).variance(2_000, EVEN))
+    assert decision.vector.variance == pytest.approx(GRR(d=2, epsilon=0.25).variance(2_000, EVEN))
 
 
 def test_an_empty_second_round_leaves_the_release_and_uses_its_units() -> None:
@@ -109,7 +109,7 @@ def test_an_empty_second_round_leaves_the_release_and_uses_its_units() -> None:
     assert not decision.published
     assert decision.measured_t is None
     assert (lpa.allotment.facts()) == {"last": 2, "last_units": 2}
-    assert decision.variance.tolist() == [9.0, 9.0]
+    assert decision.vector.variance.tolist() == [9.0, 9.0]
 
 
 def test_a_round_that_would_stay_below_min_batch_is_not_asked() -> None:
@@ -165,20 +165,23 @@ def test_the_error_of_a_pooled_oracle_holds_what_the_pool_adds() -> None:
 
 def test_a_missing_answer_of_a_uniform_method_lets_its_error_grow_with_age() -> None:
     lpu = LPU(SETTING)
-    assert decided(lpu.tally(LOST) if isinstance(lpu.open(1), Request) else lpu.open(1)).variance.tolist() == [1, 1]
+    assert decided(lpu.tally(LOST) if isinstance(lpu.open(1), Request) else lpu.open(1)).vector.variance.tolist() == [
+        1,
+        1,
+    ]
     lpu.open(2)
     first = decided(lpu.tally(Answer(np.array([200, 300]), 500)))
     lpu.open(3)
-    assert decided(lpu.tally(LOST)).variance.tolist() == [1, 1]  # one estimate says nothing about drift
+    assert decided(lpu.tally(LOST)).vector.variance.tolist() == [1, 1]  # one estimate says nothing about drift
     lpu.open(4)
     second = decided(lpu.tally(Answer(np.array([210, 290]), 500)))
-    step = float(((second.unbiased - first.unbiased) ** 2).mean())
+    step = float(((second.vector.unbiased - first.vector.unbiased) ** 2).mean())
     errors = []
     for t in (5, 6, 7, 8):
         lpu.open(t)
         decision = decided(lpu.tally(LOST))
         assert decision.measured_t == 4
-        errors.append(float(decision.variance[0] - second.variance.mean()))
+        errors.append(float(decision.vector.variance[0] - second.vector.variance.mean()))
     assert errors == pytest.approx([step * x for x in (0.5, 1, 2.25, 4)])  # gaps of 1/2, 1, 3/2 and 2 steps
 
 

@@ -1,0 +1,280 @@
+"""Measures that the package does not know, as somebody else would add them: one class of a measure, one of its table,
+one registration each.  Lead: by how much one answer leads another; Common: names that are found; Pairs: a table.
+`python tests/toy.py VERB ...` is the command line with the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.cli.main import main
+from murmurate.aggregators.chooser import Prefer, choose
+from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.measures.measure import AUTO, Measure, Range, stands
+from murmurate.aggregators.measures.registry import KINDS
+from murmurate.aggregators.measures.result import Filled, Floats, InTables, Named
+from murmurate.aggregators.methods.method import Decision, Found, Tables
+from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
+from murmurate.config.kinds import Text, Texts
+from murmurate.config.measures.frequency import FrequencyStream
+from murmurate.config.measures.registry import TABLES, register
+from murmurate.config.measures.stream import Stream
+from murmurate.config.streams import OneOf
+from murmurate.randomizers import Question
+from murmurate.randomizers.registry import ORACLES
+from murmurate.randomizers.thresholds import Epsilon
+from murmurate.topics.domains import Categories
+from murmurate.topics.release import Table
+
+
+@dataclass(frozen=True)
+class Lead(Measure):
+    """The share of the first of two answers less that of the second: from -1 to 1."""
+
+    domain: Categories
+
+    name = "lead"
+    all_shares = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One statistic."""
+        return ("lead",)
+
+    @property
+    def range(self) -> Range:
+        """Between all for the second and all for the first."""
+        return -1.0, 1.0
+
+    def limits(self, name: str) -> Range:
+        """The same."""
+        return self.range
+
+    def is_share(self, name: str) -> bool:
+        """A difference is none."""
+        return False
+
+    @property
+    def what(self) -> str:
+        """Which answers."""
+        return " over ".join(self.domain.values)
+
+    def said(self, code: int) -> str:
+        """An answer."""
+        return self.domain.value(code)
+
+    @property
+    def serving(self) -> tuple[str, ...]:
+        """The frequency oracles."""
+        return tuple(sorted(ORACLES))
+
+    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
+        """The best of them."""
+        return choose(d=self.d, epsilon=epsilon, prefer=prefer)
+
+    @property
+    def _weights(self) -> Floats:
+        return np.array([1.0, -1.0] + [0.0] * (self.d - 2))
+
+    def round_error(self, asked: Question, n: float, users: float | None, profile: Floats) -> float:
+        """Of the two of its statistics that count."""
+        return 2 * super().round_error(asked, n, users, profile)
+
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+        """The difference, with the errors of both."""
+        said, weights = stands(decision), self._weights
+        lead = np.array([said.statistics @ weights])
+        error = np.sqrt(np.array([said.variance @ weights**2]))
+        course = None if said.course is None else np.stack((said.course[:1] @ weights, said.course[1:] @ weights**2))
+        own = decision.with_vector(unbiased=np.array([decision.vector.unbiased @ weights]))
+        return self._named(own, np.clip(lead, -1, 1), error, course)
+
+    def truth(self, counts: NDArray[np.int64]) -> Floats:
+        """The difference of true shares."""
+        users = int(counts.sum())
+        return np.array([counts @ self._weights / users if users else np.nan])
+
+    def every_code(self) -> Frequency:
+        """Shares of the answers."""
+        return Frequency(self.domain, self.says_none)
+
+    def true_figures(self, holders: NDArray[np.int64]) -> Floats:
+        """The same of many periods."""
+        return np.asarray(holders @ self._weights / holders.sum(axis=1))[:, np.newaxis]
+
+    def example(self, mark: int, *, peak: bool) -> str:
+        """The second answer leads in the peak."""
+        return self.domain.values[int(mark % 5 < (3 if peak else 1))]
+
+
+class LeadStream(Stream):
+    """Its table."""
+
+    measured = Lead
+    measure: Literal["lead"]
+    values: Annotated[tuple[str, ...], Texts(Text(r"^.{1,64}$", "a text of 1 to 64 characters"), 2, 2)]
+    mechanism: Annotated[str, OneOf(AUTO, *sorted(ORACLES))] = AUTO
+
+    def statistic(self) -> Lead:
+        """The lead of its first answer."""
+        return Lead(Categories(self.values), self.says_none)
+
+    def meaning(self) -> dict[str, Any]:
+        """Its answers."""
+        return {"values": self.values}
+
+    @property
+    def initial_code(self) -> None:
+        """The first answer."""
+        return
+
+
+@dataclass(frozen=True)
+class Common(Frequency):
+    """Those of its values that surely somebody holds: names that are found anew in each period."""
+
+    name = "common"
+    shaped = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """None: they are found."""
+        return ()
+
+    @property
+    def most_names(self) -> int:
+        """Every value, at most."""
+        return len(self.domain.values)
+
+    @property
+    def true_names(self) -> tuple[str, ...]:
+        """Every value."""
+        return self.domain.values
+
+    def truth(self, counts: NDArray[np.int64]) -> Floats:
+        """Of these alone."""
+        return super().truth(counts)[: len(self.domain.values)]
+
+    @property
+    def what(self) -> str:
+        """Out of how many."""
+        return f"the sure ones of {len(self.domain.values)} values"
+
+    @property
+    def serving(self) -> tuple[str, ...]:
+        """The frequency oracles."""
+        return tuple(sorted(ORACLES))
+
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+        """What lies three standard errors above nothing; or all that a method found itself."""
+        if isinstance(decision.outcome, Found):
+            told = decision.outcome
+            names = tuple(self.domain.value(int(code)) for code in told.values)
+            return Named(names, told.estimates, told.errors, told.estimates, found=True)
+        said = stands(decision)
+        values, error = len(self.domain.values), np.sqrt(said.variance)
+        sure = np.flatnonzero(said.statistics[:values] > 3 * error[:values])
+        if decision.measured_t is None:
+            sure = sure[:0]
+        names = tuple(self.domain.values[code] for code in sure.tolist())
+        return Named(names, said.statistics[sure], error[sure], decision.vector.unbiased[sure], found=True)
+
+
+@dataclass(frozen=True)
+class Pairs(Frequency):
+    """Screens by systems, as a table: its values are called "screen/system"."""
+
+    name = "pairs"
+    shaped = False
+
+    @property
+    def table(self) -> Table:
+        """Both attributes with their values."""
+        halves = [value.split("/") for value in self.domain.values]
+        return Table(
+            of=("screen", "os"), values=tuple(tuple(dict.fromkeys(side)) for side in zip(*halves, strict=True))
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of its cells."""
+        return self.table.names
+
+    @property
+    def serving(self) -> tuple[str, ...]:
+        """The frequency oracles."""
+        return tuple(sorted(ORACLES))
+
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> InTables:  # type: ignore[override]
+        """A figure a cell."""
+        shape = tuple(map(len, self.table.values))
+        if isinstance(decision.outcome, Tables):
+            (estimate,), (error,) = decision.outcome.estimates, decision.outcome.errors
+            return InTables((Filled(self.table, estimate, error, estimate),))
+        said, cells = stands(decision), shape[0] * shape[1]
+        told = self._named(decision, np.clip(said.statistics, 0, 1), np.sqrt(said.variance))
+        parts = (part[:cells].reshape(shape) for part in (told.estimate, told.stderr, told.unbiased))
+        return InTables((Filled(self.table, *parts),))
+
+    def truth(self, counts: NDArray[np.int64]) -> Floats:
+        """Of the cells alone."""
+        return super().truth(counts)[: len(self.domain.values)]
+
+
+class CommonStream(FrequencyStream):
+    """The table of one."""
+
+    measured = Common
+    measure: Literal["common"]  # type: ignore[assignment]
+
+    def statistic(self) -> Common:
+        """Its sure values."""
+        return Common(Categories(self.values), self.says_none)
+
+    def shaping(self) -> None:  # type: ignore[override]
+        """Nothing is shaped."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """They are found."""
+        return ()
+
+
+class PairsStream(FrequencyStream):
+    """The table of the other."""
+
+    measured = Pairs
+    measure: Literal["pairs"]  # type: ignore[assignment]
+
+    def statistic(self) -> Pairs:
+        """Its table."""
+        return Pairs(Categories(self.values), self.says_none)
+
+    def shaping(self) -> None:  # type: ignore[override]
+        """Nothing is shaped."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its cells."""
+        return self.statistic().names
+
+
+@contextmanager
+def registered(table: type[Stream] = LeadStream) -> Iterator[None]:
+    """With the measure of a table known."""
+    name = register(table).measured.name
+    try:
+        yield
+    finally:
+        del TABLES[name], KINDS[name]
+
+
+if __name__ == "__main__":
+    register(LeadStream)
+    main()
