@@ -46,7 +46,7 @@ class Rows(Scripted):
             yield replace(batch, codes=rows)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     scripts.map(lambda found: list(zip(sorted(c for c, _ in found), [b for _, b in found], strict=True))),
     st.sampled_from([None, 5]), st.sampled_from([0, 30_000, 3 * MINUTE, None]), st.sampled_from(["last", "first"]),

@@ -25,7 +25,7 @@ def plan(domain: Domain = SETS, **changes: Any) -> StreamPlan:
     return stream("screen", domain=domain, every_ms=EVERY, **changes)
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     batches=st.lists(st.lists(EVENT, max_size=12), min_size=1, max_size=8),
     several=st.sampled_from(["last", "first"]),
@@ -65,7 +65,7 @@ def test_rows_are_those_of_a_model_that_forgets_nothing_and_compares_tuples(
         assert said == [instead.get(value, value) for value in expected]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 5, 1005]), st.integers(0, 5)), max_size=30),
     st.integers(0, 99), st.sampled_from(["last", "first"]),
