@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 
 MOST_BYTES: Final = 1 << 16
 """Of a list of candidates, as JSON."""
+MOST_SETS: Final = 1 << 10
+"""Sets of items, and different items in them: a lane of users looks each of them up."""
 _TABLE: Final = 1 << 20  # items up to which numbers stand in a table
 
 
@@ -198,6 +200,8 @@ def held(name: str, items: Items, candidates: Candidates | None) -> Held:
         _check(name, one, items)
     if len({tuple(sorted(one)) for one in listed}) < len(listed):
         raise ParameterError(f"{name}: candidates: found one twice; allowed: each once")
+    if max(len(listed), len({item for one in listed for item in one})) > MOST_SETS:
+        raise ParameterError(f"{name}: candidates: found more than {MOST_SETS} sets or items in them; allowed: fewer")
     return SetsOfItems(items, listed)
 
 

@@ -233,7 +233,7 @@ def _said(domain: Domain, batch: Batch) -> Iterator[Any]:
     """What each event says; None where its value was refused. Lists that are too long are told as they are."""
     if domain.coded:
         return (domain.value(code) if code < domain.none else None for code in batch.codes.tolist())
-    rows = batch.codes.reshape(len(batch), -1).tolist()
+    rows = batch.codes.reshape(-1, domain.words).tolist()
     told = (batch.long.get(i, tuple(row)) for i, row in enumerate(rows))
     return (None if words[0] == REFUSED else domain.value(words) for words in told)
 

@@ -197,7 +197,7 @@ class _Rows(_Stream):
         self._row: NDArray[np.uint32] = np.zeros((0, self.plan.domain.words), np.uint32)
 
     def take(self, users: Ints, times: Ints, codes: NDArray[np.uint32]) -> None:
-        rows, periods = codes.reshape(len(codes), -1), times // self.every
+        rows, periods = codes.reshape(-1, self.plan.domain.words), times // self.every
         for t in np.unique(periods).tolist():
             mine = periods == t
             held = self._said.setdefault(t, [])

@@ -72,7 +72,7 @@ class RowValues(Values):
         """1. The best time of each row. 2. Of the events at that time the one that counts; where there is just one,
         and it is better than what was held, no words need be compared.
         """
-        offsets, users, values = times - t * self._every, int(rows.max()) + 1, values.reshape(len(rows), -1)
+        offsets, users, values = times - t * self._every, int(rows.max()) + 1, values.reshape(-1, self._words)
         held = self._open.get(t)
         if held is None or len(held) < users:
             held = self._open[t] = wider(held, users, self._empty, _TIME)

@@ -18,17 +18,22 @@ import orjson
 import pytest
 
 from murmurate.agents.auditor import Audit, audit
+from murmurate.agents.cli.peek import describe
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
+from murmurate.agents.kafka.client import Got, Place
+from murmurate.agents.kafka.feed import _said
 from murmurate.agents.replay.run import Replay
+from murmurate.agents.replay.source import Batch
 from murmurate.agents.replay.sources import SourceError, open_source
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.plan import Plan
-from murmurate.topics.block import REFUSED, RawBlock, encode_raw
+from murmurate.topics.block import REFUSED, RawBlock, ReportBlock, encode_raw
 from murmurate.topics.codec import decode_record
 from murmurate.topics.domains import Bits, Items, Signed
+from murmurate.topics.events import EventReader
 from murmurate.topics.names import stream_id
 from tests.agents.stages.hands import RAW, ROUNDS, perturb, progress, pseudonyms, settled, start
 from tests.agents.test_value_independence import beyond
@@ -92,6 +97,26 @@ def test_no_crash_and_no_interleaving_changes_a_byte(kind: str) -> None:
     assert torn.releases() == calm.releases()
     found = audited(torn, of)
     assert found.holds, found.where
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_events_that_come_again_change_no_report_and_a_corrected_one_only_its_users(kind: str) -> None:
+    of, events = plan(kind, carry_ms=0), crowd(kind, users=USERS, periods=PERIODS, seed=11)
+    runtime = run(of, events)
+    again = run(of, sorted([*events, *events], key=lambda event: (event.arrives, event.user)))
+    assert again.logs.all("reports") == runtime.logs.all("reports")
+    assert again.releases() == runtime.releases()
+    rng = random.Random(12)
+    corrected = [*events, *(replace(e, value=said(kind, rng)) for e in events if e.user == "user-5")]
+    other = run(of, sorted(corrected, key=lambda event: (event.arrives, event.user)))
+    assert beyond(other) == beyond(runtime)
+    changed = Counter(reports_of(other)) - Counter(reports_of(runtime))
+    assert sum(changed.values()) <= PERIODS  # one a period at most: nobody else's
+
+
+def reports_of(runtime: Runtime) -> list[bytes]:
+    found = [block for value in runtime.logs.all("reports") if isinstance(block := decode_record(value), ReportBlock)]
+    return [report.tobytes() for block in found for report in block.reports]
 
 
 @pytest.mark.parametrize("carry_ms", [0, None])
@@ -305,3 +330,29 @@ def test_streams_of_wide_values_keep_fewer_unsettled_periods_and_raw_waits_meanw
     assert not stage.ready(RAW)
     hand.give(ROUNDS, settled(one, FIRST))
     assert max(stage._streams["it"].values.frozen) == FIRST + kept
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_a_feed_tells_events_that_say_what_the_recording_does(kind: str) -> None:
+    domain, rng = DOMAINS[kind], random.Random(9)
+    values = [said(kind, rng) for _ in range(20)]
+    if kind == "sets":
+        values.append(list(ITEMS))  # more than count: told as they are, for a door to cut
+    records = [orjson.dumps({"user": "u", "time": 5, "value": value}) for value in [*values, None]]
+    reader = EventReader({"it": domain})
+    part = reader.read(records).of(0, domain.words)
+    ids = np.zeros(len(records), np.int64)
+    told = list(_said(domain, Batch("it", 5, None, ids, part.times, part.values, {}, len(records), part.long)))
+    assert told.pop() is None
+    again = reader.read([orjson.dumps({"user": "u", "time": 5, "value": value}) for value in told])
+    assert again.refusals == ()
+    assert np.array_equal(again.code, reader.read(records[:-1]).code)
+    assert again.long == part.long
+
+
+def test_peek_shows_how_large_a_block_of_wide_rows_is_and_none_of_them() -> None:
+    of = plan("sets")
+    rows = np.tile(DOMAINS["sets"].rows([["help"]])[0], (5, 1))
+    (block,) = encode_raw(stream_id("it"), pseudonyms(5), np.full(5, 7), rows)
+    told = describe(of, Got(Place("shop.raw", 0), 3, None, block, 0))
+    assert told == {"kind": "raw block", "stream": "it", "sequence": 0, "rows": 5, "bytes": 5 * 36}

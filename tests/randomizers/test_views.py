@@ -209,11 +209,15 @@ def test_a_padded_view_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
         view({"name": "padded", "layout": SETS, "length": 2, **wrong})
 
 
-def test_candidates_over_64_kib_of_json_are_refused() -> None:
+def test_candidates_over_64_kib_of_json_or_too_many_sets_of_items_are_refused() -> None:
     items = ("items", 1 << 30, 8, 0)
     Padded(items, 2, list(range(10**6, 10**6 + 8191)))  # 8 bytes each, and a bracket
     with pytest.raises(ParameterError, match="65536 bytes"):
         Padded(items, 2, list(range(10**6, 10**6 + 8192)))
+    Itemsets(items, 2, [[i, 1024] for i in range(1023)])
+    for sets in ([[i, 2000] for i in range(1025)], [[2 * i, 2 * i + 1] for i in range(513)]):
+        with pytest.raises(ParameterError, match="more than 1024 sets or items"):
+            Itemsets(items, 2, sets)
 
 
 @every(
