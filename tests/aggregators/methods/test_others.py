@@ -252,9 +252,9 @@ def test_pegasus_takes_a_w_th_each_period_and_releases_the_mean_of_a_group(
         decisions.append(step)
     # The same estimates form one group, whose mean is as they are and surer; a jump begins another.
     assert method.groups.size == 3
-    assert all(decision.unbiased == pytest.approx(decisions[0].unbiased) for decision in decisions[:5])
-    assert abs(decisions[5].unbiased[1] - decisions[4].unbiased[1]) > 0.3
-    assert method._mean(method.standing).variance.mean() < decisions[5].variance.mean()
+    assert all(decision.vector.unbiased == pytest.approx(decisions[0].vector.unbiased) for decision in decisions[:5])
+    assert abs(decisions[5].vector.unbiased[1] - decisions[4].vector.unbiased[1]) > 0.3
+    assert method._mean(method.standing).variance.mean() < decisions[5].vector.variance.mean()
 
 
 def test_a_paid_group_hides_a_tenth_of_what_its_estimates_vary_by_where_users_are_divided() -> None:
