@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import comb
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, shown
+from murmurate.randomizers.lanes import LANE_ROWS
 from murmurate.randomizers.layouts import FILLER, Items, Row
 
 Candidates = Sequence[int] | Sequence[Sequence[int]]
@@ -63,8 +65,10 @@ class Held(ABC):
     def sizes(self, rows: Row) -> Ints:
         """How many each of uint32[n, words] holds: int64[n]. Of no value any number."""
         sizes = np.zeros(len(rows), np.int64)
-        for holds, _ in self.columns(rows):
-            sizes += holds
+        for start in range(0, len(rows), LANE_ROWS):  # sets of items look each item up, of all these rows
+            lane = slice(start, start + LANE_ROWS)
+            for holds, _ in self.columns(rows[lane]):
+                sizes[lane] += holds
         return sizes
 
     def pick(self, rows: Row, index: Ints) -> Ints:
@@ -114,17 +118,13 @@ class SomeItems(Held):
 
     def __init__(self, items: Items, candidates: Sequence[int]) -> None:
         super().__init__(items)
-        self._candidates = sorted(candidates)
+        self._candidates = tuple(sorted(candidates))
         self.number, self.most = len(candidates), min(items.most, len(candidates))
         self._sorted = np.array(self._candidates, np.int64)
-        self._table = None
-        if items.d <= _TABLE:
-            self._table = np.full(items.d + 1, -1, np.int32)
-            self._table[self._sorted] = np.arange(self.number)
 
     def parameters(self) -> dict[str, Any]:
         """The list."""
-        return {"candidates": tuple(self._candidates)}
+        return {"candidates": self._candidates}
 
     def of(self, words: Sequence[int]) -> list[int]:
         """The candidates among the words."""
@@ -137,14 +137,23 @@ class SomeItems(Held):
 
     def columns(self, rows: Row) -> Iterator[tuple[NDArray[np.bool_], Ints | int]]:
         """The words that are candidates."""
+        table = _numbers(self._candidates, self.items.d) if self.items.d <= _TABLE else None
         for column in range(rows.shape[1]):
             words = rows[:, column]
-            if self._table is not None:
-                number = self._table[np.minimum(words, np.uint32(self.items.d))].astype(np.int64)
+            if table is not None:
+                number = table[np.minimum(words, np.uint32(self.items.d))].astype(np.int64)
                 yield number >= 0, number
             else:
                 number = np.minimum(np.searchsorted(self._sorted, words), self.number - 1)
                 yield self._sorted[number] == words, number
+
+
+@lru_cache(maxsize=16)  # and no question keeps one: a round can ask by a thousand lists
+def _numbers(candidates: tuple[int, ...], d: int) -> NDArray[np.int32]:
+    """Of each item the number of the candidate that it is, or -1."""
+    table = np.full(d + 1, -1, np.int32)
+    table[list(candidates)] = np.arange(len(candidates))
+    return table
 
 
 class SetsOfItems(Held):

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from murmurate.randomizers.mechanism import Mechanism, PureOracle
 from murmurate.randomizers.question import Blanket, Counts, Floats, LayoutSpec, Question, Reports, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.views import View, canonical_json, checked_value
+
+MAX_REPORT: Final = 1 << 12
+"""Bytes of a report about a value of several words or bits: whoever perturbs holds one for each user."""
 
 
 class Viewed(Question):
@@ -45,6 +48,11 @@ class Viewed(Question):
         self.view, self.mechanism = view, mechanism
         self.inner = view.inside(mechanism)
         """The mechanism as it is used: whose reports they are."""
+        if self.inner.wire_size > MAX_REPORT and not isinstance(view.of, Code):
+            raise ParameterError(
+                f"{self.name}: found reports of {self.inner.wire_size} bytes; allowed: {MAX_REPORT}, since not the "
+                "stream but whoever asks says how many codes there are"
+            )
         self.epsilon_micro = mechanism.epsilon_micro
         called, parameters = view.spec_with(mechanism)["name"], canonical_json(view.spec_with(mechanism))
         if called == self.name:

@@ -139,7 +139,7 @@ class Publish:
         nothing.
         """
         course, asked = self._waiting(block)
-        fate = "foreign" if asked is None else asked.tallies.take(block, record.value)
+        fate = "foreign" if asked is None else asked.tallies.take(block, record.value, record.offset)
         if course is not None and asked is not None and fate == "taken":
             self._check(asked, block.q)
             self._count(course)
@@ -151,7 +151,7 @@ class Publish:
         """What a predecessor folded: of it only blocks are not in its state, and of no round that is complete."""
         found = read(record, "analysis", [])
         if isinstance(found, TallyBlock) and (asked := self._waiting(found)[1]) is not None:
-            asked.tallies.take(found, record.value)
+            asked.tallies.take(found, record.value, record.offset)
 
     def _waiting(self, block: TallyBlock) -> tuple[Course, Asked] | tuple[None, None]:
         """The round that a block is of, if that waits for its tallies."""

@@ -80,10 +80,12 @@ class RoundTallies:
             self._counts[tally.q] = np.zeros(tally.cells, np.int64)
             self._announced[tally.q] = Announced(tally.blocks, at)
 
-    def take(self, block: TallyBlock, record: bytes) -> Fate:
-        """A block of this round, maybe one that was announced."""
+    def take(self, block: TallyBlock, record: bytes, at: int) -> Fate:
+        """A block of this round that stands at this offset, maybe one that was announced before it: a recovery, which
+        knows what comes later, finds the same.
+        """
         announced, k = self._announced.get(block.q), block.sequence
-        if announced is None or k >= len(announced.digests):
+        if announced is None or at <= announced.at or k >= len(announced.digests):
             return "foreign"
         if announced.digests[k] != hashlib.sha256(record).hexdigest():
             return "foreign"

@@ -8,12 +8,14 @@ scale 2 / epsilon on a grid, and what would leave the grid stays at its ends; it
 the middle takes what remains.  Source: Wang 2021, section 3.3.2; Ghosh, Roughgarden and Sundararajan 2009.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,15 +54,9 @@ class SHE(Mechanism):
                 "for (2 reach + 1) grid"
             )
         super().__init__(d=d, epsilon=epsilon)
-        self._levels = levels(self.epsilon_micro, grid, reach)
         self.mean = _moment(self._levels, 1)
         self.gap = self.top - 2 * self.mean
         self._spread = (_moment(self._levels, 2) - self.mean**2) / self.gap**2
-        self._steps = np.cumsum(np.array(self._levels[:-1], np.uint64), dtype=np.uint64)
-        firsts = np.arange(1 << _BUCKETS, dtype=np.uint64) << np.uint64(_BITS - _BUCKETS)
-        self._starts = np.searchsorted(self._steps, firsts, side="right")
-        self._crowded = np.diff(self._starts, append=self.top) > 1
-        self._ends = np.append(self._steps, np.uint64((1 << _BITS) - 1))
 
     def spec(self) -> dict[str, str | int]:
         """With the grid and its reach."""
@@ -106,21 +102,29 @@ class SHE(Mechanism):
             reports[rows] = pack_ints(cells.astype(np.uint64).reshape(-1), self._size).reshape(len(words), -1)
         return reports
 
+    @property
+    def _levels(self) -> tuple[int, ...]:
+        return levels(self.epsilon_micro, self.grid, self.reach)
+
+    @property
+    def _table(self) -> _Table:
+        return _table(self.epsilon_micro, self.grid, self.reach)
+
     def _looked_up(self, words: NDArray[Any]) -> NDArray[np.int64]:
-        """As np.searchsorted(self._steps, words, side="right"), for nearly all words without a search."""
-        bucket = words >> np.uint64(_BITS - _BUCKETS)
-        cells = self._starts[bucket]
-        cells += (words >= self._ends[cells]) & (cells < self.top)
-        crowded = self._crowded[bucket]
-        cells[crowded] = np.searchsorted(self._steps, words[crowded], side="right")
+        """As np.searchsorted(steps, words, side="right"), for nearly all words without a search."""
+        table, bucket = self._table, words >> np.uint64(_BITS - _BUCKETS)
+        cells = table.starts[bucket]
+        cells += (words >= table.ends[cells]) & (cells < self.top)
+        crowded = table.crowded[bucket]
+        cells[crowded] = np.searchsorted(table.steps, words[crowded], side="right")
         return np.asarray(cells, np.int64)
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
         """The same in plain Python."""
         value = self.checked_one(value, draw)
-        report = b""
+        report, steps = b"", self._table.steps
         for cell, word in enumerate(draw.open(self.digest, canonical_one(value))(self.d, _BITS)):
-            found = bisect_right(self._steps, word)
+            found = bisect_right(steps, word)
             report += (self.top - found if cell == value else found).to_bytes(self._size, "little")
         return report
 
@@ -226,6 +230,29 @@ def levels(epsilon_micro: int, grid: int, reach: int) -> tuple[int, ...]:
         high.append(low[-1] * ratio // one)
     rest = (1 << _BITS) - sum(low) - sum(high)
     return (*high, rest, *reversed(low))
+
+
+class _Table(NamedTuple):
+    """Where words fall. No mechanism keeps one, nor its levels: a round can ask by a thousand of them."""
+
+    steps: NDArray[np.uint64]
+    """Of each number but the last the first word above its own."""
+    starts: NDArray[np.int64]
+    """Of each bucket of words the number of the first."""
+    crowded: NDArray[np.bool_]
+    """Which buckets hold words of more than two numbers."""
+    ends: NDArray[np.uint64]
+    """The steps, and the last word."""
+
+
+@lru_cache(maxsize=16)
+def _table(epsilon_micro: int, grid: int, reach: int) -> _Table:
+    numbers = levels(epsilon_micro, grid, reach)
+    steps = np.cumsum(np.array(numbers[:-1], np.uint64), dtype=np.uint64)
+    firsts = np.arange(1 << _BUCKETS, dtype=np.uint64) << np.uint64(_BITS - _BUCKETS)
+    starts = np.searchsorted(steps, firsts, side="right")
+    crowded = np.diff(starts, append=len(numbers) - 1) > 1
+    return _Table(steps, starts, crowded, np.append(steps, np.uint64((1 << _BITS) - 1)))
 
 
 def _moment(table: tuple[int, ...], power: int) -> Fraction:

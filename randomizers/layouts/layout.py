@@ -74,6 +74,8 @@ class Layout(ABC):
             silent = self.silent(rows)
             if silent.any():
                 bad[silent] = rows[silent, 1:].any(axis=1)
+        if values.dtype.itemsize > rows.dtype.itemsize:  # what 32 bits would have cut off
+            bad |= (rows != values.reshape(rows.shape)).any(axis=1)
         return bad
 
     def enumerate(self) -> Iterator[Value]:

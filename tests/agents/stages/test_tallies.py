@@ -93,8 +93,9 @@ def test_more_counts_than_a_message_holds_are_announced_and_follow_in_blocks(cel
     for record in random.Random(3).sample(others, len(others)):
         block = decode_block(record)
         assert isinstance(block, TallyBlock)
-        assert came.take(block, record) == "taken"
-        assert came.take(block, record) == "repeated"
+        assert came.take(block, record, 6) == "foreign"
+        assert came.take(block, record, 8) == "taken"
+        assert came.take(block, record, 9) == "repeated"
     assert came.whole == 1
     assert came.first == (7 if blocks else None)
     assert np.array_equal(came.support(), counts)
@@ -232,6 +233,16 @@ def test_blocks_of_strangers_are_named_once_each_and_change_nothing() -> None:
     assert [reason for reason, _ in letters(hand.give(TALLIES, *torn))] == ["torn", "torn", "corrupt"]
     assert hand.give(TALLIES, *records[3:]) == wanted
     assert letters(hand.give(TALLIES, records[1])) == [("foreign", hand.ends[TALLIES] - 1)]  # its round is over
+
+
+def test_a_block_before_its_announcement_is_nobodys_to_a_successor_too() -> None:
+    hand, (asked, *_) = publish(TWO)
+    one, other = (tally(asked, q, some(65_536, q)) for q in (0, 1))
+    log = [one[0], other[1], *one[1:], other[0], other[2]]  # what stands there too early lies behind another tally
+    assert letters(hand.give(TALLIES, *log)) == [("foreign", 1)]
+    after = successor(TWO, hand, log)
+    assert after.give(TALLIES, other[1]) == (wanted := hand.give(TALLIES, other[1]))
+    assert isinstance(read(wanted)[0], Release)
 
 
 def test_counts_that_stand_in_another_log_are_nobodys() -> None:
