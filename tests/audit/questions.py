@@ -89,7 +89,8 @@ def others(epsilon: Fraction | float) -> Iterator[Question]:
 
 def kinds() -> set[str]:
     """All that a spec may name, whatever a registry has them by."""
-    return {*VIEWS, "branches", "weighted"}
+    ours = {name for name, kind in VIEWS.items() if kind.__module__.startswith("murmurate.")}
+    return {*ours, "branches", "weighted"}
 
 
 # ---- faults ----

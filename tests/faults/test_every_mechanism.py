@@ -58,7 +58,7 @@ range = [0, 1000]
 clip = "found"
 every = "1s"
 share = 0.05
-method = "lpu"
+method = "lba"
 """
 NAMES = (*sorted(STREAMED), "found", "wide")
 
