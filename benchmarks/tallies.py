@@ -119,12 +119,12 @@ RECORDS = list(tally_records(SAID, COUNTS))
 def from_blocks() -> None:
     """As publish takes them."""
     came = RoundTallies()
-    for record in RECORDS:
+    for at, record in enumerate(RECORDS):
         found = decode_record(record)
         if isinstance(found, TallyInBlocks):
-            came.add(found, 0)
+            came.add(found, at)
         elif isinstance(found, TallyBlock):
-            assert came.take(found, record) == "taken"
+            assert came.take(found, record, at) == "taken"
     assert came.whole
 
 
