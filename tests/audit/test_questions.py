@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from murmurate.agents.stages.admission import cut
 from murmurate.randomizers import (
     GRR,
     OLH,
@@ -14,6 +18,7 @@ from murmurate.randomizers import (
     Key,
     Marginal,
     Padded,
+    Pepper,
     Prefix,
     Question,
     Viewed,
@@ -22,7 +27,10 @@ from murmurate.randomizers import (
 )  # fmt: skip
 from murmurate.randomizers.audit import audit_exact, measure, trials_for
 from murmurate.randomizers.layouts import FILLER, NONE, layout
+from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.thresholds import exp_floor
+from murmurate.topics.domains import Items
+from murmurate.topics.domains.domain import Ranks, Words
 from tests.audit.questions import (
     FirstKept,
     PaddedByItems,
@@ -114,6 +122,29 @@ def test_sums_of_padding_by_items_or_of_the_first_items_alone_are_caught_by_bias
     honest = bias(Padded(of, 2), users)  # all of its items are told too rarely, and alike
     assert abs(honest[0] - honest[2]) < Fraction(1, 2**55)
     assert -Fraction(1, 17) < honest[0] < 0
+
+
+class FirstMost(Items):
+    """A domain that keeps the first items of a list that is too long."""
+
+    def cut(self, rows: Sequence[Words], ranks: Ranks) -> NDArray[np.uint32]:
+        return np.array([row[: self.most] for row in rows], np.uint32)
+
+
+def test_of_lists_that_are_too_long_every_item_is_kept_alike_and_the_first_ones_alone_are_caught_by_bias() -> None:
+    """One in 100 000 at most of all secrets would fail: five standard errors, eight items."""
+    names, most, users = tuple("abcdefgh"), 3, 4_000
+    everything = dict.fromkeys(range(users), tuple(range(len(names))))
+
+    def kept(domain: Items) -> NDArray[np.float64]:
+        values = np.full((users, most), FILLER, np.uint32)
+        rows = cut(domain, Pepper(bytes(range(32)), deployment="audit"), contexts(np.arange(users)), values, everything)
+        return np.array([(rows == item).any(axis=1).mean() for item in range(len(names))])
+
+    share = most / len(names)
+    allowed = 5 * (share * (1 - share) / users) ** 0.5
+    assert (abs(kept(Items(names, most)) - share) <= allowed).all()
+    assert (abs(kept(FirstMost(names, most)) - share) > 5 * allowed).all()
 
 
 def test_no_more_than_the_claim_is_measured_of_reports_that_are_sent() -> None:
