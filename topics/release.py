@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Annotated, Literal
 
@@ -224,7 +225,7 @@ class Release(Message, tag="murmurate/release/2"):
         cells = [list(zip(product(*table.values), table.names, strict=True)) for table in self.tables]
         return Tables(self.tables, *(tuple({cell: said[name] for cell, name in of} for of in cells) for said in maps))
 
-    @property
+    @cached_property
     def known(self) -> dict[str, tuple[float, float]]:
         """Estimate and standard error of every name of which something is known."""
         pairs = ((name, value, self.stderr[name]) for name, value in self.estimate.items())

@@ -177,8 +177,9 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     head = f"  {when}  {said:<{len('as of ') + len(when)}}{GAP}"
     tail = f"n {grouped(release.reports.counted)}"
     room = COLUMNS - len(head) - len(tail) - len(GAP)
-    names = [name for name in stream.names if name in release.known]
-    names += [name for name in release.known if name not in names]
+    declared = dict.fromkeys(stream.names)
+    names = [name for name in declared if name in release.known]
+    names += [name for name in release.known if name not in declared]
     if not names:  # they are found, and nothing was
         return f"{head}{'nothing found':<{room}}{GAP}{tail}"
     shown = (_shape if stream.measure.ordered else _fitted)(release, stream.measure, names, room)
