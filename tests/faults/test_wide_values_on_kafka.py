@@ -18,7 +18,7 @@ from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import START_MS, promise
 
-PERIODS, USERS = 6, 700
+PERIODS, USERS = 4, 500
 COMMAND = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
@@ -87,7 +87,7 @@ def test_values_of_every_kind_give_the_same_bytes_as_embedded(
     assert told_of == set(NAMES.values())
     for _ in range(workers):
         told.worker()
-    chaos = Chaos(told, seed=workers, pause_s=1.5)
+    chaos = Chaos(told, seed=workers, pause_s=1.0)
     chaos.plan([chaos.kill] * kills)
     feed = told.feed(source, "--speed", "1x")
     found = told.releases(len(wanted), 120.0, chaos)
