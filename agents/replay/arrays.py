@@ -88,15 +88,20 @@ class PeriodSource(Source):
         self._end = (self._t + self._periods) * every + self.plan.lateness_ms
 
 
+def mapped(path: Path) -> Any:
+    """What a .npy file holds, mapped into memory. SourceError if it is none."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        found = error.strerror if isinstance(error, OSError) and error.strerror else "no NumPy array of numbers"
+        raise SourceError(f"{path.name}: found {found}; allowed: an array saved by numpy.save") from None
+
+
 class NpySource(PeriodSource):
     """A .npy file, mapped into memory and never loaded whole."""
 
     def __init__(self, path: Path, plan: Plan, stream: str) -> None:
-        try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            found = error.strerror if isinstance(error, OSError) and error.strerror else "no NumPy array of numbers"
-            raise SourceError(f"{path.name}: found {found}; allowed: an array saved by numpy.save") from None
+        array = mapped(path)
         kinds, words = plan.stream(stream).measure.recorded_as
         if (
             not isinstance(array, np.ndarray)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.arrays import PeriodSource
+from murmurate.agents.replay.arrays import PeriodSource, mapped
 from murmurate.agents.replay.source import SourceError
 from murmurate.config.plan import Plan
 from murmurate.randomizers.layouts import layout
@@ -28,11 +28,7 @@ class WideNpy(PeriodSource):
     """A .npy file of words, mapped into memory and never loaded whole."""
 
     def __init__(self, path: Path, plan: Plan, stream: str) -> None:
-        try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            found = error.strerror if isinstance(error, OSError) and error.strerror else "no NumPy array of numbers"
-            raise SourceError(f"{path.name}: found {found}; allowed: an array saved by numpy.save") from None
+        array = mapped(path)
         domain = plan.stream(stream).domain
         words = domain.words
         fits = isinstance(array, np.ndarray) and array.dtype.kind == "u" and array.dtype.itemsize == 4

@@ -33,15 +33,8 @@ class CodeValues(Values):
         """Where values stand for ever, how many users have shown themselves of whom no value counts yet."""
         return int(np.count_nonzero(self._code[self._shown != LATEST] < 0)) if self._carry is None else 0
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole state."""
-        arrays: dict[str, NDArray[Any]] = {"shown": self._shown, "time": self._time, "code": self._code}
-        arrays |= {f"open/{t}": keys for t, keys in self._open.items()}
-        arrays |= {f"active/{t}": active for t, active in self._active.items()}
-        arrays |= {f"taken/{t}": np.array([taken]) for t, taken in self._taken.items()}
-        for t, frozen in self.frozen.items():
-            arrays |= {f"frozen/{t}/values": frozen.values, f"frozen/{t}/members": frozen.members}
-        return arrays
+    def _said_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"time": self._time, "code": self._code, **{f"open/{t}": keys for t, keys in self._open.items()}}
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state: the arrays are this one's from now on."""

@@ -47,16 +47,10 @@ class RowValues(Values):
         """Where values stand for ever, how many users have shown themselves of whom no value counts yet."""
         return int(np.count_nonzero(self._time[self._shown != LATEST] == NEVER)) if self._carry is None else 0
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole state."""
-        arrays: dict[str, NDArray[Any]] = {"shown": self._shown, "time": self._time, "kept": self._kept}
+    def _said_arrays(self) -> dict[str, NDArray[Any]]:
+        arrays: dict[str, NDArray[Any]] = {"time": self._time, "kept": self._kept}
         arrays |= {f"open/{t}": offsets for t, offsets in self._open.items()}
-        arrays |= {f"said/{t}": rows for t, rows in self._said.items()}
-        arrays |= {f"active/{t}": active for t, active in self._active.items()}
-        arrays |= {f"taken/{t}": np.array([taken]) for t, taken in self._taken.items()}
-        for t, frozen in self.frozen.items():
-            arrays |= {f"frozen/{t}/values": frozen.values, f"frozen/{t}/members": frozen.members}
-        return arrays
+        return arrays | {f"said/{t}": rows for t, rows in self._said.items()}
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state: the arrays are this one's from now on."""

@@ -108,9 +108,18 @@ class Values(ABC):
         for old in [old for old in self.frozen if old <= t]:
             del self.frozen[old]
 
-    @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state."""
+        arrays = {"shown": self._shown, **self._said_arrays()}
+        arrays |= {f"active/{t}": active for t, active in self._active.items()}
+        arrays |= {f"taken/{t}": np.array([taken]) for t, taken in self._taken.items()}
+        for t, frozen in self.frozen.items():
+            arrays |= {f"frozen/{t}/values": frozen.values, f"frozen/{t}/members": frozen.members}
+        return arrays
+
+    @abstractmethod
+    def _said_arrays(self) -> dict[str, NDArray[Any]]:
+        """What was said, of the state: in open periods, and what is carried."""
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state: the arrays are this one's from now on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from murmurate.topics.domains import tables
 from murmurate.topics.domains.domain import (
@@ -34,19 +34,19 @@ _DIGITS = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Items(Domain):
-    """Sets. items: their names, or how many whole numbers from 0 there are. most: how many of them count.
-
-    >>> Items(("home", "basket", "help"), 2).codes()[["help", "home"]], Items(10, 3).codes()[[7]]
-    ((0, 2), (7, 2147483647, 2147483647))
-    """
+class Listed(Domain):
+    """A few of many items, by name or by number."""
 
     items: tuple[str, ...] | int
     most: int
+    called: ClassVar[str]
+    """What a layout and an error call it."""
+    entry: ClassVar[int]
+    """Words an item."""
 
     def __post_init__(self) -> None:
         check_items(self.items)
-        checked_number(self.most, "items: most", 1, MAX_LISTED)
+        checked_number(self.most, f"{self.called}: most", 1, MAX_LISTED)
 
     @property
     def d(self) -> int:
@@ -55,12 +55,28 @@ class Items(Domain):
 
     @property
     def words(self) -> int:
-        """One an item."""
-        return self.most
+        """Those of so many items."""
+        return self.entry * self.most
 
     def layout(self, none: bool) -> Layout:
-        """Items."""
-        return ("items", self.d, self.most, int(none))
+        """What it is called, how many items there are, how many count."""
+        return (self.called, self.d, self.most, int(none))
+
+    def cut(self, rows: Sequence[Words], ranks: Ranks) -> Values:
+        """Those of the smallest ranks."""
+        return keep_smallest(rows, self.entry, self.most, ranks)
+
+
+@dataclass(frozen=True)
+class Items(Listed):
+    """Sets. items: their names, or how many whole numbers from 0 there are. most: how many of them count.
+
+    >>> Items(("home", "basket", "help"), 2).codes()[["help", "home"]], Items(10, 3).codes()[[7]]
+    ((0, 2), (7, 2147483647, 2147483647))
+    """
+
+    called = "items"
+    entry = 1
 
     @property
     def initial(self) -> Words:
@@ -75,10 +91,6 @@ class Items(Domain):
         """What an event of these words says."""
         numbers = [int(word) for word in row if word != FILLER]
         return numbers if isinstance(self.items, int) else [self.items[number] for number in numbers]
-
-    def cut(self, rows: Sequence[Words], ranks: Ranks) -> Values:
-        """Those of the smallest ranks."""
-        return keep_smallest(rows, 1, self.most, ranks)
 
 
 class _Sets(Codes):

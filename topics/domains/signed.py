@@ -7,59 +7,33 @@ entries `codes` gives all, and `cut` those that stay.  A number outside the rang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from murmurate.topics.domains import tables
 from murmurate.topics.domains.domain import (
     FILLER,
-    MAX_LISTED,
     Codes,
-    Domain,
-    Layout,
-    Ranks,
-    Values,
     Words,
     Wrong,
-    checked_number,
-    keep_smallest,
 )
 from murmurate.topics.domains.grid import NUMBER
-from murmurate.topics.domains.items import check_items, numbering, wrong_by_error
+from murmurate.topics.domains.items import Listed, numbering, wrong_by_error
 
 ONE: Final = 1 << 16
 """What the number 1 is; 0 stands at ONE, -1 at 0."""
 
 
 @dataclass(frozen=True)
-class Signed(Domain):
+class Signed(Listed):
     """Vectors. items: names, or how many whole numbers from 0 there are, written as digits. most: entries that count.
 
     >>> Signed(("speed", "price"), 2).codes()[{"price": -0.5}]
     (1, 32768, 2147483647, 0)
     """
 
-    items: tuple[str, ...] | int
-    most: int
-
-    def __post_init__(self) -> None:
-        check_items(self.items)
-        checked_number(self.most, "signed: most", 1, MAX_LISTED)
-
-    @property
-    def d(self) -> int:
-        """How many items there are."""
-        return self.items if isinstance(self.items, int) else len(self.items)
-
-    @property
-    def words(self) -> int:
-        """Two an entry."""
-        return 2 * self.most
-
-    def layout(self, none: bool) -> Layout:
-        """Items with numbers."""
-        return ("signed", self.d, self.most, int(none))
+    called = "signed"
+    entry = 2
 
     @property
     def initial(self) -> Words:
@@ -75,10 +49,6 @@ class Signed(Domain):
         pairs = [(int(item), int(number)) for item, number in zip(row[::2], row[1::2], strict=True) if item != FILLER]
         names = [str(item) if isinstance(self.items, int) else self.items[item] for item, _ in pairs]
         return {name: (number - ONE) / ONE for name, (_, number) in zip(names, pairs, strict=True)}
-
-    def cut(self, rows: Sequence[Words], ranks: Ranks) -> Values:
-        """Those of the smallest ranks."""
-        return keep_smallest(rows, 2, self.most, ranks)
 
 
 class _Vectors(Codes):
