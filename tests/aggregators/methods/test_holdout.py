@@ -281,6 +281,8 @@ def test_whatever_averages_knows_what_everybody_answered_and_nothing_of_the_phas
     without = next(step for step in drive(alone, periods[w:], answer) if isinstance(step, Decision))
     said = (step.vector for step in (after[0], without))
     mine, own = (one.best.variance if one.best else one.variance for one in said)
+    if filtered == "adaptive":
+        assert (mine < own / 2).all()
     assert mine.mean() < 0.6 * own.mean()  # also of a group, which may hide a little
     assert [step.revised and step.revised.t for step in after] == [
         step.t - 3 if revised and step.t >= FIRST + w + 3 else None for step in after
