@@ -274,16 +274,44 @@ class Branches(Question):
         """Of all branches, for all statistics at these frequencies: with random sizes and a sample of all users."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ParameterError(f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1")
-        told = []
-        start, frequencies = 0, np.broadcast_to(np.asarray(frequency, np.float64), (self.statistics,))
-        for chance, question in zip(self.chances, self.questions, strict=True):
-            f = frequencies[start : start + question.statistics]
-            start += question.statistics
-            w = float(chance)
+
+        def of_branch(question: Question, w: float, f: Floats) -> Floats:
             inverse = (1 + (1 - w) / (n * w)) / (n * w)
             left = max(0.0, (n * inverse - 1) / max(1, n - 1))  # of the users who were not asked this
-            told.append(question.variance(1, f) * inverse + question.sampling(f) * left)
-        return np.concatenate(told)
+            return question.variance(1, f) * inverse + question.sampling(f) * left
+
+        return self._joined(of_branch, np.broadcast_to(np.asarray(frequency, np.float64), (self.statistics,)))
+
+    def complete(self, support: Counts) -> bool:
+        """Whether every branch received something."""
+        return all(n > 0 for n, _ in self.parts(support))
+
+    def _joined(self, tell: Callable[[Question, float, Floats], Floats], numbers: Floats) -> Floats:
+        """What is told of each branch's part of these numbers, one a statistic, by its chance."""
+        parts = np.split(numbers, list(accumulate(question.statistics for question in self.questions))[:-1])
+        pairs = zip(self.questions, self.chances, parts, strict=True)
+        return np.concatenate([tell(question, float(chance), part) for question, chance, part in pairs])
+
+    def plausible(self, profile: Floats) -> Floats:
+        """As of each branch."""
+        return self._joined(lambda question, _, part: question.plausible(part), profile)
+
+    def noise(self, profile: Floats) -> Floats:
+        """Of a branch with chance w the noise of 1/w reports, and that only this part of the asked answers there."""
+        return self._joined(lambda of, w, part: of.noise(part) / w + of.sampling(part) * (1 / w - 1), profile)
+
+    def sampling(self, profile: Floats) -> Floats:
+        """As of each branch."""
+        return self._joined(lambda question, _, part: question.sampling(part), profile)
+
+    def added_variance(self, n: int, profile: Floats) -> Floats:
+        """What random sizes of branches add, and the public choices of each: of an average 1/n_b."""
+
+        def of_branch(question: Question, w: float, part: Floats) -> Floats:
+            own = question.added_variance(max(1, round(n * w)), part)
+            return np.asarray(own + (question.noise(part) + question.sampling(part)) * (1 - w) / (n * w) ** 2)
+
+        return self._joined(of_branch, np.asarray(profile, np.float64))
 
     def _read(self, reports: Reports) -> tuple[NDArray[np.int64], Reports]:
         checked_reports(self.name, reports, self.wire_size)

@@ -159,6 +159,12 @@ class ServerFace(ABC):
         if counts.min() < 0 or counts.max() > n:
             raise ReportError(f"{self.name}: counts: found a cell with more support than reports; allowed: 0 to {n}")
 
+    def complete(self, support: Counts) -> bool:
+        """Whether every statistic has reports that speak of it. Of groups one may have received none; a round of which
+        this is false counts as one that nobody answered.
+        """
+        return True
+
     @abstractmethod
     def estimate(self, support: Counts, n: int) -> Floats:
         """Unbiased statistics, raw: frequencies may be negative and need not sum to 1."""

@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
-from murmurate.randomizers import GRR, Key, Question, SubsetSelection, view_clipped
+from murmurate.randomizers import GRR, Branches, Key, Question, SubsetSelection, Viewed, view_clipped
 from murmurate.randomizers.mechanism import PureOracle
 
 Holders = NDArray[np.int64]
 """How many users hold each value: of a period int64[d], of a stream int64[periods, d]."""
+Rows = NDArray[np.uint32]
+"""Values of several words, a row for each that is counted."""
 
 MOST_USERS = 999_999_999
 """NumPy draws samples from fewer than 10^9."""
@@ -67,7 +69,7 @@ def run(
     """
     generator = np.random.default_rng([seed, 3])
     users, least = int(holders[0].sum()), setting.min_batch if counts_from is None else counts_from
-    sizes = _slots(users, setting.slots, generator)
+    sizes, rows = _slots(users, setting.slots, generator), setting.measure.held_by
     machine = method(options, setting)
     for i, held in enumerate(holders):
         t, left, rounds = setting.first_t + i, held.copy(), list[Heard]()
@@ -79,17 +81,24 @@ def run(
                 asked, n = int(step.asked.sum()), int(sizes[step.asked].sum())
                 sample = generator.multivariate_hypergeometric(left, n, method="marginals")
                 left -= sample
-            heard = Heard(step, answer(step.question, sample, n, least, generator), asked)
+            heard = Heard(step, answer(step.question, sample, n, least, generator, rows), asked)
             rounds.append(heard)
             step = machine.tally(heard.answer)
         yield Period(t, tuple(rounds), step)
 
 
-def answer(mechanism: Question, sample: Holders, n: int, min_batch: int, generator: np.random.Generator) -> Answer:
-    """What n users who hold these values answer together; nothing counts where they are fewer than min_batch."""
-    if n < min_batch:
-        return Answer(np.zeros(mechanism.outcomes, np.int64), 0)
-    return Answer(support(mechanism, sample, generator), n)
+def answer(
+    question: Question, sample: Holders, n: int, min_batch: int, generator: np.random.Generator,
+    rows: Rows | None = None,
+) -> Answer:  # fmt: skip
+    """What n users who hold these values answer together; nothing counts where they are fewer than min_batch, or where
+    a part of the question has no answer. rows: the values that are counted, where values are rows of words.
+    """
+    if n >= min_batch:
+        found = support(question, sample, generator) if rows is None else _looked_at(question, sample, generator, rows)
+        if question.complete(found):
+            return Answer(found, n)
+    return Answer(np.zeros(question.outcomes, np.int64), 0)
 
 
 def _slots(users: int, slots: int, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -119,6 +128,37 @@ def support(mechanism: Question, sample: Holders, generator: np.random.Generator
     values = np.repeat(np.arange(len(sample)), sample)
     draw = _KEY.draw(generator.integers(0, 256, (len(values), 16), np.uint8), round=generator.bytes(32))
     return mechanism.support(mechanism.perturb(values, draw))
+
+
+def _looked_at(question: Question, sample: Holders, generator: np.random.Generator, rows: Rows) -> NDArray[np.int64]:
+    """The support of one report each of users who hold these rows: of each branch those who are in it, of each view
+    the codes that it tells.
+    """
+    if isinstance(question, Branches):
+        chances = np.array([float(chance) for chance in question.chances])
+        parts = generator.multinomial(sample, chances / chances.sum()).T
+        pairs = zip(question.questions, parts, strict=True)
+        return np.concatenate([np.append(part.sum(), _looked_at(one, part, generator, rows)) for one, part in pairs])
+    if not isinstance(question, Viewed):
+        raise TypeError(f"found {question.name} about rows of words; allowed: views and branches of them")
+    codes, chances = _laws(question, rows.tobytes(), rows.shape[1])
+    counts = np.zeros(question.view.d, np.int64)
+    told = generator.multinomial(sample, chances) if chances.shape[1] > 1 else sample[:, np.newaxis]
+    np.add.at(counts, codes, told)
+    return support(question.inner, counts, generator)
+
+
+@lru_cache(maxsize=32)
+def _laws(question: Viewed, rows: bytes, words: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Which codes a view tells of each row, and how likely: two arrays [rows, codes]."""
+    values = np.frombuffer(rows, np.uint32).reshape(-1, words)
+    laws = [question.view.law(int(row[0]) if words == 1 else tuple(map(int, row))) for row in values]
+    width = max(map(len, laws))
+    codes, chances = np.zeros((len(laws), width), np.int64), np.zeros((len(laws), width))
+    for row, law in enumerate(laws):
+        codes[row, : len(law)] = list(law)
+        chances[row, : len(law)] = [float(chance) for chance in law.values()]
+    return codes, chances / chances.sum(axis=1, keepdims=True)
 
 
 def _told(mechanism: GRR, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:

@@ -45,9 +45,11 @@ def mean_squared_error(said: Floats, held: Floats) -> float:
 
 def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
     """b: what one report of a mechanism costs, as the papers count."""
-    if mechanism["name"] == "sr":
+    inner = mechanism.get("mechanism", mechanism["name"])  # of what stands behind a view, by name or as a spec
+    name = inner if isinstance(inner, str) else inner["name"]
+    if name == "sr":
         return 1
-    return d if mechanism["name"] in _BIT_VECTORS else max(1, (d - 1).bit_length())
+    return d if name in _BIT_VECTORS else max(1, (d - 1).bit_length())
 
 
 def bits(answers: Iterable[tuple[int, int]], users: int, *, method: str, published: float) -> float:

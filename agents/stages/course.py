@@ -12,6 +12,9 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
+
+from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.tallies import RoundTallies
 from murmurate.aggregators.methods.method import Answer, Decision, Method
@@ -112,13 +115,16 @@ class Course:
         """
         if self.open is None or not self.open.complete:
             return None
-        came, self.open = self.open.tallies, None
+        came, asked, self.open = self.open.tallies, self.open.round, None
         self.tallies += came.in_order()
         if self.unasked is not None:
             decision, self.unasked = self.unasked, None
             return decision
         self.turn.to(Turn.HEARD)
-        return Answer(came.support(), came.counted)
+        support = came.support()
+        if not question_of(asked).complete(support):
+            return Answer(np.zeros_like(support), 0)
+        return Answer(support, came.counted)
 
     def end(self) -> None:
         """The period has been released: on to the next one."""

@@ -33,6 +33,11 @@ class Planned(ABC):
     def d(self) -> int:
         """How many codes there are, *none* included where users say it."""
 
+    @property
+    def held_by(self) -> NDArray[np.uint32] | None:
+        """The values whose holders are counted, where values are rows of words: uint32[k, words]; None: every code."""
+        return None
+
     def tried(self) -> Self:
         """The measure on which methods are tried: itself, or one of fewer codes whose errors are the same."""
         return self
