@@ -14,4 +14,4 @@ from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
 
 KINDS: Final[dict[str, type[Measure]]] = {kind.name: kind for kind in (Frequency, Mean, Distribution)}
-"""By name."""
+"""The kinds of measures by name."""
