@@ -78,6 +78,11 @@ class Branches(Question):
         vars(self).update(facts)
 
     @property
+    def answered_by(self) -> str:
+        """Those of all branches."""
+        return ", ".join(dict.fromkeys(question.answered_by for question in self.questions))
+
+    @property
     def of(self) -> Layout:
         """The layout of its values."""
         return layout(self.layout)
