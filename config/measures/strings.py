@@ -9,7 +9,7 @@ from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.measures.strings import MAX_PREFIX, Prefixes
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import Whole, seen
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
 from murmurate.randomizers.registry import ORACLES
 from murmurate.topics.domains import Bits
@@ -19,7 +19,7 @@ STEPS: Final = {"text": 8, "hex": 4}
 """Of how many bits each sign of a string is."""
 
 
-class StringsStream(Stream):
+class StringsStream(WideStream):
     """How the strings of users begin: the share of every prefix."""
 
     measured = Prefixes
@@ -41,11 +41,6 @@ class StringsStream(Stream):
     def meaning(self) -> dict[str, Any]:
         """How long strings are and what they say, and how much is told."""
         return {"bits": self.bits, "form": self.form, "prefix": self.prefix}
-
-    @property
-    def initial_code(self) -> None:
-        """The domain's own: nothing but zeros."""
-        return
 
     def _mistakes(self) -> Iterator[Mistake]:
         step = STEPS[self.form]

@@ -143,7 +143,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          "streams.screen.mechanism: found 'value_presence'; allowed: auto, hm, pm, sr, "
          'with missing = { carry = "always" }'),
         ({"streams__screen": MEAN | {"method": {"name": "lpa", "variance": "paper"}}},
-         "streams.screen.method.variance: found 'paper'; allowed: sampling, for numbers"),
+         "streams.screen.method.variance: found 'paper'; allowed: sampling, for measure = \"mean\""),
         ({"streams__screen": MEAN | {"measure": "distribution", "cells": 1}},
          "streams.screen.cells: found 1; allowed: a whole number from 2 to 4095"),
         ({"streams__screen": MEAN | {"measure": "distribution", "mechanism": "sw"}},
