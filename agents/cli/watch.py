@@ -5,7 +5,7 @@ how many are left out is counted.  What does not fit is said more shortly (FORMS
 is a row of blocks in the order of the range, as high as its stretches, with the figures of those that are monitored and
 of the highest.  What is not known has no figure; where nothing is yet, it is said how many reports came, of how many
 that a release needs, and where that goes on, a line of its own says so.  Whoever wants all of it takes `--json`, the
-records as they are.  Not here: following for the page (kafka/follow.py).
+records as they are.  Not here: following for the page (kafka/release_reader.py).
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from murmurate.agents.kafka.client import Client, Place, Run, Waiting, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
+from murmurate.agents.kafka.log_readers import SharedLog, pull
 from murmurate.agents.kafka.pending import MARKS_S, Pending
-from murmurate.agents.kafka.pulling import SharedLog, pull
 from murmurate.agents.kafka.recovery import check_state, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring

@@ -19,7 +19,7 @@ import orjson
 
 from murmurate.agents.audit.watch import Watch
 from murmurate.agents.embedded.runtime import Keys, Runtime
-from murmurate.agents.hello import hello
+from murmurate.agents.page_header import page_header
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
@@ -108,7 +108,7 @@ class Replay:
         """To the end, or to a `stop`. pause_s: after each release, for those who watch."""
         outcome, began = self.outcome, time.perf_counter()
         source = self._source
-        self._tell(hello(self._plan, "replay", source.streams, source.periods, source.users()))
+        self._tell(page_header(self._plan, "replay", source.streams, source.periods, source.users()))
         for step in self._steps():
             released = self._release()
             outcome.events += step

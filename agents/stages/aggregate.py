@@ -14,9 +14,9 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import tally_records
 from murmurate.config.plan import Plan
@@ -97,17 +97,17 @@ class Aggregate:
     def _tally(self, seal: Seal, blocks: list[np.ndarray]) -> Iterator[bytes]:
         if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
             raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
-        asked = question_of(seal.descriptor)
-        if asked.outcomes > MAX_CELLS:
+        question = question_of(seal.descriptor)
+        if question.outcomes > MAX_CELLS:
             raise StageError(
-                f"aggregate {self._partition}: stream {seal.descriptor.stream!r}: found a question of {asked.outcomes} "
-                f"counts; allowed: {MAX_CELLS}"
+                f"aggregate {self._partition}: stream {seal.descriptor.stream!r}: found a question of "
+                f"{question.outcomes} counts; allowed: {MAX_CELLS}"
             )
-        counts, counted = np.zeros(asked.outcomes, np.int64), 0
+        counts, counted = np.zeros(question.outcomes, np.int64), 0
         for reports in blocks:
-            bad = asked.malformed(reports)
+            bad = question.malformed(reports)
             good = reports[~bad] if bad.any() else reports  # choosing rows costs more than counting them
-            counts += asked.support(good)
+            counts += question.support(good)
             counted += len(good)
         malformed = seal.counted - counted
         self.counts.update(ok=counted, malformed=malformed + seal.rejected.malformed)

@@ -19,8 +19,8 @@ from murmurate.aggregators.measures.numbers import Numbers
 from murmurate.aggregators.measures.result import Floats, Named
 from murmurate.aggregators.measures.wandering import bumps
 from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate
-from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import SW, WaveAndPresence
 from murmurate.randomizers.terms import Division

@@ -20,8 +20,8 @@ from murmurate.aggregators.measures.numbers import Numbers
 from murmurate.aggregators.measures.planned import Holders
 from murmurate.aggregators.measures.result import Floats, Named
 from murmurate.aggregators.measures.wandering import bumps, wandering_number
+from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Decision, Estimate
-from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import Clipped, Question, Viewed
 from murmurate.topics.domains import Grid

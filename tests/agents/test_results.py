@@ -14,8 +14,8 @@ import pytest
 from murmurate.agents.cli import watch
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.stages.release import release
+from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Decision, Found, Tables, Vector
-from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.config import samples
 from murmurate.config.loader import load
 from murmurate.config.plan import Plan

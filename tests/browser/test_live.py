@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
-from murmurate.agents.hello import hello
-from murmurate.agents.kafka.follow import Follow
+from murmurate.agents.kafka.release_reader import ReleaseReader
+from murmurate.agents.page_header import page_header
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import Running
 from murmurate.agents.web.serving import show
@@ -26,7 +26,7 @@ def test_releases_are_drawn_as_the_topic_gets_them(
     found = released()
     first, rest = found[:5], found[5:]
     page = tab(width)
-    feed.put(hello(PLAN, "live"))
+    feed.put(page_header(PLAN, "live"))
     page.open(site.url)
     page.until("panels.size === 2")
     assert text(page, "#mode").lower() == "live"
@@ -35,7 +35,7 @@ def test_releases_are_drawn_as_the_topic_gets_them(
     def follow(releases: list[Release]) -> None:
         async def some() -> None:
             before = feed.last
-            task = asyncio.create_task(show(cast(Follow, Scripted(releases)), PLAN, feed))
+            task = asyncio.create_task(show(cast(ReleaseReader, Scripted(releases)), PLAN, feed))
             while feed.last < before + len(releases):
                 await asyncio.sleep(0)
             task.cancel()

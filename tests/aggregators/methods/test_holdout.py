@@ -15,10 +15,10 @@ from murmurate.aggregators.clipping import Growth
 from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.asking import oracle
+from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, finds_first
-from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
 from murmurate.randomizers import (
     HM,

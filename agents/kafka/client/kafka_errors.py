@@ -33,7 +33,7 @@ _REFUSED = (
 
 
 @contextlib.contextmanager
-def said(what: str) -> Iterator[None]:
+def kafka_errors(what: str) -> Iterator[None]:
     """Any failure of aiokafka as one of ours, with what was tried."""
     try:
         yield
@@ -71,7 +71,7 @@ def check_membership(consumer: Any) -> None:
         coordinator.check_errors()
 
 
-async def let_go(closing: Coroutine[Any, Any, None], seconds: float = 5.0) -> None:
+async def close_within(closing: Coroutine[Any, Any, None], seconds: float = 5.0) -> None:
     """Close a connection, or leave it after so long. What aiokafka cancels inside is no cancellation of ours, and one
     of ours is never swallowed, which `wait_for` may do.
     """

@@ -36,7 +36,7 @@ async def pull(
 
 
 @dataclass(eq=False)
-class Follower:
+class LogFollower:
     """Somebody who follows a shared log."""
 
     take: Take
@@ -50,13 +50,13 @@ class SharedLog:
 
     def __init__(self, client: Client, place: Place) -> None:
         self._client, self._place = client, place
-        self._followers: list[Follower] = []
+        self._followers: list[LogFollower] = []
         self._reading: asyncio.Task[None] | None = None
         self._next = 0  # the offset after the last record that was handed out
 
     async def follow(self, start: int, take: Take, reach: Reach) -> None:
         """Take the records from an offset on, until cancelled, or the log cannot be read."""
-        follower = Follower(take, reach)
+        follower = LogFollower(take, reach)
         reading = self._reading
         if reading is None or reading.done():
             self._next = start

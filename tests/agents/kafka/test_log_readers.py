@@ -10,7 +10,7 @@ import pytest
 
 from murmurate.agents.kafka.client import Client, Got, Place, Run
 from murmurate.agents.kafka.errors import AwayError
-from murmurate.agents.kafka.pulling import SharedLog
+from murmurate.agents.kafka.log_readers import SharedLog
 
 ROUNDS = Place("shop.rounds", 0)
 

@@ -1,6 +1,6 @@
 """A round that one target of the shuffle has not sealed yet: where it stands, and what came for it.
 
-Contract: it goes through the states of STANDS and no others.  Not here: what makes it go on (shuffle.py).
+Contract: it goes through ROUND_STATES and no other states.  Not here: what makes it go on (shuffle.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from murmurate.aggregators.transitions import State
 from murmurate.topics.messages import Done, Round
 
 
-class Stand(Enum):
+class RoundState(Enum):
     """Where a round stands at one target."""
 
     STRANGE = "strange"
@@ -34,17 +34,17 @@ class Stand(Enum):
     """Nobody will ask for it any more."""
 
 
-STANDS: Final[Mapping[Stand, tuple[Stand, ...]]] = MappingProxyType({
-    Stand.STRANGE: (Stand.ASKED, Stand.FORGOTTEN),
-    Stand.ASKED: (Stand.EMPTY, Stand.CLOSED),
-    Stand.EMPTY: (Stand.ASKED, Stand.CLOSED),
-    Stand.CLOSED: (Stand.SEALED,),
-    Stand.SEALED: (),
-    Stand.FORGOTTEN: (),
+ROUND_STATES: Final[Mapping[RoundState, tuple[RoundState, ...]]] = MappingProxyType({
+    RoundState.STRANGE: (RoundState.ASKED, RoundState.FORGOTTEN),
+    RoundState.ASKED: (RoundState.EMPTY, RoundState.CLOSED),
+    RoundState.EMPTY: (RoundState.ASKED, RoundState.CLOSED),
+    RoundState.CLOSED: (RoundState.SEALED,),
+    RoundState.SEALED: (),
+    RoundState.FORGOTTEN: (),
 })  # fmt: skip
 
 
-WAITING: Final = frozenset({Stand.ASKED, Stand.EMPTY})
+WAITING: Final = frozenset({RoundState.ASKED, RoundState.EMPTY})
 """Where it is still open who counts."""
 
 
@@ -57,12 +57,12 @@ class Contribution:
 
 
 @dataclass(eq=False)
-class Gathering:
+class RoundInProgress:
     """A round that is not sealed yet."""
 
-    stand: State[Stand]
+    state: State[RoundState]
     contributions: dict[int, Contribution] = field(default_factory=dict)
-    asked: Round | None = None
+    round: Round | None = None
     """The round, once it is known here."""
     closed: tuple[int, ...] = ()
     """The contributors who count, once the first `close` has named them."""
@@ -73,6 +73,6 @@ class Gathering:
     """How many rounds this instance had met when its first record came."""
 
     @classmethod
-    def begun(cls, of: str, since: int) -> Gathering:
+    def begun(cls, of: str, since: int) -> RoundInProgress:
         """A round of which nothing has come yet. of: which one, for errors."""
-        return cls(State(of, Stand.STRANGE, STANDS), since=since)
+        return cls(State(of, RoundState.STRANGE, ROUND_STATES), since=since)

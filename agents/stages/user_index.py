@@ -1,4 +1,4 @@
-"""The roll of a raw partition: which row a pseudonym has. Found in bulk, without a Python loop over users.
+"""The index of users of a raw partition: which row a pseudonym has. Found in bulk, without a Python loop over users.
 
 Contract: rows are given in the order in which users first appear, and never change.  Open addressing over the second
 half of the pseudonym; the first half decided the partition, so that its low bits are all alike here.
@@ -14,7 +14,7 @@ Rows = NDArray[np.int64]
 UNKNOWN = -1
 
 
-class Roll:
+class UserIndex:
     """Pseudonyms to rows."""
 
     def __init__(self) -> None:

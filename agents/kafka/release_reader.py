@@ -17,7 +17,7 @@ from murmurate.topics.names import topic
 from murmurate.topics.release import Release
 
 
-class Follow:
+class ReleaseReader:
     """An async iterator of releases: `history` of each partition that are there already, then those that come."""
 
     def __init__(self, client: Client, deployment: str, partitions: int, *, history: int = 0) -> None:

@@ -15,19 +15,19 @@ from typing import Any, ClassVar
 
 import orjson
 
-from murmurate.aggregators.methods import standing
+from murmurate.aggregators.methods import last_estimate as standing
 from murmurate.aggregators.methods.asking import sample_of
 from murmurate.aggregators.methods.errors import TurnError
+from murmurate.aggregators.methods.last_estimate import LastEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Crowd
-from murmurate.aggregators.methods.standing import Standing
 from murmurate.randomizers import Question, SnapshotError
 from murmurate.randomizers.state import Arrays, Form, dump, load
 from murmurate.randomizers.terms import Division
 
 
-class Turns(ABC):
+class MethodBase(ABC):
     """A method but for what it asks and releases."""
 
     name: ClassVar[str]
@@ -135,7 +135,7 @@ class Turns(ABC):
         self.standing = standing.restored(facts["standing"], arrays)
         self._load(facts["own"], arrays)
 
-    def _stands(self, mechanism: Question, answer: Answer) -> Standing:
+    def _stands(self, mechanism: Question, answer: Answer) -> LastEstimate:
         """The estimate from an answer of this period that counts."""
         return standing.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
 

@@ -26,7 +26,7 @@ _OF_TABLES = ("estimates", "errors")
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class LastEstimate:
     """An estimate and the period whose reports it comes from."""
 
     measured_t: int | None
@@ -72,7 +72,7 @@ def packed(decision: Decision) -> bytes:
     facts: dict[str, Any] = {"t": decision.t, "published": decision.published}
     if isinstance(outcome, Vector):
         told = decision.measured_t, outcome.unbiased, outcome.variance, decision.question, outcome.answer, outcome.users
-        stands = Standing(*told)
+        stands = LastEstimate(*told)
         facts, arrays = facts | stands.facts() | {"clipped": outcome.clipped}, stands.arrays()
         for name in _FILTERED:
             if (estimate := getattr(outcome, name)) is not None:
@@ -113,12 +113,12 @@ def unpacked(kept: bytes) -> Decision:
     return Decision(facts["t"], facts["published"], facts["measured_t"], question(facts["mechanism"]), outcome)
 
 
-def nothing(mechanism: Question) -> Standing:
+def nothing(mechanism: Question) -> LastEstimate:
     """What stands before anything is measured; the mechanism is the one that would have been used."""
-    return Standing(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
+    return LastEstimate(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
 
 
-def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *, kept: bool = True) -> Standing:
+def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *, kept: bool = True) -> LastEstimate:
     """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none. kept:
     whether a release says more of the answer than the statistics do.
     """
@@ -129,12 +129,12 @@ def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *
     if users is not None:
         variance = variance + mechanism.sampling(near) / n * not_asked(n, users)
     speaks = (answer, users) if kept else (None, None)
-    return Standing(t, raw[: mechanism.statistics], variance, mechanism, *speaks)
+    return LastEstimate(t, raw[: mechanism.statistics], variance, mechanism, *speaks)
 
 
-def restored(facts: dict[str, Any], arrays: Arrays) -> Standing:
+def restored(facts: dict[str, Any], arrays: Arrays) -> LastEstimate:
     """What `facts` and `arrays` describe."""
     counted = facts["counted"]
     answer = None if counted is None else Answer(arrays["support"].copy(), counted)
     unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()
-    return Standing(facts["measured_t"], unbiased, variance, question(facts["mechanism"]), answer, facts["users"])
+    return LastEstimate(facts["measured_t"], unbiased, variance, question(facts["mechanism"]), answer, facts["users"])

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from murmurate.agents.stages.course import TURNS, Course, Turn
+from murmurate.agents.stages.open_period import PERIOD_STATES, OpenPeriod, PeriodState
 from murmurate.agents.stages.publish import Publish
 from murmurate.agents.stages.stage import Log
 from murmurate.aggregators.methods.registry import method
@@ -20,8 +20,8 @@ PLAN = deployment(stream("screen", "lsp"), min_batch=8)
 SCREEN = PLAN.streams[0]
 
 
-def course() -> Course:
-    return Course(SCREEN, method(SCREEN.method, SCREEN.setting(PLAN, FIRST)), FIRST, FIRST)
+def course() -> OpenPeriod:
+    return OpenPeriod(SCREEN, method(SCREEN.method, SCREEN.setting(PLAN, FIRST)), FIRST, FIRST)
 
 
 def tallies(of: Round, counted: int) -> list[Tally]:
@@ -34,14 +34,14 @@ def tallies(of: Round, counted: int) -> list[Tally]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("now", "then"), list(product(Turn, Turn)), ids=lambda turn: turn.value)
-def test_a_period_goes_on_only_as_the_table_allows(now: Turn, then: Turn) -> None:
-    stands = State("publish: stream 'screen'", now, TURNS)
-    if then in TURNS[now]:
+@pytest.mark.parametrize(("now", "then"), list(product(PeriodState, PeriodState)), ids=lambda turn: turn.value)
+def test_a_period_goes_on_only_as_the_table_allows(now: PeriodState, then: PeriodState) -> None:
+    stands = State("publish: stream 'screen'", now, PERIOD_STATES)
+    if then in PERIOD_STATES[now]:
         stands.to(then)
         assert stands.now is then
         return
-    allowed = ", ".join(turn.value for turn in TURNS[now])
+    allowed = ", ".join(turn.value for turn in PERIOD_STATES[now])
     with pytest.raises(TransitionError, match=f"'screen': found {then.value} after {now.value}; allowed: {allowed}"):
         stands.to(then)
     assert stands.now is now
@@ -52,14 +52,14 @@ def test_a_period_cannot_end_before_it_is_asked_nor_wait_for_two_rounds() -> Non
         course().end()
     hand = Hand(Publish(PLAN))
     hand.give(ROUNDS, start(SCREEN))
-    stands = hand.stage._courses["screen"]  # type: ignore[attr-defined]
+    stands = hand.stage._periods["screen"]  # type: ignore[attr-defined]
     with pytest.raises(TransitionError, match="found asked after asked; allowed: heard"):
         stands.ask(stands.open)
 
 
 def test_a_state_that_no_period_stands_in_is_refused() -> None:
     with pytest.raises(TransitionError, match="found 'decided' in a state; allowed: opening, asked, heard, unasked"):
-        course().turn.load("decided")
+        course().state.load("decided")
 
 
 def test_of_a_period_of_which_nothing_is_asked_a_round_to_nobody_says_when_it_is_over_and_across_a_crash() -> None:
@@ -72,8 +72,8 @@ def test_of_a_period_of_which_nothing_is_asked_a_round_to_nobody_says_when_it_is
     other = Hand(Publish(PLAN))
     other.stage.restore(hand.stage.small(), ())
     for each in (hand, other):
-        stands = each.stage._courses["screen"]  # type: ignore[attr-defined]
-        assert stands.turn.now is Turn.UNASKED
+        stands = each.stage._periods["screen"]  # type: ignore[attr-defined]
+        assert stands.state.now is PeriodState.UNASKED
         assert stands.unasked is not None
         found = read(each.give(Log("tallies", 0), *tallies(nobody, 0)))
         (released,) = (one for one in found if isinstance(one, Release))

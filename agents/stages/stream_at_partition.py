@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing, unsettled
 from murmurate.agents.stages.code_values import CodeValues
+from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.row_values import RowValues
 from murmurate.agents.stages.values import Frozen, Values
 from murmurate.config.plan import Plan, StreamPlan
@@ -29,9 +29,9 @@ from murmurate.topics.messages import Round
 
 
 @lru_cache(maxsize=64)  # every partition of this process is asked the same
-def as_ask(asked: Round) -> Ask:
+def as_ask(round_: Round) -> Ask:
     """What a device takes from a round's descriptor."""
-    return Ask(asked.stream, asked.t, asked.slots.of, asked.slots.mask(), question_of(asked), asked.digest)
+    return Ask(round_.stream, round_.t, round_.slots.of, round_.slots.mask(), question_of(round_), round_.digest)
 
 
 @lru_cache(maxsize=64)
@@ -40,19 +40,19 @@ def _layout(domain: Domain) -> Layout:
     return layout(domain.layout(none=False))
 
 
-def guarding(
+def stream_at_partition(
     plan: Plan, terms: Terms, secrets: Secrets, partition: int, stream: StreamPlan, sources: int
-) -> Guarded:  # fmt: skip
+) -> StreamAtPartition:  # fmt: skip
     """A stream at a raw partition, before its first record. sources: partitions of the stream's source."""
     closing = Closing(stream.every_ms, plan.lateness_ms, sources)
     position = [one.name for one in terms.streams].index(stream.name)
     devices = DeviceArray(terms, stream.name, secrets, partition=partition)
     values = (CodeValues if stream.domain.coded else RowValues)(stream, plan.forget_after_ms)
-    return Guarded(stream, position, devices, closing, values, {})
+    return StreamAtPartition(stream, position, devices, closing, values, {})
 
 
 @dataclass(eq=False)
-class Guarded:
+class StreamAtPartition:
     """One stream's part of the partition."""
 
     plan: StreamPlan
@@ -66,7 +66,7 @@ class Guarded:
     first_t: int | None = None
     """The first period that rounds may ask about."""
     settled_t: int = -1
-    asked: dict[str, int] = field(default_factory=dict)
+    unsettled_rounds: dict[str, int] = field(default_factory=dict)
     """Rounds about periods that are not settled, by digest: each is answered once, however often it stands in the
     log.
     """
@@ -109,21 +109,21 @@ class Guarded:
             return found
         return Frozen(found.values[:, 0], found.members)
 
-    def charge(self, asked: Round, plan: Plan) -> Grant | Refusal:
+    def charge(self, round_: Round, plan: Plan) -> Grant | Refusal:
         """Decide and book. What does not fit the deployment is refused to everybody, and costs nobody anything."""
         where = f"stream {self.plan.name!r}"
-        if asked.t > self.horizon:
-            return Refusal("future", f"{where}: asked about period {asked.t}; allowed: at most {self.horizon}")
-        if asked.contributors != plan.partitions or asked.targets > plan.targets:
-            found = f"{asked.contributors} contributors and {asked.targets} targets"
+        if round_.t > self.horizon:
+            return Refusal("future", f"{where}: asked about period {round_.t}; allowed: at most {self.horizon}")
+        if round_.contributors != plan.partitions or round_.targets > plan.targets:
+            found = f"{round_.contributors} contributors and {round_.targets} targets"
             allowed = f"{plan.partitions} and at most {plan.targets}"
             return Refusal("partitions", f"{where}: found {found}; allowed: {allowed}")
-        if (asked.config, asked.revision) != (self.plan.config, self.plan.revision):
-            found = f"config {asked.config}, revision {asked.revision}"
+        if (round_.config, round_.revision) != (self.plan.config, self.plan.revision):
+            found = f"config {round_.config}, revision {round_.revision}"
             allowed = f"{self.plan.config}, {self.plan.revision}"
             return Refusal("config", f"{where}: found {found}; allowed: {allowed}")
         try:
-            ask = as_ask(asked)
+            ask = as_ask(round_)
         except ParameterError as error:
             return Refusal("mechanism", str(error))
         return self.devices.charge(ask)
@@ -133,11 +133,11 @@ class Guarded:
         return {
             "first_t": self.first_t,
             "settled_t": self.settled_t,
-            "asked": self.asked,
+            "asked": self.unsettled_rounds,
             "open_t": self.closing.open_t,
             "reached_t": self.closing.reached_t,
             "times": {str(partition): time for partition, time in sorted(self.closing.times.items())},
-            "pending": [encode(asked).decode() for asked, _ in self.pending.values()],
+            "pending": [encode(round_).decode() for round_, _ in self.pending.values()],
         }
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -154,11 +154,11 @@ class Guarded:
         self.devices = DeviceArray.restore(arrays.pop("devices").tobytes(), terms, name, secrets, partition=partition)
         self.values.load({key[7:]: array for key, array in arrays.items() if key.startswith("values/")})
         self.first_t, self.settled_t = facts["first_t"], facts["settled_t"]
-        self.asked = facts["asked"]
+        self.unsettled_rounds = facts["asked"]
         self.closing.open_t, self.closing.reached_t = facts["open_t"], facts["reached_t"]
         self.closing.times = {int(source): time for source, time in facts["times"].items()}
         for text in facts["pending"]:
-            asked = decode(text.encode())
-            assert isinstance(asked, Round)  # noqa: S101 - what `facts` wrote
-            digest = asked.digest.hex()
-            self.pending[digest] = asked, Grant(as_ask(asked), arrays[f"grant/{digest}"], {})
+            round_ = decode(text.encode())
+            assert isinstance(round_, Round)  # noqa: S101 - what `facts` wrote
+            digest = round_.digest.hex()
+            self.pending[digest] = round_, Grant(as_ask(round_), arrays[f"grant/{digest}"], {})

@@ -15,7 +15,7 @@ from murmurate.config.explain import explain
 from murmurate.config.plan import Plan, StreamPlan
 
 
-def hello(
+def page_header(
     plan: Plan,
     mode: Literal["replay", "live"],
     streams: Iterable[str] | None = None,

@@ -1,6 +1,6 @@
 """Where a stream stands, as the stage that releases it sees it: what it asked, what came back, what is still to come.
 
-Contract: the open period goes through the states of TURNS and no others; a round and its tallies are a part of a state
+Contract: the open period goes through PERIOD_STATES and no other states; a round and its tallies are a part of a state
 and come back from it.  Not here: what is done next (publish.py).
 """
 
@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.tallies import RoundTallies
 from murmurate.aggregators.methods.method import Answer, Decision, Method
 from murmurate.aggregators.transitions import State
@@ -27,7 +27,7 @@ from murmurate.topics.release import Release
 
 
 @dataclass(eq=False)
-class Asked:
+class OutstandingRound:
     """A round, and its tallies so far."""
 
     round: Round
@@ -43,14 +43,14 @@ class Asked:
         return {"round": encode(self.round).decode(), **self.tallies.kept()}
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> Asked:
+    def of(cls, kept: Mapping[str, Any]) -> OutstandingRound:
         """From that part."""
-        asked = decode(kept["round"].encode())
-        assert isinstance(asked, Round)  # noqa: S101 - what `kept` wrote
-        return cls(asked, RoundTallies.of(kept))
+        round_ = decode(kept["round"].encode())
+        assert isinstance(round_, Round)  # noqa: S101 - what `kept` wrote
+        return cls(round_, RoundTallies.of(kept))
 
 
-class Turn(Enum):
+class PeriodState(Enum):
     """Where the open period of a stream stands."""
 
     OPENING = "opening"
@@ -63,27 +63,27 @@ class Turn(Enum):
     """The method has decided without a question. A round to nobody says when the period is over."""
 
 
-TURNS: Final[Mapping[Turn, tuple[Turn, ...]]] = MappingProxyType({
-    Turn.OPENING: (Turn.ASKED, Turn.UNASKED),
-    Turn.ASKED: (Turn.HEARD,),
-    Turn.HEARD: (Turn.ASKED, Turn.OPENING),
-    Turn.UNASKED: (Turn.OPENING,),
+PERIOD_STATES: Final[Mapping[PeriodState, tuple[PeriodState, ...]]] = MappingProxyType({
+    PeriodState.OPENING: (PeriodState.ASKED, PeriodState.UNASKED),
+    PeriodState.ASKED: (PeriodState.HEARD,),
+    PeriodState.HEARD: (PeriodState.ASKED, PeriodState.OPENING),
+    PeriodState.UNASKED: (PeriodState.OPENING,),
 })  # fmt: skip
 """What may follow: a decision is released, and the next period is opening."""
 
 
 @dataclass(eq=False)
-class Course:
+class OpenPeriod:
     """Where one stream stands."""
 
     plan: StreamPlan
     method: Method
     first_t: int
     t: int
-    open: Asked | None = None
+    open: OutstandingRound | None = None
     """The round whose tallies are awaited."""
-    ahead: dict[int, Asked] = field(default_factory=dict)
-    """The first rounds of the next periods, where they were known and asked before their turn."""
+    ahead: dict[int, OutstandingRound] = field(default_factory=dict)
+    """The first rounds of the next periods, where they were known and asked ahead of their period."""
     slots: int = 0
     """Slots asked in all rounds of this period."""
     tallies: list[Tally | TallyInBlocks] = field(default_factory=list)
@@ -93,19 +93,21 @@ class Course:
     past: dict[int, Release] = field(default_factory=dict)
     """Releases that are still to be revised."""
     since: int | None = None
-    """When the open round's patience began, by the ticks; None before the first tick after its turn came."""
+    """When the open round's patience began, by the ticks; None before the first tick after its period came up."""
 
     def __post_init__(self) -> None:
-        self.turn: State[Turn] = State(f"publish: stream {self.plan.name!r}", Turn.OPENING, TURNS)
+        self.state: State[PeriodState] = State(
+            f"publish: stream {self.plan.name!r}", PeriodState.OPENING, PERIOD_STATES
+        )
 
-    def ask(self, asked: Asked) -> None:
-        """A question of the method's goes out, or has been out ahead of its turn."""
-        self.turn.to(Turn.ASKED)
-        self._wait(asked)
+    def ask(self, outstanding: OutstandingRound) -> None:
+        """A question of the method's goes out, or has been out since an earlier period."""
+        self.state.to(PeriodState.ASKED)
+        self._wait(outstanding)
 
-    def pass_by(self, ends: Asked, decision: Decision) -> None:
+    def pass_by(self, ends: OutstandingRound, decision: Decision) -> None:
         """Nothing is asked of this period: the decision is there, and is released once a round to nobody is over."""
-        self.turn.to(Turn.UNASKED)
+        self.state.to(PeriodState.UNASKED)
         self.unasked = decision
         self._wait(ends)
 
@@ -115,32 +117,32 @@ class Course:
         """
         if self.open is None or not self.open.complete:
             return None
-        came, asked, self.open = self.open.tallies, self.open.round, None
+        came, round_, self.open = self.open.tallies, self.open.round, None
         self.tallies += came.in_order()
         if self.unasked is not None:
             decision, self.unasked = self.unasked, None
             return decision
-        self.turn.to(Turn.HEARD)
+        self.state.to(PeriodState.HEARD)
         support = came.support()
-        if not question_of(asked).complete(support):
+        if not question_of(round_).complete(support):
             return Answer(np.zeros_like(support), 0)
         return Answer(support, came.counted)
 
     def end(self) -> None:
         """The period has been released: on to the next one."""
-        self.turn.to(Turn.OPENING)
+        self.state.to(PeriodState.OPENING)
         self.t, self.slots, self.tallies = self.t + 1, 0, []
 
-    def _wait(self, asked: Asked) -> None:
-        self.open, self.since = asked, None
-        self.slots += asked.round.slots.count()
+    def _wait(self, outstanding: OutstandingRound) -> None:
+        self.open, self.since = outstanding, None
+        self.slots += outstanding.round.slots.count()
 
     @property
-    def waiting(self) -> list[Asked]:
+    def waiting(self) -> list[OutstandingRound]:
         """The rounds that wait for their tallies."""
         return [one for one in (self.open, *self.ahead.values()) if one is not None]
 
-    def asked(self, digest: str) -> Asked | None:
+    def outstanding(self, digest: str) -> OutstandingRound | None:
         """The round of this digest that waits for its tallies, if there is one."""
         return next((one for one in self.waiting if one.round.digest.hex() == digest), None)
 

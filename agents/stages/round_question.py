@@ -9,6 +9,6 @@ from murmurate.topics.messages import Round
 
 
 @lru_cache(maxsize=64)
-def question_of(asked: Round) -> Question:
+def question_of(round_: Round) -> Question:
     """The question that a round asks, with what is public of this round alone. ParameterError if there is none."""
-    return question(asked.mechanism).of_round(asked.digest)
+    return question(round_.mechanism).of_round(round_.digest)
