@@ -72,9 +72,9 @@ def shortage(made: Plan, stream: StreamPlan, users: int) -> str | None:
 def needs(made: Plan, stream: StreamPlan) -> str:
     """What is known before anybody has come: how many users there have to be."""
     part = smallest_round(made, stream)
-    asked = "all users" if part == 1 else f"{part} of the users"
+    part_of_users = "all users" if part == 1 else f"{part} of the users"
     needed = spaced(round_up(users_needed(part, made.min_batch)))
-    return f"a round asks {asked}, and a release needs {made.min_batch} reports: it takes {needed} users"
+    return f"a round asks {part_of_users}, and a release needs {made.min_batch} reports: it takes {needed} users"
 
 
 def spaced(number: int) -> str:

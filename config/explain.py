@@ -213,8 +213,10 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     if stream.carry_ms:
         parts.insert(1, f"values carried {shortest(stream.carry_ms)}")
     yield from _wrapped(", ".join(parts), lead, indent)
-    asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
-    needed = f"a round asks {asked}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
+    part_of_users = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
+    needed = (
+        f"a round asks {part_of_users}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
+    )
     yield from _wrapped(needed, indent, indent)
     if stream.season_ms is not None:
         phases = min(stream.season_ms // stream.every_ms, PHASES)

@@ -92,12 +92,12 @@ class Extent:
         """Whether everything of this round is still there."""
         return self.kept is None or digest in self.kept
 
-    def answered(self, p: int, asked: int, closed: int) -> bool:
+    def answered(self, p: int, number: int, closed: int) -> bool:
         """Whether this contributor must have answered: its round and the end of its period lie below its marks."""
         if self.folded is None:
             return True
         raw, rounds = self.folded.get(p, (0, 0))
-        return asked < rounds and closed < raw
+        return number < rounds and closed < raw
 
     def counted(self, b: int, number: int) -> bool:
         """Whether the seal that stands there must have led to a tally."""

@@ -21,7 +21,7 @@ class Readiness(NamedTuple):
     said: dict[str, Any]
 
 
-Asked = Callable[[], Readiness]
+Probe = Callable[[], Readiness]
 """A function that says how things are now."""
 
 

@@ -172,8 +172,8 @@ def _widths(
     """By rank: standard errors and cells, and the squared errors of the told filters."""
     size = np.where(count.any(axis=0), true.mean(axis=0), -1.0)
     ranked = np.argsort(-size, kind="stable")[:RANKS]
-    asked = configuration.setting(0)
-    oracle = mechanism({"name": asked.mechanism, "d": asked.d, "epsilon_micro": asked.epsilon_micro})
+    setting = configuration.setting(0)
+    oracle = mechanism({"name": setting.mechanism, "d": setting.d, "epsilon_micro": setting.epsilon_micro})
     n = configuration.users // configuration.w
     unit = float((oracle.noise(true.mean(axis=0)) + oracle.sampling(true.mean(axis=0))).mean()) / n
     seen = summed(said, sums=oracle.sums)[:, ranked]

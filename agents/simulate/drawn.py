@@ -77,12 +77,12 @@ def run(
         step = machine.open(t)
         while isinstance(step, Request):
             if step.asked is None:
-                asked, sample, n = setting.slots, held, users
+                slots, sample, n = setting.slots, held, users
             else:
-                asked, n = int(step.asked.sum()), int(sizes[step.asked].sum())
+                slots, n = int(step.asked.sum()), int(sizes[step.asked].sum())
                 sample = generator.multivariate_hypergeometric(left, n, method="marginals")
                 left -= sample
-            heard = Heard(step, answer(step.question, sample, n, least, generator, rows), asked)
+            heard = Heard(step, answer(step.question, sample, n, least, generator, rows), slots)
             rounds.append(heard)
             step = machine.tally(heard.answer)
         yield Period(t, tuple(rounds), step)

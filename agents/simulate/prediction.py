@@ -224,8 +224,8 @@ class _Desk:
         plan, stream = job.plan, job.stream
         self.users = users = serving_users(plan, stream, job.users)
         prefer = stream.prefer if stream.mechanism == AUTO else "accuracy"
-        asked = replace(stream, mechanism=AUTO, prefer=prefer).setting(plan, first_t=0)
-        self.setting = replace(asked, measure=stream.measure.tried(), seed=bytes(32))
+        setting = replace(stream, mechanism=AUTO, prefer=prefer).setting(plan, first_t=0)
+        self.setting = replace(setting, measure=stream.measure.tried(), seed=bytes(32))
         self.truths = _truths(stream, users, job.assumed)
         self.bench = Bench(self.truths, stream.d, job.within, plan.min_batch)
         several = [self.truths(run) for run in range(SEVERAL)]
@@ -272,13 +272,13 @@ class _Desk:
             filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, heard)
         more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
         epsilon = Fraction(mine.epsilon_micro, MICRO)
-        wire = self.stream.measure.question(self._asked(name), epsilon, self.setting.prefer).wire_size
+        wire = self.stream.measure.question(self._as_declared(name), epsilon, self.setting.prefer).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
 
     def _mechanism(self, method: str, name: str) -> Question:
-        return usual_mechanism(method, replace(self.setting, mechanism=self._asked(name)))
+        return usual_mechanism(method, replace(self.setting, mechanism=self._as_declared(name)))
 
-    def _asked(self, name: str) -> str:
+    def _as_declared(self, name: str) -> str:
         """What a file would say: where several answer, what the measure chooses."""
         return name if name in self.stream.measure.serving else AUTO
 

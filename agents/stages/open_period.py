@@ -88,7 +88,7 @@ class OpenPeriod:
     """Slots asked in all rounds of this period."""
     tallies: list[Tally | TallyInBlocks] = field(default_factory=list)
     """The tallies of the complete rounds of this period."""
-    unasked: Decision | None = None
+    decided: Decision | None = None
     """What the method said of this period without a question: released when the period is over."""
     past: dict[int, Release] = field(default_factory=dict)
     """Releases that are still to be revised."""
@@ -108,7 +108,7 @@ class OpenPeriod:
     def pass_by(self, ends: OutstandingRound, decision: Decision) -> None:
         """Nothing is asked of this period: the decision is there, and is released once a round to nobody is over."""
         self.state.to(PeriodState.UNASKED)
-        self.unasked = decision
+        self.decided = decision
         self._wait(ends)
 
     def hear(self) -> Answer | Decision | None:
@@ -119,8 +119,8 @@ class OpenPeriod:
             return None
         came, round_, self.open = self.open.tallies, self.open.round, None
         self.tallies += came.in_order()
-        if self.unasked is not None:
-            decision, self.unasked = self.unasked, None
+        if self.decided is not None:
+            decision, self.decided = self.decided, None
             return decision
         self.state.to(PeriodState.HEARD)
         support = came.support()

@@ -262,8 +262,8 @@ class Publish:
     def small(self) -> bytes:
         """Every stream's open period. Blocks of tallies stand in the log only."""
         arrays = {f"{name}/method": np.frombuffer(c.method.state(), np.uint8) for name, c in self._periods.items()}
-        unasked = {name: period.unasked for name, period in self._periods.items() if period.unasked is not None}
-        arrays |= {f"{name}/unasked": np.frombuffer(packed(decision), np.uint8) for name, decision in unasked.items()}
+        decided = {name: period.decided for name, period in self._periods.items() if period.decided is not None}
+        arrays |= {f"{name}/unasked": np.frombuffer(packed(decision), np.uint8) for name, decision in decided.items()}
         courses: dict[str, Any] = {
             name: {
                 "first_t": period.first_t,
@@ -306,8 +306,8 @@ class Publish:
             period.state.load(kept["turn"])
             period.method.load(arrays[f"{name}/method"].tobytes())
             period.slots, period.since = kept["slots"], kept["since"]
-            unasked = arrays.get(f"{name}/unasked")
-            period.unasked = None if unasked is None else unpacked(unasked.tobytes())
+            decided = arrays.get(f"{name}/unasked")
+            period.decided = None if decided is None else unpacked(decided.tobytes())
             period.open = OutstandingRound.of(kept["open"]) if kept["open"] else None
             period.ahead = {outstanding.round.t: outstanding for outstanding in map(OutstandingRound.of, kept["ahead"])}
             period.tallies = list(tallies_of(kept["tallies"]))

@@ -20,7 +20,7 @@ from aiohttp_sse import sse_response
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
-from murmurate.agents.observe.health import Asked, alive
+from murmurate.agents.observe.health import Probe, alive
 from murmurate.agents.web.errors import ListenError, QueryError
 from murmurate.agents.web.feed import KEEP, Feed, Follower
 from murmurate.agents.web.report import SCRIPTS
@@ -60,7 +60,7 @@ class Running:
 
 async def serve(
     feed: Feed | None, host: str = "127.0.0.1", port: int = 8000, *,
-    metrics: CollectorRegistry | None = None, ready: Asked | None = None, heartbeat_s: float = HEARTBEAT_S,
+    metrics: CollectorRegistry | None = None, ready: Probe | None = None, heartbeat_s: float = HEARTBEAT_S,
 ) -> Running:  # fmt: skip
     """A server of a feed's page, of metrics, of readiness; port 0 takes any free one. ListenError if the address cannot
     be had.
@@ -86,7 +86,7 @@ class Routes:
     """The routes over what there is."""
 
     def __init__(
-        self, local: bool, feed: Feed | None, metrics: CollectorRegistry | None, ready: Asked | None, heartbeat_s: float
+        self, local: bool, feed: Feed | None, metrics: CollectorRegistry | None, ready: Probe | None, heartbeat_s: float
     ) -> None:
         self._local, self._metrics, self._ready = local, metrics, ready
         self._pages = Pages(feed, heartbeat_s=heartbeat_s) if feed is not None else None

@@ -19,7 +19,7 @@ from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.release_reader import ReleaseReader
 from murmurate.agents.kafka.worker import Worker
-from murmurate.agents.observe.health import Asked, Readiness, readiness
+from murmurate.agents.observe.health import Probe, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.page_header import page_header
 from murmurate.agents.web.feed import Feed
@@ -80,11 +80,11 @@ async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, clien
     return Serving(tuple(servers), tuple(asyncio.create_task(work) for work in works))
 
 
-async def announce(asked: Asked) -> None:
+async def announce(probe: Probe) -> None:
     """A log line whenever a worker becomes ready, until cancelled."""
     before = False
     while True:
-        found = asked()
+        found = probe()
         if found.ready and not before:
             log.info("ready", extra={key: value for key, value in found.said.items() if key != "ready"})
         before = found.ready

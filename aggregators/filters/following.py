@@ -38,7 +38,7 @@ class Following:
         self.filter = AdaptiveFilter(
             statistics, ranges=ranges, ordered=measure.ordered, revisable=revise, season=season
         )
-        self._asked: Question | None = None  # by which the open question is asked
+        self._question: Question | None = None  # of the round that waits for its answer
 
     def remember(self, known: Iterable[OutsideEstimate | None]) -> None:
         """Take in what was known before the first period: something or nothing of each period up to that one."""
@@ -57,9 +57,9 @@ class Following:
 
     def tally(self, answer: Answer) -> Request | Decision:
         """Take the whole answer to the question that is open."""
-        step, asked = self.method.tally(answer), self._asked
-        assert asked is not None  # noqa: S101 - the method has had a question open
-        self.filter.learn(ReportShares(asked.outcomes) if self._reports else asked, answer, self.method.sample)
+        step, question_ = self.method.tally(answer), self._question
+        assert question_ is not None  # noqa: S101 - the method has had a question open
+        self.filter.learn(ReportShares(question_.outcomes) if self._reports else question_, answer, self.method.sample)
         return self._seen(step)
 
     def later(self, t: int) -> Request | None:
@@ -68,8 +68,8 @@ class Following:
 
     def state(self) -> bytes:
         """All that must survive a crash."""
-        asked = self._asked.spec() if self._asked else None
-        facts = {"asked": asked, "revise": self.revise, "filter": self.filter.facts()}
+        spec = self._question.spec() if self._question else None
+        facts = {"asked": spec, "revise": self.revise, "filter": self.filter.facts()}
         inner = np.frombuffer(self.method.state(), np.uint8)
         return dump(FORM, facts, {"method": inner, **{f"filter {k}": v for k, v in self.filter.arrays().items()}})
 
@@ -80,13 +80,13 @@ class Following:
             raise SnapshotError(f"{FORM.kind}: found the state of another lag; allowed: of {self.revise} periods")
         self.method.load(arrays.pop("method").tobytes())
         self.filter.load(facts["filter"], {name.removeprefix("filter "): array for name, array in arrays.items()})
-        self._asked = question(facts["asked"]) if facts["asked"] else None
+        self._question = question(facts["asked"]) if facts["asked"] else None
 
     def _seen(self, step: Request | Decision) -> Request | Decision:
         if isinstance(step, Request):
-            self._asked = step.question
+            self._question = step.question
             return step
-        self._asked = None
+        self._question = None
         if not self.filter.informed:
             return step
         best = Estimate(step.t, *self.filter.release(), self._reports, np.stack(self.filter.past()))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.filters.models import Floats
-from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.dissimilarity import finite_population_factor
 from murmurate.aggregators.methods.method import Answer
 
 _MEMORY = 7 / 8
@@ -145,7 +145,7 @@ class Observed:
             noise -= part
             noise_of_jump -= noise_of_jump * (noise_of_jump / float(noise_of_jump.sum()))
         if users is not None:
-            left = not_asked(n, users) / n
+            left = finite_population_factor(n, users) / n
             noise += mechanism.sampling(usual) * left
             noise_of_jump += mechanism.sampling(jumped) * left
         return cls(statistics, noise, noise_of_jump)

@@ -102,7 +102,7 @@ class WideMeasure(Measure):
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """Behind each view the oracle that is best for its codes."""
-        return self._asked([Viewed(view, self.best(view, epsilon, prefer)) for view in self.views])
+        return self._branched([Viewed(view, self.best(view, epsilon, prefer)) for view in self.views])
 
     def best(self, view: View, epsilon: Epsilon, prefer: Prefer) -> Mechanism:
         """The oracle that "auto" takes behind one view."""
@@ -112,11 +112,11 @@ class WideMeasure(Measure):
         """The mechanism of this name behind each view, or what "auto" takes."""
         if name == AUTO:
             return self.choose(epsilon, prefer)
-        return self._asked(
+        return self._branched(
             [Viewed(view, mechanism({"name": name, "d": view.d, "epsilon": epsilon})) for view in self.views]
         )
 
-    def _asked(self, each: list[Viewed]) -> Question:
+    def _branched(self, each: list[Viewed]) -> Question:
         return each[0] if len(each) == 1 else Branches([(1, question) for question in each])
 
     # ---- what is said of it ----

@@ -47,7 +47,7 @@ def total_variance(mechanism: Question, profile: Floats, n: int) -> float:
     return float((mechanism.noise(profile) + mechanism.sampling(profile)).mean()) / (n - 1)
 
 
-def not_asked(n: float, users: float) -> float:
+def finite_population_factor(n: float, users: float) -> float:
     """(users - n) / (users - 1): the exact factor of a sample without replacement. The spec writes 1 - n / users in
     its text, and this one in its golden values.
     """
@@ -72,5 +72,5 @@ def publication_error(mechanism: Question, n: float, users: float, profile: Floa
     """
     error = mechanism.mean_noise(profile) / n
     if rule == "sampling":
-        error += mechanism.mean_sampling(profile) / n * not_asked(n, users)
+        error += mechanism.mean_sampling(profile) / n * finite_population_factor(n, users)
     return error

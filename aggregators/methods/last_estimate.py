@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.dissimilarity import finite_population_factor
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats, Found, Outcome, Tables, Vector
 from murmurate.randomizers import Question, question
 from murmurate.randomizers.state import Arrays, Form, dump, load
@@ -127,7 +127,7 @@ def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *
     near = mechanism.plausible(raw)
     variance = mechanism.noise(near) / n + mechanism.added_variance(n, near[: mechanism.statistics])
     if users is not None:
-        variance = variance + mechanism.sampling(near) / n * not_asked(n, users)
+        variance = variance + mechanism.sampling(near) / n * finite_population_factor(n, users)
     speaks = (answer, users) if kept else (None, None)
     return LastEstimate(t, raw[: mechanism.statistics], variance, mechanism, *speaks)
 

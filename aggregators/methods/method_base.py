@@ -118,7 +118,7 @@ class MethodBase(ABC):
             "t": self.t,
             "waiting": self.waiting,
             "reports": self.crowd.reports,
-            "asked": self.crowd.asked,
+            "asked": self.crowd.slots_asked,
             "standing": self.standing.facts(),
             "own": self._facts(),
         }
@@ -131,7 +131,7 @@ class MethodBase(ABC):
             raise SnapshotError(f"method {self.name}: found the state of another setting; allowed: of this one")
         self.t = facts["t"]
         self.waiting = (facts["waiting"][0], facts["waiting"][1]) if facts["waiting"] else None
-        self.crowd.reports, self.crowd.asked = facts["reports"], facts["asked"]
+        self.crowd.reports, self.crowd.slots_asked = facts["reports"], facts["asked"]
         self.standing = standing.restored(facts["standing"], arrays)
         self._load(facts["own"], arrays)
 

@@ -34,17 +34,17 @@ class Crowd:
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self.reports = 0.0
-        self.asked = 0.0
+        self.slots_asked = 0.0
 
-    def learn(self, asked: int, counted: int) -> None:
+    def learn(self, slots: int, counted: int) -> None:
         """Take an answer into account: so many slots asked, so many reports counted."""
         if counted:
             self.reports = self.reports * MEMORY + counted
-            self.asked = self.asked * MEMORY + asked
+            self.slots_asked = self.slots_asked * MEMORY + slots
 
     def behind(self, slots: int) -> float | None:
         """The users expected behind so many slots; None before the first answer."""
-        return slots * self.reports / self.asked if self.asked else None
+        return slots * self.reports / self.slots_asked if self.slots_asked else None
 
     @property
     def users(self) -> float | None:

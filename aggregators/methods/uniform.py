@@ -41,12 +41,12 @@ class Uniform(MethodBase):
     def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Decision:
         old = self.standing
         if not answer.counted:
-            return self._unasked()
+            return self._last_release()
         self.standing = self._stands(self._mechanism, answer)
         self._drift.note(old, self.standing)
         return self.standing.decision(self.t)
 
-    def _unasked(self) -> Decision:
+    def _last_release(self) -> Decision:
         """The last release."""
         return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
 
@@ -129,7 +129,7 @@ class LSP(Uniform):
 
     def _begin(self) -> Request | Decision:
         if self._off(self.t):
-            return self._unasked()
+            return self._last_release()
         self.waiting = "publication", self.setting.slots
         return Request(self._mechanism, None, "publication")
 

@@ -93,8 +93,8 @@ def disorder(lab: Lab, figure: Figure) -> Iterator[str]:
     for panel in figure.panels:
         for lower, upper in (*_BELOW, *_BELOW_SOMETIMES):
             for step, one, other in zip(panel.steps, panel.curves[lower], panel.curves[upper], strict=True):
-                asked = (lower, upper) in _BELOW or (one.w >= 20 and one.epsilon <= 1)
-                if asked and not _below(lab, one, other, figure.what):
+                expected = (lower, upper) in _BELOW or (one.w >= 20 and one.epsilon <= 1)
+                if expected and not _below(lab, one, other, figure.what):
                     yield f"figure {figure.number}, {panel.title}: {lower} is above {upper} at {panel.over} {step}"
         yield from _unsteady(lab, figure, panel)
 

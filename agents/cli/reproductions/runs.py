@@ -212,14 +212,14 @@ def _through_stages(holders: Holders, options: MethodOptions, setting: Setting, 
     own = {key: float(value) if key == "first_share" else value for key, value in options.own.items()}
     method = {"name": options.name, "filter": options.filter} | own
     values = [str(value) for value in range(setting.d)]
-    asked = {"measure": "mean", "range": [-1, 1]} if case.numbers else {"measure": "frequency", "values": values}
+    measured = {"measure": "mean", "range": [-1, 1]} if case.numbers else {"measure": "frequency", "values": values}
     deployment = plan(
         build({
             "schema": 1, "name": "papers",
             "privacy": {"epsilon": case.epsilon, "window": {"periods": case.w}, "min_batch": 2},
             "population": {"partitions": 1}, "kafka": {"targets": 1},
             "streams": {"bit": {
-                **asked, "every": "1m", "slots": setting.slots, "method": method, "mechanism": setting.mechanism,
+                **measured, "every": "1m", "slots": setting.slots, "method": method, "mechanism": setting.mechanism,
                 "missing": {"carry": "always"},
             }},
         })

@@ -74,7 +74,7 @@ def test_of_a_period_of_which_nothing_is_asked_a_round_to_nobody_says_when_it_is
     for each in (hand, other):
         stands = each.stage._periods["screen"]  # type: ignore[attr-defined]
         assert stands.state.now is PeriodState.UNASKED
-        assert stands.unasked is not None
+        assert stands.decided is not None
         found = read(each.give(Log("tallies", 0), *tallies(nobody, 0)))
         (released,) = (one for one in found if isinstance(one, Release))
         assert (released.t, released.measured_t, released.decision) == (FIRST + 1, FIRST, "approximated")

@@ -12,7 +12,7 @@ from murmurate.aggregators.methods.dissimilarity import (
     Rule,
     checked_rule,
     dissimilarity,
-    not_asked,
+    finite_population_factor,
     publication_error,
     total_variance,
 )
@@ -45,7 +45,9 @@ def test_err_has_the_golden_parts_by_both_rules() -> None:
     np.testing.assert_allclose(publication_error(grr, n, users, c, "paper"), row["V_ldp"], rtol=1e-6)
     both = row["V_ldp"] + row["V_sampling"]
     np.testing.assert_allclose(publication_error(grr, n, users, c, "sampling"), both, rtol=1e-6)
-    np.testing.assert_allclose(grr.mean_sampling(c) / n * not_asked(n, users), row["V_sampling"], rtol=1e-6)
+    np.testing.assert_allclose(
+        grr.mean_sampling(c) / n * finite_population_factor(n, users), row["V_sampling"], rtol=1e-6
+    )
 
 
 def test_an_estimate_divides_by_the_reports_received() -> None:

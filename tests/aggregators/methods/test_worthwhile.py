@@ -11,7 +11,15 @@ from murmurate.aggregators.clipping import PERIODS
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Setting
-from murmurate.aggregators.methods.threshold import Answers, asked_first, cells_of, find, grid_of, mean_noise, wave_of
+from murmurate.aggregators.methods.threshold import (
+    Answers,
+    cells_of,
+    find,
+    first_question,
+    grid_of,
+    mean_noise,
+    wave_of,
+)
 from murmurate.aggregators.methods.worthwhile import COST, worthwhile
 from murmurate.aggregators.wave_readings import Readings
 from murmurate.randomizers import Viewed
@@ -25,7 +33,7 @@ def setting(w: int, epsilon: float, *, none: bool) -> Setting:
 
 
 def asked_of(of: Setting) -> Viewed:
-    return asked_first(of)[0]
+    return first_question(of)[0]
 
 
 def answered(asked: Viewed, amounts: np.ndarray, share: float) -> np.ndarray:
