@@ -36,8 +36,8 @@ def decided(division: Division, target_ms: float) -> Row:
     def next_period() -> None:
         nonlocal t
         t += 1
-        asked = groups[t % len(groups)]
-        grant = guards.charge(Ask(name, t, SLOTS, asked, mechanism, t.to_bytes(32, "little")))
+        mask = groups[t % len(groups)]
+        grant = guards.charge(Ask(name, t, SLOTS, mask, mechanism, t.to_bytes(32, "little")))
         assert isinstance(grant, Grant)
         assert len(guards.rows(grant)) > USERS // (2 * len(groups))
 

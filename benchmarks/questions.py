@@ -46,7 +46,7 @@ def strings(m: int) -> np.ndarray:
     return np.column_stack((numbers >> np.uint64(32), numbers & np.uint64(0xFFFFFFFF))).astype(np.uint32)
 
 
-def asked() -> Iterator[tuple[str, Question, np.ndarray, float]]:
+def questions() -> Iterator[tuple[str, Question, np.ndarray, float]]:
     """Name, question, values, and users a second at least."""
     items, row, bits = ("items", 1024, 8, 0), ("row", (4,) * 8, 1), ("bits", 48, 1)
     padded, marginal = Padded(items, 8), Marginal(row, [0, 3, 6])
@@ -69,7 +69,7 @@ def told(question: Question, values: np.ndarray) -> Callable[[], object]:
 
 def rows() -> Iterator[Row]:
     """Of questions."""
-    for name, question, values, target in asked():
+    for name, question, values, target in questions():
         yield at_least(name, len(values) / least_seconds(told(question, values)), target)
 
 

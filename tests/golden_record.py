@@ -145,7 +145,7 @@ def rounds() -> Iterator[tuple[str, dict[str, Any]]]:
     """Digest and canonical bytes of rounds."""
     mask = np.zeros(4148, np.bool_)
     mask[::34] = True
-    asked = (
+    specs = (
         {"name": "grr", "d": 5, "epsilon_micro": 2_000_000},
         {"name": "olh", "d": 1000, "epsilon_micro": 1_000_000, "pool": 1024},
         {"name": "subset", "d": 30, "epsilon_micro": 1_000_000, "k": 9},
@@ -153,7 +153,7 @@ def rounds() -> Iterator[tuple[str, dict[str, Any]]]:
         {"name": "recoded", "d": 65_538, "epsilon_micro": 500_000, "inner": "value_presence", "clip": 30_000},
         {"name": "recoded", "d": 65_537, "epsilon_micro": 500_000, "inner": "sw_mean", "clip": 65_536, "group": 64},
     )
-    for spec in asked:
+    for spec in specs:
         full = question(spec).spec()
         whole = Round(
             stream="screen", t=29_916_540, slots=Slots.every(4148), mechanism=full, purpose="publication",

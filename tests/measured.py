@@ -33,8 +33,8 @@ def vector_decision(
 
 def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Named:
     """What a measure of the kind that a decision's mechanism serves says of it, over this range."""
-    asked = decision.question
-    says_none, d = bool(asked.says_none), asked.layout[1]
-    if asked.measure == Mean.name:
+    question_ = decision.question
+    says_none, d = bool(question_.says_none), question_.layout[1]
+    if question_.measure == Mean.name:
         return Mean(Grid(*(range_ or (-1.0, 1.0)), d - says_none, "points"), says_none).result(decision, shaping).named
-    return sized(d, asked.measure, says_none=says_none).result(decision, shaping).named
+    return sized(d, question_.measure, says_none=says_none).result(decision, shaping).named

@@ -156,7 +156,7 @@ def panels() -> Iterator[dict[str, Any]]:
         yield from panel.get("panels", ())
 
 
-def asked(expression: str) -> None:
+def check_rule(expression: str) -> None:
     """Every metric in an expression, and every label beside it, is one that a worker serves."""
     known = names()
     used = re.findall(r"(murmurate_[a-z_]+)(?:\{([^}]*)\})?", expression)
@@ -172,7 +172,7 @@ def asked(expression: str) -> None:
 def test_alert_rules_ask_for_metrics_that_there_are(written: str) -> None:
     found = rules(written)
     for rule in found:
-        asked(rule["expr"])
+        check_rule(rule["expr"])
         assert rule["annotations"]["summary"]
     streams = plan(load_example(written)).streams
     alerts = [rule["alert"] for rule in found]
@@ -188,7 +188,7 @@ def test_a_release_is_late_after_three_periods_and_a_promise_broken_above_what_w
 def test_the_dashboard_asks_for_metrics_that_there_are_each_in_one_panel_or_more() -> None:
     expressions = [target["expr"] for panel in panels() for target in panel.get("targets", ())]
     for expression in expressions:
-        asked(expression)
+        check_rule(expression)
     shown = set(re.findall(r"murmurate_[a-z_]+", " ".join(expressions)))
     families = {re.sub("_(total|bucket|count|sum)$", "", name) for name in names()}
     assert {re.sub("_(total|bucket|count|sum)$", "", name) for name in shown} == families

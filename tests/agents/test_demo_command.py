@@ -41,7 +41,7 @@ def demo(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         running.wait()
 
 
-def asked(url: str, path: str) -> HTTPResponse:
+def requested(url: str, path: str) -> HTTPResponse:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     connection.request("GET", path)
     return connection.getresponse()
@@ -49,7 +49,7 @@ def asked(url: str, path: str) -> HTTPResponse:
 
 def frames(url: str) -> Iterator[dict[str, Any]]:
     """What /v1/feed sends, as it comes."""
-    answer = asked(url, "/v1/feed")
+    answer = requested(url, "/v1/feed")
     assert answer.status == 200
     assert str(answer.getheader("Content-Type")).startswith("text/event-stream")
     while line := answer.readline():
@@ -59,7 +59,7 @@ def frames(url: str) -> Iterator[dict[str, Any]]:
 
 def test_once_serves_its_page_while_it_runs_and_ends_by_itself_with_the_figures() -> None:
     with demo("--once") as (running, url):
-        page = asked(url, "/")
+        page = requested(url, "/")
         assert page.status == 200
         assert str(page.getheader("Content-Type")).startswith("text/html")
         assert b"<title>" in page.read()

@@ -74,12 +74,12 @@ PLACE = {tag.tobytes(): i for i, tag in enumerate(TAGS)}
 def game(number: int, plan: Plan, parts: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, list[bytes]]:
     """Where report i came out, and the bytes of the batch with all reports blanked: what an adversary sees of them."""
     hand = Hand(Shuffle(plan, key("shuffle"), 0))
-    asked = question(plan, plan.streams[0], FIRST + number, mechanism=WIDE.spec())
-    hand.give(ROUNDS, asked)
+    round_ = question(plan, plan.streams[0], FIRST + number, mechanism=WIDE.spec())
+    hand.give(ROUNDS, round_)
     out = []
     for c, mine in enumerate(parts or np.array_split(np.arange(PLAYERS), plan.partitions)):
-        done = Done(round=asked.digest.hex(), contributor=c, sent=len(mine), total=len(mine))
-        out += hand.give(Log("reports", 0), *encode_reports(asked.digest, c, TAGS[mine]), done)
+        done = Done(round=round_.digest.hex(), contributor=c, sent=len(mine), total=len(mine))
+        out += hand.give(Log("reports", 0), *encode_reports(round_.digest, c, TAGS[mine]), done)
     out += hand.give(ROUNDS, *[one.value for one in out if one.log == ROUNDS])  # its own word on who counts
     came = [decode_record(one.value) for one in out]
     order = [PLACE[row.tobytes()] for block in came if isinstance(block, BatchBlock) for row in block.reports]
@@ -126,10 +126,10 @@ def batches(rounds: int, people: int, q: int) -> list[list[int]]:
     """For each round the order in which the shuffle gave so many reports back, by their places on arrival."""
     hand, orders = Hand(Shuffle(SOLO, key("shuffle"), q)), []
     for number in range(rounds):
-        asked = question(SOLO, SOLO.streams[0], FIRST + number, mechanism=WIDE.spec(), targets=2)
-        done = Done(round=asked.digest.hex(), contributor=0, sent=people, total=people)
-        hand.give(Log("reports", q), *encode_reports(asked.digest, 0, TAGS[:people]), done)
-        out = hand.give(ROUNDS, asked, Close(round=asked.digest.hex(), contributors=(0,)))
+        round_ = question(SOLO, SOLO.streams[0], FIRST + number, mechanism=WIDE.spec(), targets=2)
+        done = Done(round=round_.digest.hex(), contributor=0, sent=people, total=people)
+        hand.give(Log("reports", q), *encode_reports(round_.digest, 0, TAGS[:people]), done)
+        out = hand.give(ROUNDS, round_, Close(round=round_.digest.hex(), contributors=(0,)))
         blocks = [one for one in map(decode_record, (each.value for each in out)) if isinstance(one, BatchBlock)]
         orders.append([PLACE[row.tobytes()] for block in blocks for row in block.reports])
     return orders
@@ -148,11 +148,11 @@ def answers(rounds: int, users: np.ndarray, codes: Sequence[int], targets: int) 
     screen, hand, n = plan.streams[0], perturb(plan), len(users)
     hand.give(RAW, *rows(plan, screen, users, [(FIRST - 1) * SECOND] * n, codes), progress(FIRST * SECOND))
     hand.give(RAW, *rows(plan, screen, users, [FIRST * SECOND] * n, codes))
-    asked = [question(plan, screen, FIRST, mechanism=OUE.spec(), patience_ms=i + 1) for i in range(rounds)]
-    hand.give(ROUNDS, start(screen), *asked)
+    asking = [question(plan, screen, FIRST, mechanism=OUE.spec(), patience_ms=i + 1) for i in range(rounds)]
+    hand.give(ROUNDS, start(screen), *asking)
     sent = reports(hand.give(RAW, progress((FIRST + 2) * SECOND)))
     found = []
-    for one in asked:
+    for one in asking:
         theirs = OUE.perturb(np.array(codes), KEYS.edge.devices.randomness.draw(users, round=one.digest))
         whose = {report.tobytes(): user for user, report in enumerate(theirs)}
         found.append([[whose[report] for report in sent.get((one.digest.hex(), q), [])] for q in range(targets)])

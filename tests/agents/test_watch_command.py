@@ -154,9 +154,12 @@ def test_before_the_first_answer_it_is_said_how_many_reports_came_and_no_figure(
     assert found == f"  {some.start[11:16]}  {'nothing yet: 67 of 1 000 reports that a release needs':<66}  n 0"
     assert len(found) == 80
     assert "%" not in found
-    for asked in (nothing(some, 0, 0), nothing(some, 256, 1_200, 1_200)):  # nobody was asked; or enough came, to look
-        assert line(asked, SCREEN).split()[1:3] == ["nothing", "yet"]
-        assert "needs" not in line(asked, SCREEN)
+    for release_ in (
+        nothing(some, 0, 0),
+        nothing(some, 256, 1_200, 1_200),
+    ):  # nobody was asked; or enough came, to look
+        assert line(release_, SCREEN).split()[1:3] == ["nothing", "yet"]
+        assert "needs" not in line(release_, SCREEN)
     assert "nothing yet: 0 of 1 000 reports that a release needs" in line(nothing(some, 256, 0), SCREEN)
     for every_ms in (1, 60_000, 86_400_000):
         for received, least in ((9, 10**9), (999_999_998, 999_999_999)):

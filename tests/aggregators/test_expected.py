@@ -113,7 +113,7 @@ def test_every_method_says_by_what_it_usually_asks(name: str) -> None:
     known = setting(w=10)
     everybody = METHODS[name].division == "budget" or name == "lsp"
     assert usual_users(name, known, N) == (N if everybody else N / 10)
-    asked = usual_mechanism(name, known)
-    assert asked.epsilon < 1 if METHODS[name].division == "budget" else asked.epsilon == 1
+    usual = usual_mechanism(name, known)
+    assert usual.epsilon < 1 if METHODS[name].division == "budget" else usual.epsilon == 1
     assert usual_mechanism(name, setting(w=10, mechanism="oue")).name == "oue"
     assert {name for name, kind in METHODS.items() if kind.fixed} == {"lbu", "lpu", "lsp"}

@@ -50,7 +50,7 @@ class Guarded(Protocol):
     refused: Counter[str]
     """Users, by the reason they gave."""
 
-    def ask(self, asked: Round) -> None:
+    def ask(self, round_: Round) -> None:
         """Put a question."""
         ...
 
@@ -88,9 +88,9 @@ class Stage:
         assert isinstance(self._hand.stage, Perturb)
         return self._hand.stage
 
-    def ask(self, asked: Round) -> None:
+    def ask(self, round_: Round) -> None:
         before = Counter(self.stage.refusals)
-        for one in self._hand.give(ROUNDS, asked):
+        for one in self._hand.give(ROUNDS, round_):
             block = decode_record(one.value)
             if isinstance(block, ReportBlock):
                 self.reports.setdefault(block.round, []).extend(report.tobytes() for report in block.reports)
@@ -118,19 +118,19 @@ class Apps:
         self._users = [user.tobytes() for user in users()]
         self._devices = [Device(self._terms, user, self._secrets) for user in self._users]
 
-    def ask(self, asked: Round) -> None:
+    def ask(self, round_: Round) -> None:
         for user, device in enumerate(self._devices):
-            answer = self._answer(device, asked, VALUES[user])
+            answer = self._answer(device, round_, VALUES[user])
             if isinstance(answer, Refusal):
                 self.refused[answer.reason] += 1
-            elif self.sent[asked.digest].setdefault(user, answer) == answer:  # else it would be a second report
-                self.reports[asked.digest] = list(self.sent[asked.digest].values())
+            elif self.sent[round_.digest].setdefault(user, answer) == answer:  # else it would be a second report
+                self.reports[round_.digest] = list(self.sent[round_.digest].values())
             else:
-                self.reports[asked.digest].append(answer)
+                self.reports[round_.digest].append(answer)
 
-    def _answer(self, device: Device, asked: Round, value: int) -> bytes | Refusal:
+    def _answer(self, device: Device, round_: Round, value: int) -> bytes | Refusal:
         try:
-            return device.answer(as_ask(asked), value, now=NOW)
+            return device.answer(as_ask(round_), value, now=NOW)
         except ParameterError as error:
             return Refusal("mechanism", str(error))
 

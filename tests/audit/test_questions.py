@@ -50,12 +50,12 @@ KEY = Key(bytes(range(9, 41)), deployment="audit")
 FEW = [EPSILONS[0], EPSILONS[8], EPSILONS[13], EPSILONS[19]]
 
 
-def check(asked: Question) -> Fraction:
+def check(question_: Question) -> Fraction:
     """No violation; the ratio that is reached."""
-    found = audit_exact(asked, round=ROUND)
-    assert found.violations == (), asked
-    assert found.realised <= found.claimed, asked
-    bound = asked.of_round(ROUND)
+    found = audit_exact(question_, round=ROUND)
+    assert found.violations == (), question_
+    assert found.realised <= found.claimed, question_
+    bound = question_.of_round(ROUND)
     laws = [bound.law(value) for value in layout(bound.layout).enumerate() if bound.public(value) == 0]
     chances = ([law[report] for law in laws] for report in laws[0])
     return max((max(of) / min(of) for of in chances), default=Fraction(1))
@@ -65,8 +65,8 @@ def check(asked: Question) -> Fraction:
 def test_no_report_tells_more_than_epsilon_behind_any_view(epsilon: Fraction) -> None:
     for view in views()[:: 1 if epsilon == 1 else 3]:
         check(told_by(view, epsilon))
-    for asked in others(epsilon):
-        check(asked)
+    for question_ in others(epsilon):
+        check(question_)
 
 
 @pytest.mark.audit
@@ -75,30 +75,30 @@ def test_no_report_tells_more_than_epsilon_behind_any_view(epsilon: Fraction) ->
 def test_no_report_tells_more_than_epsilon_behind_any_view_at_every_claim(epsilon: Fraction) -> None:
     for view in views():
         check(told_by(view, epsilon))
-    for asked in others(epsilon):
-        check(asked)
+    for question_ in others(epsilon):
+        check(question_)
 
 
 @every("epsilon", EPSILONS)
 def test_a_padded_sample_through_grr_uses_its_whole_claim_and_no_more(epsilon: Fraction) -> None:
     for view in (Padded(("items", 4, 3, 1), 3), Padded(("items", 3, 2, 0), 2), Padded(("items", 4, 2, 1), 4)):
-        asked = told_by(view, epsilon)
-        ratio = check(asked)
-        bound = exp_floor(asked.epsilon_micro)
+        question_ = told_by(view, epsilon)
+        ratio = check(question_)
+        bound = exp_floor(question_.epsilon_micro)
         assert ratio <= bound
-        assert ratio == asked.realised
+        assert ratio == question_.realised
         assert float((ratio - 1) / (bound - 1)) >= 0.999  # of epsilon itself, where it is small
-        inner = asked.inner
+        inner = question_.inner
         assert isinstance(inner, GRR)
         exactly = view.length * (bound - 1) + 1
         assert exactly * (1 - Fraction(1, 2**30)) <= inner.p / inner.q <= exactly
 
 
 def test_every_view_there_is_and_every_kind_of_question_is_audited() -> None:
-    named = {view.name for view in views()} | {asked.name for asked in others(1)}
+    named = {view.name for view in views()} | {question_.name for question_ in others(1)}
     assert kinds() <= named
-    for asked in (*(told_by(view, 1) for view in views()), *others(1)):
-        assert question(asked.spec()) == asked
+    for question_ in (*(told_by(view, 1) for view in views()), *others(1)):
+        assert question(question_.spec()) == question_
 
 
 @every("name", sorted(faults(1)))
@@ -153,15 +153,15 @@ def test_no_more_than_the_claim_is_measured_of_reports_that_are_sent() -> None:
         (3, told_by(Marginal(("row", (2, 3), 1), [1]), 2.0)),
         (1, told_by(Marginal(("row", (2, 3), 1), [0]), 2.0)),
     ]
-    for asked in (
+    for question_ in (
         told_by(small, 2.0),
         Viewed(Prefix(("bits", 40, 1), 3), OLH(d=9, epsilon=2.0)),
         Branches(groups),
         Weighted(told_by(small, 2.0), 5),
     ):
-        found = measure(asked, KEY, trials=trials_for(asked, 0.1))
-        assert found.holds, asked
-        assert found.at_least > 0.8 * found.claimed, asked
+        found = measure(question_, KEY, trials=trials_for(question_, 0.1))
+        assert found.holds, question_
+        assert found.at_least > 0.8 * found.claimed, question_
     broken = RoundedClaim(small, GRR(d=small.d, epsilon=2.0))
     assert not measure(broken, KEY, trials=trials_for(broken, 0.1)).holds
 
@@ -184,16 +184,16 @@ def test_a_blanket_has_what_the_laws_have_in_common_and_tells_its_pair_apart(eps
         *(told_by(Padded(("items", 4, 3, 1), length), epsilon) for length in (1, 2, 3)),
         Branches([(1, told_by(Marginal(row, [0]), epsilon)), (3, told_by(Marginal(row, [1]), epsilon))]),
     ]
-    for asked in cases:
-        blanket = asked.blanket()
+    for question_ in cases:
+        blanket = question_.blanket()
         assert blanket is not None
-        laws = [asked.law(value) for value in layout(asked.layout).enumerate()]
+        laws = [question_.law(value) for value in layout(question_.layout).enumerate()]
         share = sum(atom.mass for atom in blanket)
         common = sum(min(law[report] for law in laws) for report in laws[0])
         assert 0 <= common - share < Fraction(1, 2**55)  # no better than the laws, and as good
         for total in (sum(mass * one for mass, one, _ in blanket), sum(mass * other for mass, _, other in blanket)):
             assert total == 1  # both are whole laws
-        assert max(max(one, other) for _, one, other in blanket) == asked.realised
+        assert max(max(one, other) for _, one, other in blanket) == question_.realised
     assert Weighted(cases[1], 2).blanket() is None  # what is public is not mixed
     assert told_by(Padded(("items", 4, 2, 1), 3), epsilon).blanket() is None
 
@@ -215,12 +215,12 @@ def test_a_padded_sample_through_grr_has_the_blanket_of_its_collisions() -> None
 
 
 def test_a_branch_depends_on_no_value_and_none_is_told_like_the_empty_set() -> None:
-    asked = next(one for one in others(1) if isinstance(one, Branches))
-    for value in layout(asked.layout).enumerate():
-        chances = [Fraction(0)] * len(asked.questions)
-        for report, chance in asked.law(value).items():
+    question_ = next(one for one in others(1) if isinstance(one, Branches))
+    for value in layout(question_.layout).enumerate():
+        chances = [Fraction(0)] * len(question_.questions)
+        for report, chance in question_.law(value).items():
             chances[report[0]] += chance
-        assert tuple(chances) == asked.chances
+        assert tuple(chances) == question_.chances
     for view in padded():
         if view.of.none:
             made: Viewed = told_by(view, 1)

@@ -77,6 +77,6 @@ def test_what_is_promised_is_said_in_words() -> None:
 @every("carry", ["none", {"carry": "always"}])
 def test_every_length_of_a_prefix_can_be_asked(prefix: int, carry: Any) -> None:
     made = planned(**stream(prefix=prefix, missing=carry))
-    asked = resolve(made, "it")
-    assert isinstance(asked, Viewed)
-    assert asked.statistics == len(made.stream("it").names) == (1 << prefix) + (carry == "none")
+    question_ = resolve(made, "it")
+    assert isinstance(question_, Viewed)
+    assert question_.statistics == len(made.stream("it").names) == (1 << prefix) + (carry == "none")

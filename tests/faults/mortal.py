@@ -80,8 +80,8 @@ class Fate:
         def folded(stage: Stage, record: Record) -> None:
             fold(stage, record)
             match decode_record(record.value):
-                case Round() as asked:
-                    self._rounds[asked.digest.hex()] = asked
+                case Round() as round_:
+                    self._rounds[round_.digest.hex()] = round_
                 case Seal() as seal:
                     self._rounds[seal.round] = seal.descriptor
 
@@ -93,8 +93,8 @@ class Fate:
         def folded(task: Task, stage: Stage, log: Log, run: list[tuple[int, bytes]], *more: Any) -> None:
             fold(task, stage, log, run, *more)
             if isinstance(stage, Perturb) and log.topic == "rounds":
-                asked = [one for _, value in run if isinstance(one := decode_record(value), Round)]
-                waiting = [one for one in asked if one.digest.hex() in stage._streams[one.stream].pending]
+                round_ = [one for _, value in run if isinstance(one := decode_record(value), Round)]
+                waiting = [one for one in round_ if one.digest.hex() in stage._streams[one.stream].pending]
                 self._come(((one.t, CHARGED) for one in waiting), "")
 
         patch.object(Task, "_fold", folded).start()
@@ -123,11 +123,11 @@ class Fate:
                 continue
             match decode_record(value):
                 case Done() | Close() | Seal() | Tallied() as one if one.round in self._rounds:
-                    asked = self._rounds[one.round]
+                    round_ = self._rounds[one.round]
                     did = {Done: "answered", Close: "closed", Seal: "sealed"}.get(type(one), "tallied")
-                    yield (asked.t, f"{ROUNDS[asked.purpose]} is {did}")
-                case Round() as asked if asked.purpose == "publication":
-                    yield (asked.t, "M2 is asked")
+                    yield (round_.t, f"{ROUNDS[round_.purpose]} is {did}")
+                case Round() as round_ if round_.purpose == "publication":
+                    yield (round_.t, "M2 is asked")
                 case Release() as one:
                     new = "a new" if one.decision == "published" else "an old"
                     yield (one.t, f"{new} estimate is released")

@@ -130,7 +130,7 @@ def main() -> int:
     options.add_argument("--minutes", type=float, default=30.0)
     options.add_argument("--rate", type=int, default=10_000, help="events a second")
     options.add_argument("--users", type=int, default=50_000)
-    asked = options.parse_args()
+    args = options.parse_args()
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder) / "broker") as broker:
         broker.start()
         deployed = Deployed(Path(folder) / "soak", "soak", broker.bootstrap, TEXT)
@@ -138,7 +138,7 @@ def main() -> int:
             deployed.create()
             for i in range(2):
                 deployed.worker(instance=f"w{i}").until('"ready"', 60.0)
-            return 0 if verdict(asyncio.run(soak(deployed, asked.minutes, asked.rate, asked.users))) else 1
+            return 0 if verdict(asyncio.run(soak(deployed, args.minutes, args.rate, args.users))) else 1
         finally:
             deployed.close()
 

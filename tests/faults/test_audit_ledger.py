@@ -96,19 +96,19 @@ def abort(of: Deployed, *writes: Write) -> None:
 
 def another_answer(of: Deployed, block: ReportBlock, target: int) -> np.ndarray:
     """What some user of this block's round would have said with another value: uint8[1, width]."""
-    asked = next(
+    round_ = next(
         r for r in (decode_record(got.value or b"") for got in of.everything("rounds"))
         if isinstance(r, Round) and r.digest == block.round
     )  # fmt: skip
     edge = held(known_secrets(of.plan.name), of.plan.name).edge
     assert edge is not None
-    oracle, key = mechanism(asked.mechanism), edge.devices.randomness
+    oracle, key = mechanism(round_.mechanism), edge.devices.randomness
     rows = {row.tobytes() for row in block.reports}
     for got in of.everything("raw"):
         raw = decode_record(got.value or b"")
         if not isinstance(raw, RawBlock) or got.place.partition != block.contributor:
             continue
-        targets = key.words("scatter", raw.users, round=block.round)[:, 0] % np.uint64(asked.targets)
+        targets = key.words("scatter", raw.users, round=block.round)[:, 0] % np.uint64(round_.targets)
         for user, to in zip(raw.users, targets, strict=True):
             answers = [oracle.perturb_one(v, key.draw_one(user.tobytes(), round=block.round)) for v in range(oracle.d)]
             if int(to) == target and rows.intersection(answers):
@@ -144,8 +144,8 @@ def test_each_planted_violation_is_found_by_its_name(ended: Deployed) -> None:
     assert found["aborted"] == len(first.reports) + 1
 
     # a block of a round that nobody asked
-    before, (unasked,) = found, encode_reports(bytes(32), 0, first.reports)
-    write(ended, Write(got.place, unasked))
+    before, (foreign,) = found, encode_reports(bytes(32), 0, first.reports)
+    write(ended, Write(got.place, foreign))
     found = seen(ended)
     assert new(before, found) == {"foreign": len(first.reports)}
 

@@ -232,12 +232,12 @@ def test_bad_records_change_no_release_and_each_is_named_once(deployed: Deployed
 @pytest.mark.parametrize("topic", ["tallies", "batches"])
 def test_a_record_that_contradicts_what_is_known_ends_a_worker_with_one_line(deployed: Deployed, topic: str) -> None:
     plan, stream = deployed.plan, deployed.plan.streams[0]
-    asked, nothing = question(plan, stream, 7), Rejected(malformed=0)
+    round_, nothing = question(plan, stream, 7), Rejected(malformed=0)
     seal = Seal(
-        round=asked.digest.hex(), q=0, received=4, counted=4, rejected=nothing, missing=(), blocks=1, descriptor=asked
+        round=round_.digest.hex(), q=0, received=4, counted=4, rejected=nothing, missing=(), blocks=1, descriptor=round_
     )
     tally = Tally(
-        round=asked.digest.hex(), q=0, received=0, counted=0, rejected=nothing, missing=(), stream=stream.name, t=7,
+        round=round_.digest.hex(), q=0, received=0, counted=0, rejected=nothing, missing=(), stream=stream.name, t=7,
         targets=2, counts=(0,) * stream.d,
     )  # fmt: skip
     value = encode(tally if topic == "tallies" else seal)
@@ -261,10 +261,10 @@ def test_a_block_that_nobody_sealed_does_not_hold_back_a_log_for_ever() -> None:
     hand.give(log, *encode_batch(NOBODY, 0, STRANGERS))
     nothing = Rejected(malformed=0)
     for t in range(100):
-        asked = question(plan, plan.streams[0], t)
+        round_ = question(plan, plan.streams[0], t)
         seal = Seal(
-            round=asked.digest.hex(), q=0, received=0, counted=0, rejected=nothing, missing=(), blocks=0,
-            descriptor=asked,
+            round=round_.digest.hex(), q=0, received=0, counted=0, rejected=nothing, missing=(), blocks=0,
+            descriptor=round_,
         )  # fmt: skip
         hand.give(log, seal)
     assert hand.stage.replay_from({log: hand.ends[log]}) == {log: hand.ends[log]}
@@ -283,9 +283,9 @@ def test_a_round_that_nobody_will_answer_does_not_hold_back_a_log_for_ever(forge
 def test_a_close_that_names_somebody_who_does_not_exist_is_no_close() -> None:
     plan = world.deployment(world.stream("screen"))
     rounds, reports, hand = Log("rounds", 0), Log("reports", 0), Hand(Shuffle(plan, world.key("shuffle"), 0))
-    asked = question(plan, plan.streams[0], 1)
-    digest = asked.digest.hex()
-    hand.give(rounds, asked, Close(round=digest, contributors=(0, plan.partitions)))
+    round_ = question(plan, plan.streams[0], 1)
+    digest = round_.digest.hex()
+    hand.give(rounds, round_, Close(round=digest, contributors=(0, plan.partitions)))
     out = hand.give(reports, *(Done(round=digest, contributor=c, sent=0, total=0) for c in range(plan.partitions)))
     (close,) = [one.value for one in out]
     assert [one.log.topic for one in hand.give(rounds, close)] == ["batches"]

@@ -78,7 +78,7 @@ def test_status_says_who_works_and_how_far_each_stage_is(running: Deployed) -> N
     (screen,) = found["streams"]
     assert screen["settled"] - screen["first"] == PERIODS - 1
     assert screen["release"]["t"] == screen["settled"]
-    assert all(asked["t"] > screen["settled"] for asked in screen["open"])
+    assert all(round_["t"] > screen["settled"] for round_ in screen["open"])
 
 
 def test_beyond_the_edge_the_recordings_clock_shows_only_when_periods_close(running: Deployed) -> None:

@@ -30,12 +30,12 @@ def by_noise(i: int) -> dict[str, Any]:
 def test_a_question_of_many_branches_keeps_no_table_for_each(one: Any) -> None:
     tracemalloc.start()
     try:
-        asked = question({"name": "branches", "of": [[1, one(i)] for i in range(MANY)]})
+        question_ = question({"name": "branches", "of": [[1, one(i)] for i in range(MANY)]})
         values = np.array([[3, 10], [7, 0x7FFFFFFF]] * 20, np.uint32)
         users = np.random.default_rng(1).integers(0, 256, (len(values), 16), np.uint8)
-        reports = asked.perturb(values, KEY.draw(users, round=bytes(32)))
+        reports = question_.perturb(values, KEY.draw(users, round=bytes(32)))
         alone = [
-            asked.perturb_one(tuple(value), KEY.draw_one(user.tobytes(), round=bytes(32)))
+            question_.perturb_one(tuple(value), KEY.draw_one(user.tobytes(), round=bytes(32)))
             for user, value in zip(users, values.tolist(), strict=True)
         ]
         for of, name in ((she, "levels"), (she, "_table"), (held, "_numbers")):
@@ -64,13 +64,13 @@ def test_sizes_by_many_sets_take_the_memory_of_a_lane_however_many_users_there_a
 
 @pytest.mark.parametrize(("oracle", "most"), [("oue", 4096 * 8), ("she", 2048)])
 def test_a_report_about_wide_values_is_no_longer_than_a_device_can_hold_for_each_user(oracle: str, most: int) -> None:
-    def asked(d: int) -> Any:
+    def question_(d: int) -> Any:
         view = {"name": "level", "layout": ["row", [1 << 20], 0], "widths": [-(-(1 << 20) // d)]}
         return {"name": "viewed", "view": view, "mechanism": {"name": oracle, "d": d, "epsilon_micro": 1_000_000}}
 
-    assert question(asked(most)).wire_size == 4096
+    assert question(question_(most)).wire_size == 4096
     with pytest.raises(ParameterError, match=r"found reports of \d+ bytes; allowed: 4096"):
-        question(asked(2 * most))
+        question(question_(2 * most))
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
@@ -81,7 +81,7 @@ def test_a_word_of_more_than_32_bits_is_no_value(kind: type[np.integer[Any]]) ->
     two = question({"name": "viewed", "view": padded | {"layout": ["items", 4, 2, 1]}, "mechanism": told})
     beside = question({"name": "weighted", "inner": told, "levels": 10, "quantum": 1})
     draw = KEY.draw(np.zeros((1, 16), np.uint8), round=bytes(32))
-    for asked, value in ((one, 3), (two, [1, 3]), (beside, [1, 3])):
-        asked.perturb(np.array([value], kind), draw)
+    for question_, value in ((one, 3), (two, [1, 3]), (beside, [1, 3])):
+        question_.perturb(np.array([value], kind), draw)
         with pytest.raises(ValueRefusedError, match="outside the domain"):
-            asked.perturb(np.array([value], kind) + kind(1 << 32), draw)
+            question_.perturb(np.array([value], kind) + kind(1 << 32), draw)

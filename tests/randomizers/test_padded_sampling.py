@@ -65,9 +65,9 @@ def many(runs: int, users: int) -> np.ndarray:
 def test_estimates_are_unbiased_and_as_exact_as_the_formulas_say(name: str) -> None:
     view = Padded(("items", D, MOST, 1), LENGTH)
     oracle = GRR(d=view.d, epsilon=1.0) if name == "grr" else OLH(d=view.d, epsilon=1.0, pool=0)
-    asked, rows = Viewed(view, oracle), population()
-    reports = asked.perturb(np.tile(rows, (RUNS, 1)), KEY.draw(many(RUNS, USERS), round=bytes(32)))
-    inner = asked.inner
+    question_, rows = Viewed(view, oracle), population()
+    reports = question_.perturb(np.tile(rows, (RUNS, 1)), KEY.draw(many(RUNS, USERS), round=bytes(32)))
+    inner = question_.inner
     items = np.array([0, 5, D - 1])
     if isinstance(inner, GRR):
         codes = reports[:, 0].reshape(RUNS, USERS)
@@ -81,10 +81,10 @@ def test_estimates_are_unbiased_and_as_exact_as_the_formulas_say(name: str) -> N
     estimates = (counts / USERS - q) / (p - q) / chance
     support = np.zeros(view.d, np.int64)
     support[items] = counts[0]
-    assert asked.estimate(support, USERS)[items] == pytest.approx(estimates[0])
+    assert question_.estimate(support, USERS)[items] == pytest.approx(estimates[0])
     truth = np.array([(rows[:, :] == item).any(axis=1) & (rows[:, 0] != NONE) for item in items]).mean(axis=1)
     assert truth[2] == 0 < truth[0]
-    variance = asked.variance(USERS, truth)
+    variance = question_.variance(USERS, truth)
     off = np.abs(estimates.mean(axis=0) - truth) / np.sqrt(variance / RUNS)
     assert (off < 4).all()
     assert np.abs(estimates.var(axis=0) / variance - 1).max() < 0.05
@@ -96,18 +96,18 @@ def test_estimates_are_unbiased_and_as_exact_as_the_formulas_say(name: str) -> N
 def test_groups_of_random_size_cost_what_their_formula_says() -> None:
     runs, users, row = 3000, 300, ("row", (2, 2, 2, 2), 0)
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    asked = Branches([(1 + i % 2, Viewed(Marginal(row, of), GRR(d=4, epsilon=2.0))) for i, of in enumerate(pairs)])
+    question_ = Branches([(1 + i % 2, Viewed(Marginal(row, of), GRR(d=4, epsilon=2.0))) for i, of in enumerate(pairs)])
     values = np.random.default_rng(3).integers(0, 16, users)
-    reports = asked.perturb(np.tile(values, runs), KEY.draw(many(runs, users), round=bytes(32)))
-    told = np.stack([asked.estimate(asked.support(of), users) for of in reports.reshape(runs, users, -1)])
+    reports = question_.perturb(np.tile(values, runs), KEY.draw(many(runs, users), round=bytes(32)))
+    told = np.stack([question_.estimate(question_.support(of), users) for of in reports.reshape(runs, users, -1)])
     truth = np.concatenate([np.bincount([question.view.code(int(v)) for v in values], minlength=4) / users
-                            for question in asked.questions if isinstance(question, Viewed)])  # fmt: skip
-    variance = asked.variance(users, truth)
+                            for question in question_.questions if isinstance(question, Viewed)])  # fmt: skip
+    variance = question_.variance(users, truth)
     assert not np.isnan(told).any()
     assert (np.abs(told.mean(axis=0) - truth) < 5 * np.sqrt(variance / runs)).all()
     ratios = told.var(axis=0) / variance
     assert np.abs(ratios.reshape(6, 4).mean(axis=1) - 1).max() < 0.05
     assert abs(ratios.mean() - 1) < 0.02
-    fixed = np.concatenate([question.variance(1, truth[4 * i : 4 * i + 4]) / (users * float(asked.chances[i]))
-                            for i, question in enumerate(asked.questions)])  # fmt: skip
+    fixed = np.concatenate([question.variance(1, truth[4 * i : 4 * i + 4]) / (users * float(question_.chances[i]))
+                            for i, question in enumerate(question_.questions)])  # fmt: skip
     assert (variance > fixed).all()

@@ -27,7 +27,7 @@ DEEPEST = {
 }
 
 
-def asked(spec: Any) -> Round:
+def round_of(spec: Any) -> Round:
     return Round(
         stream="screen", t=1, slots=Slots.every(10), mechanism=spec, purpose="publication", contributors=1, targets=1,
         patience_ms=1, config="0" * 16, revision=1,
@@ -35,14 +35,14 @@ def asked(spec: Any) -> Round:
 
 
 def on_the_wire(spec: Any) -> bytes:
-    table = json.loads(encode(asked(GRR)))
+    table = json.loads(encode(round_of(GRR)))
     table["mechanism"] = spec
     return json.dumps(table).encode()
 
 
 @every("spec", [GRR, VIEWED, DEEPEST])
 def test_a_round_brings_its_question_back_whatever_it_nests(spec: Any) -> None:
-    sent = asked(question(spec).spec())
+    sent = round_of(question(spec).spec())
     back = decode(encode(sent))
     assert isinstance(back, Round)
     assert back == sent

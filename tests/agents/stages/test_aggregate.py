@@ -19,7 +19,7 @@ SCREEN = PLAN.streams[0]
 BATCHES = Log("batches", 0)
 
 
-def asked(t: int = FIRST) -> Round:
+def about(t: int = FIRST) -> Round:
     return question(PLAN, SCREEN, t)
 
 
@@ -41,9 +41,9 @@ def aggregate() -> Hand:
 
 def test_a_tally_counts_each_cell_and_says_all_that_the_seal_said() -> None:
     hand = aggregate()
-    blocks = batch(asked(), 1, 0, 1, 1, 4, 4, 4)
+    blocks = batch(about(), 1, 0, 1, 1, 4, 4, 4)
     assert hand.give(BATCHES, *blocks) == []
-    (tally,) = read(hand.give(BATCHES, seal(asked(), 1, 6, 1, malformed=2)))
+    (tally,) = read(hand.give(BATCHES, seal(about(), 1, 6, 1, malformed=2)))
     assert isinstance(tally, Tally)
     assert tally.counts == (1, 2, 0, 0, 3)
     assert (tally.q, tally.received, tally.counted, tally.missing, tally.t) == (1, 8, 6, (1,), FIRST)
@@ -52,7 +52,7 @@ def test_a_tally_counts_each_cell_and_says_all_that_the_seal_said() -> None:
 
 def test_reports_that_no_value_gives_are_dropped_and_counted() -> None:
     hand = aggregate()
-    (tally,) = read(hand.give(BATCHES, *batch(asked(), 0, 0, 5, 255, 4), seal(asked(), 0, 4, 1, malformed=1)))
+    (tally,) = read(hand.give(BATCHES, *batch(about(), 0, 0, 5, 255, 4), seal(about(), 0, 4, 1, malformed=1)))
     assert (tally.received, tally.counted, tally.rejected.malformed) == (5, 2, 3)
     assert tally.counts == (1, 0, 0, 0, 1)
     assert isinstance(hand.stage, Aggregate)
@@ -60,7 +60,7 @@ def test_reports_that_no_value_gives_are_dropped_and_counted() -> None:
 
 
 def test_an_undersized_sub_batch_has_a_tally_of_nothing() -> None:
-    (tally,) = read(aggregate().give(BATCHES, seal(asked(), 0, 0, 0, undersized=7)))
+    (tally,) = read(aggregate().give(BATCHES, seal(about(), 0, 0, 0, undersized=7)))
     assert (tally.received, tally.counted, sum(tally.counts), tally.rejected.undersized) == (7, 0, 0, 7)
 
 
@@ -68,11 +68,11 @@ def test_an_undersized_sub_batch_has_a_tally_of_nothing() -> None:
 def test_blocks_or_reports_other_than_the_seal_says_stop_the_process(counted: int, blocks: int) -> None:
     hand = aggregate()
     with pytest.raises(StageError, match="aggregate 0: a sub-batch of"):
-        hand.give(BATCHES, *batch(asked(), 0, 1, 2, 3), seal(asked(), 0, counted, blocks))
+        hand.give(BATCHES, *batch(about(), 0, 1, 2, 3), seal(about(), 0, counted, blocks))
 
 
 def test_sub_batches_of_several_rounds_may_mix_in_one_log() -> None:
-    hand, one, two = aggregate(), asked(FIRST), asked(FIRST + 1)
+    hand, one, two = aggregate(), about(FIRST), about(FIRST + 1)
     hand.give(BATCHES, *batch(one, 0, 1, 1), *batch(two, 0, 2), *batch(one, 1, 3))
     tallies = read(hand.give(BATCHES, seal(two, 0, 1, 1), seal(one, 1, 1, 1), seal(one, 0, 2, 1)))
     assert [tally.counts for tally in tallies] == [(0, 0, 1, 0, 0), (0, 0, 0, 1, 0), (0, 2, 0, 0, 0)]
@@ -80,7 +80,7 @@ def test_sub_batches_of_several_rounds_may_mix_in_one_log() -> None:
 
 
 def test_an_aggregate_that_comes_back_at_any_time_counts_each_sub_batch_once() -> None:
-    rounds = [asked(FIRST + i) for i in range(4)]
+    rounds = [about(FIRST + i) for i in range(4)]
     log: list[bytes] = []
     for i, of in enumerate(rounds):  # blocks of the next round come before the seal of this one
         log += batch(of, 0, i, i)

@@ -29,8 +29,8 @@ class World:
 
     def __init__(self, targets: int, *, answers: int, give_ups: int, deaths: int) -> None:
         self.plan = deployment(stream("screen"), partitions=2, targets=targets, min_batch=EACH + 2)
-        self.asked = question(self.plan, self.plan.streams[0], FIRST)
-        self.rounds: list[bytes] = [encode(self.asked)]
+        self.round_ = question(self.plan, self.plan.streams[0], FIRST)
+        self.rounds: list[bytes] = [encode(self.round_)]
         self.answered: tuple[int, ...] = ()
         self.answers, self.give_ups, self.deaths = answers, give_ups, deaths
         self.targets = [self.born(q) for q in range(targets)]
@@ -63,7 +63,7 @@ class World:
             self.answered = (*self.answered, at)  # one transaction: all targets have it from now on
         elif step == "give up":
             self.give_ups -= 1
-            self.rounds.append(encode(GiveUp(round=self.asked.digest.hex())))
+            self.rounds.append(encode(GiveUp(round=self.round_.digest.hex())))
         elif step in ("rounds", "reports"):
             self.fold(at, self.targets[at], step, self.marks[at][step == "reports"])
             self.marks[at][step == "reports"] += 1
@@ -94,8 +94,8 @@ class World:
             return
         log, c = Log("reports", q), self.answered[i]
         here = EACH // len(self.targets)
-        (block,) = encode_reports(self.asked.digest, c, np.full((here, 1), c, np.uint8))
-        done = Done(round=self.asked.digest.hex(), contributor=c, sent=here, total=EACH)
+        (block,) = encode_reports(self.round_.digest, c, np.full((here, 1), c, np.uint8))
+        done = Done(round=self.round_.digest.hex(), contributor=c, sent=here, total=EACH)
         target.fold(Record(log, 3 * i, block))
         target.fold(Record(log, 3 * i + 1, encode(done)))
 

@@ -47,19 +47,19 @@ def by_words(keyed: Key, who: np.ndarray, digest: bytes) -> list[int]:
 @pytest.mark.parametrize("targets", [1, 2, 3, 7])
 def test_each_target_gets_its_users_reports_in_the_keyed_order_and_not_in_that_of_their_enrolment(targets: int) -> None:
     plan = deployment(stream("screen"), partitions=1, targets=targets)
-    hand, asked = perturb(plan), question(plan, plan.streams[0], FIRST)
+    hand, round_ = perturb(plan), question(plan, plan.streams[0], FIRST)
     codes = [i % 4 for i in range(len(USERS))]
     before, during = ([moment * SECOND] * len(USERS) for moment in (FIRST - 1, FIRST))
     hand.give(RAW, *rows(plan, plan.streams[0], USERS, before, codes), progress(FIRST * SECOND))
     hand.give(RAW, *rows(plan, plan.streams[0], USERS, during, codes))
-    hand.give(ROUNDS, start(plan.streams[0]), asked)
+    hand.give(ROUNDS, start(plan.streams[0]), round_)
     sent = reports(hand.give(RAW, progress((FIRST + 2) * SECOND)))
     randomness = KEYS.edge.devices.randomness
-    said = GRR.perturb(np.array(codes), randomness.draw(USERS, round=asked.digest))
-    home = [int(word) % targets for word in randomness.words("scatter", USERS, round=asked.digest)[:, 0]]
-    order = by_words(randomness, USERS, asked.digest)
+    said = GRR.perturb(np.array(codes), randomness.draw(USERS, round=round_.digest))
+    home = [int(word) % targets for word in randomness.words("scatter", USERS, round=round_.digest)[:, 0]]
+    order = by_words(randomness, USERS, round_.digest)
     for q in range(targets):
-        assert sent[asked.digest.hex(), q] == [said[i].tobytes() for i in order if targets == 1 or home[i] == q]
+        assert sent[round_.digest.hex(), q] == [said[i].tobytes() for i in order if targets == 1 or home[i] == q]
     assert sum(map(len, sent.values())) == len(USERS)
 
 
@@ -68,10 +68,10 @@ TAGS = np.arange(400, dtype="<u2").view(np.uint8).reshape(-1, 2)
 PLAN = deployment(stream("screen"), partitions=1, targets=3, min_batch=2)
 
 
-def sealed(q: int, asked: Round, sent: int, came: Sequence[np.ndarray]) -> tuple[list[bytes], Seal]:
+def sealed(q: int, round_: Round, sent: int, came: Sequence[np.ndarray]) -> tuple[list[bytes], Seal]:
     """The sub-batch of a target to which one contributor says `done`, and sends this."""
-    hand, digest = Hand(Shuffle(PLAN, key("shuffle"), q)), asked.digest
-    hand.give(ROUNDS, asked)
+    hand, digest = Hand(Shuffle(PLAN, key("shuffle"), q)), round_.digest
+    hand.give(ROUNDS, round_)
     for each in came:
         hand.give(Log("reports", q), *encode_reports(digest, 0, each))
     hand.give(Log("reports", q), Done(round=digest.hex(), contributor=0, sent=sent, total=sent))
@@ -83,10 +83,10 @@ def sealed(q: int, asked: Round, sent: int, came: Sequence[np.ndarray]) -> tuple
 def test_each_target_orders_its_sub_batch_by_words_of_its_own() -> None:
     orders = []
     for t in (FIRST, FIRST + 1):
-        asked = question(PLAN, PLAN.streams[0], t, mechanism=WIDE.spec())
+        round_ = question(PLAN, PLAN.streams[0], t, mechanism=WIDE.spec())
         for q in range(3):
-            found, seal = sealed(q, asked, len(TAGS), [TAGS[:150], TAGS[150:]])
-            order = by_words(key("shuffle"), contexts(np.arange(len(TAGS)), q), asked.digest)
+            found, seal = sealed(q, round_, len(TAGS), [TAGS[:150], TAGS[150:]])
+            order = by_words(key("shuffle"), contexts(np.arange(len(TAGS)), q), round_.digest)
             assert found == [TAGS[i].tobytes() for i in order]
             assert (seal.received, seal.counted) == (len(TAGS), len(TAGS))
             orders.append(tuple(found))
@@ -96,7 +96,7 @@ def test_each_target_orders_its_sub_batch_by_words_of_its_own() -> None:
 @pytest.mark.parametrize(("said", "came"), [(9, 10), (9, 18), (0, 1), (10, 9), (1, 0)])
 def test_a_sub_batch_of_other_reports_than_its_contributors_counted_is_never_sealed(said: int, came: int) -> None:
     # more would be reports that nobody's `done` vouches for, fewer are missing: both contradict, and stop the stage
-    asked = question(PLAN, PLAN.streams[0], FIRST, mechanism=WIDE.spec())
+    round_ = question(PLAN, PLAN.streams[0], FIRST, mechanism=WIDE.spec())
     with pytest.raises(StageError, match=f"shuffle 1: contributor 0 sent {said}, {came} came"):
-        sealed(1, asked, said, [TAGS[:came]] if came else [])
-    assert sealed(1, asked, said, [TAGS[:said]] if said else [])[1].received == said
+        sealed(1, round_, said, [TAGS[:came]] if came else [])
+    assert sealed(1, round_, said, [TAGS[:said]] if said else [])[1].received == said

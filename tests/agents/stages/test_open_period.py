@@ -64,8 +64,8 @@ def test_a_state_that_no_period_stands_in_is_refused() -> None:
 
 def test_of_a_period_of_which_nothing_is_asked_a_round_to_nobody_says_when_it_is_over_and_across_a_crash() -> None:
     hand = Hand(Publish(PLAN))
-    asked, *ahead = read(hand.give(ROUNDS, start(SCREEN)))
-    out = read(hand.give(Log("tallies", 0), *tallies(asked, 20)))
+    round_, *ahead = read(hand.give(ROUNDS, start(SCREEN)))
+    out = read(hand.give(Log("tallies", 0), *tallies(round_, 20)))
     nobody = next(one for one in out if isinstance(one, Round) and one.t == FIRST + 1)
     assert (nobody.slots.count(), nobody.purpose) == (0, "publication")
     assert [one.t for one in ahead if isinstance(one, Round)] == [FIRST + SCREEN.w]  # everybody's next turn

@@ -134,13 +134,13 @@ def test_the_same_round_twice_is_answered_once() -> None:
     for later in (False, True):
         hand = opened()
         hand.give(RAW, *population())
-        asked = question(PLAN, SCREEN, FIRST)
-        out = hand.give(ROUNDS, asked) + ([] if later else hand.give(ROUNDS, asked))
+        round_ = question(PLAN, SCREEN, FIRST)
+        out = hand.give(ROUNDS, round_) + ([] if later else hand.give(ROUNDS, round_))
         out += hand.give(RAW, progress(AFTER))
-        out += hand.give(ROUNDS, asked)
+        out += hand.give(ROUNDS, round_)
         assert len(dones(out)) == 2
         hand.give(ROUNDS, settled(SCREEN, FIRST))
-        assert hand.give(ROUNDS, asked) == []
+        assert hand.give(ROUNDS, round_) == []
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ def test_the_same_round_twice_is_answered_once() -> None:
 def test_a_question_outside_the_promise_gets_no_report_but_an_end(change: dict[str, Any]) -> None:
     hand = opened()
     hand.give(RAW, *population())
-    asked = question(PLAN, SCREEN, **({"t": FIRST} | change))
-    out = hand.give(ROUNDS, asked, asked)
+    round_ = question(PLAN, SCREEN, **({"t": FIRST} | change))
+    out = hand.give(ROUNDS, round_, round_)
     assert [(one.log.partition, done.total) for one, done in zip(out, dones(out), strict=True)] == [(0, 0), (1, 0)]
     assert isinstance(hand.stage, Perturb)
     assert sum(hand.stage.refusals.values()) == 60
     assert hand.give(RAW, progress(AFTER)) == []
-    assert hand.give(ROUNDS, asked) == []
+    assert hand.give(ROUNDS, round_) == []
     # and it has cost nothing: an honest one is answered by everybody
     hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + 2))
     assert dones(hand.give(RAW, progress(AFTER + 2 * SECOND)))[0].total == 60
@@ -360,10 +360,10 @@ def scenario(rng: random.Random) -> Scenario:
         raw.append(encode(progress(now)))
         if rng.random() < 0.1:
             raw.append(encode(progress(now - 5000)))  # a clock that goes back
-    return plan, raw, [encode(one) for one in asked(plan, screen, rng)]
+    return plan, raw, [encode(one) for one in asking(plan, screen, rng)]
 
 
-def asked(plan: Plan, screen: StreamPlan, rng: random.Random) -> list[Message]:
+def asking(plan: Plan, screen: StreamPlan, rng: random.Random) -> list[Message]:
     spec = mechanism({"name": "grr", "d": screen.d, "epsilon_micro": 2_000_000}).spec()
     rounds: list[Message] = [start(screen)]
     for t in range(FIRST, FIRST + rng.randrange(3, 14)):

@@ -44,32 +44,32 @@ def tick(time: int) -> Progress:
 
 
 def test_a_start_opens_the_first_round_once() -> None:
-    hand, asked = publish()
-    assert (asked.stream, asked.t, asked.contributors, asked.targets) == ("screen", FIRST, 3, 2)
-    assert (asked.config, asked.revision, asked.patience_ms) == (SCREEN.config, 1, 3000)
+    hand, round_ = publish()
+    assert (round_.stream, round_.t, round_.contributors, round_.targets) == ("screen", FIRST, 3, 2)
+    assert (round_.config, round_.revision, round_.patience_ms) == (SCREEN.config, 1, 3000)
     assert hand.give(ROUNDS, start(SCREEN), start(SCREEN, FIRST + 7)) == []
 
 
 def test_the_last_tally_brings_release_settling_and_the_next_round_in_one_flush() -> None:
-    hand, asked = publish()
-    assert hand.give(TALLIES, tally(asked, 1)) == []
-    found = read(hand.give(TALLIES, tally(asked, 0)))
+    hand, round_ = publish()
+    assert hand.give(TALLIES, tally(round_, 1)) == []
+    found = read(hand.give(TALLIES, tally(round_, 0)))
     assert [type(one) for one in found] == [Release, Settled, Round]
     assert (found[0].t, found[0].reports.received, found[1].t, found[2].t) == (FIRST, 40, FIRST, FIRST + 1 + AHEAD)
 
 
 def test_where_the_turns_are_known_a_few_periods_are_asked_at_once_and_released_in_their_order() -> None:
     hand = Hand(Publish(PLAN))
-    asked = read(hand.give(ROUNDS, start(SCREEN)))
-    assert [one.t for one in asked] == list(range(FIRST, FIRST + 1 + AHEAD))
-    for early in asked[:0:-1]:
+    rounds = read(hand.give(ROUNDS, start(SCREEN)))
+    assert [one.t for one in rounds] == list(range(FIRST, FIRST + 1 + AHEAD))
+    for early in rounds[:0:-1]:
         assert hand.give(TALLIES, tally(early, 0), tally(early, 1)) == []
     other = Hand(Publish(PLAN))
     other.stage.restore(hand.stage.small(), ())
     for one in (hand, other):
-        found = read(one.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1)))
-        assert [release.t for release in found if isinstance(release, Release)] == [one.t for one in asked]
-        assert [settled.t for settled in found if isinstance(settled, Settled)] == [one.t for one in asked]
+        found = read(one.give(TALLIES, tally(rounds[0], 0), tally(rounds[0], 1)))
+        assert [release.t for release in found if isinstance(release, Release)] == [one.t for one in rounds]
+        assert [settled.t for settled in found if isinstance(settled, Settled)] == [one.t for one in rounds]
         more = [one for one in found if isinstance(one, Round)]
         assert [one.t for one in more] == list(range(FIRST + 1 + AHEAD, FIRST + 2 + 2 * AHEAD))
         assert hand.stage.open_rounds == {"screen": 1 + AHEAD}  # type: ignore[attr-defined]
@@ -81,15 +81,15 @@ def test_where_the_next_question_depends_on_this_answer_one_period_is_asked_at_a
 
 
 def test_a_tally_with_another_number_of_counts_stops_the_process_and_says_so() -> None:
-    hand, asked = publish()
-    wrong = tally(asked, 0).model_copy(update={"counts": (20, 10)})
+    hand, round_ = publish()
+    wrong = tally(round_, 0).model_copy(update={"counts": (20, 10)})
     with pytest.raises(StageError, match=r"found int64\[2\]; allowed: int64\[5\]"):
         hand.give(TALLIES, wrong)
 
 
 def test_a_tally_that_no_reports_of_the_round_give_stops_the_process() -> None:
-    hand, asked = publish()
-    right = tally(asked, 0)
+    hand, round_ = publish()
+    right = tally(round_, 0)
     wrong = right.model_copy(update={"counts": (right.counted + 1, *right.counts[1:])})
     with pytest.raises(StageError, match=rf"more support than reports; allowed: 0 to {right.counted}"):
         hand.give(TALLIES, wrong)
@@ -98,30 +98,30 @@ def test_a_tally_that_no_reports_of_the_round_give_stops_the_process() -> None:
 def test_the_order_of_tallies_changes_no_byte() -> None:
     written = []
     for order in ((0, 1), (1, 0)):
-        hand, asked = publish()
-        written.append([out for q in order for out in hand.give(TALLIES, tally(asked, q))])
+        hand, round_ = publish()
+        written.append([out for q in order for out in hand.give(TALLIES, tally(round_, q))])
     assert written[0] == written[1]
 
 
 def test_a_second_tally_of_a_sub_batch_stops_the_process() -> None:
-    hand, asked = publish()
-    hand.give(TALLIES, tally(asked, 1))
+    hand, round_ = publish()
+    hand.give(TALLIES, tally(round_, 1))
     with pytest.raises(StageError, match="a second tally of sub-batch 1"):
-        hand.give(TALLIES, tally(asked, 1))
+        hand.give(TALLIES, tally(round_, 1))
 
 
 def test_a_tally_of_a_round_that_is_over_or_was_never_asked_stops_the_process() -> None:
-    hand, asked = publish()
-    hand.give(TALLIES, tally(asked, 0), tally(asked, 1))
+    hand, round_ = publish()
+    hand.give(TALLIES, tally(round_, 0), tally(round_, 1))
     with pytest.raises(StageError, match="a tally of a round that is not open"):
-        hand.give(TALLIES, tally(asked, 1))
+        hand.give(TALLIES, tally(round_, 1))
     with pytest.raises(StageError, match="not open"):
-        Hand(Publish(PLAN)).give(TALLIES, tally(asked, 0))
+        Hand(Publish(PLAN)).give(TALLIES, tally(round_, 0))
 
 
 def test_a_tally_of_a_stream_of_another_partition_is_not_ours() -> None:
-    hand, asked = publish()
-    assert hand.give(TALLIES, tally(asked.model_copy(update={"stream": "mood"}), 0)) == []
+    hand, round_ = publish()
+    assert hand.give(TALLIES, tally(round_.model_copy(update={"stream": "mood"}), 0)) == []
 
 
 def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
@@ -135,9 +135,9 @@ def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
 
 def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_what_came() -> None:
     hand = Hand(Publish(deployment(stream("screen", "lpu", thresholds={"home": 0.3}), min_batch=1000)))
-    (asked, *_) = read(hand.give(ROUNDS, start(SCREEN)))
+    (round_, *_) = read(hand.give(ROUNDS, start(SCREEN)))
     short = [
-        tally(asked, q, 0).model_copy(update={"received": n, "rejected": Rejected(malformed=0, undersized=n)})
+        tally(round_, q, 0).model_copy(update={"received": n, "rejected": Rejected(malformed=0, undersized=n)})
         for q, n in ((0, 30), (1, 37))
     ]
     (found, *_) = read(hand.give(TALLIES, *short))
@@ -150,8 +150,8 @@ def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_wha
 
 def test_a_state_with_releases_of_another_form_is_refused_with_the_remedy() -> None:
     hand = Hand(Publish(deployment(stream("screen", method=MethodOptions("lpu", filter="adaptive", revise=2)))))
-    asked = read(hand.give(ROUNDS, start(SCREEN)))
-    hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))
+    rounds = read(hand.give(ROUNDS, start(SCREEN)))
+    hand.give(TALLIES, tally(rounds[0], 0), tally(rounds[0], 1))
     facts, arrays = load(FORM, hand.stage.small())
     past = facts["courses"]["screen"]["past"]
     assert "murmurate/release/2" in past[0]
@@ -163,43 +163,43 @@ def test_a_state_with_releases_of_another_form_is_refused_with_the_remedy() -> N
 
 
 def test_a_round_is_given_up_not_a_millisecond_before_patience_ends_and_again_after_each_further_patience() -> None:
-    hand, asked = publish()
+    hand, round_ = publish()
     assert hand.give(CLOCK, tick(0), tick(END), tick(END + 2999)) == []
     (found,) = read(hand.give(CLOCK, tick(END + 3000)))
-    assert found == GiveUp(round=asked.digest.hex())
+    assert found == GiveUp(round=round_.digest.hex())
     assert hand.give(CLOCK, tick(END + 3001), tick(END + 5999)) == []
     assert read(hand.give(CLOCK, tick(END + 6000))) == [found]
 
 
 def test_patience_begins_at_the_first_tick_after_a_round_was_asked_if_that_comes_after_its_period() -> None:
-    hand, asked = publish()  # of a period that was over for an hour when its round was asked
+    hand, round_ = publish()  # of a period that was over for an hour when its round was asked
     late = END + 3_600_000
     assert hand.give(CLOCK, tick(late), tick(late + 2999)) == []
-    assert read(hand.give(CLOCK, tick(late + 3000))) == [GiveUp(round=asked.digest.hex())]
+    assert read(hand.give(CLOCK, tick(late + 3000))) == [GiveUp(round=round_.digest.hex())]
 
 
 def test_each_round_has_a_patience_of_its_own() -> None:
     hand = Hand(Publish(PLAN))
-    asked, second, *_ = read(hand.give(ROUNDS, start(SCREEN)))
+    round_, second, *_ = read(hand.give(ROUNDS, start(SCREEN)))
     hand.give(CLOCK, tick(END + 2000))
-    hand.give(TALLIES, tally(asked, 0), tally(asked, 1))
+    hand.give(TALLIES, tally(round_, 0), tally(round_, 1))
     assert hand.give(CLOCK, tick(END + SECOND + 2999)) == []
     assert hand.give(CLOCK, tick(END + SECOND + 2999 + 2999)) == []
     assert read(hand.give(CLOCK, tick(END + SECOND + 5999))) == [GiveUp(round=second.digest.hex())]
 
 
 def test_patience_goes_on_across_a_crash() -> None:
-    hand, asked = publish()
+    hand, round_ = publish()
     for time, given_up in ((END + 10**6, False), (END + 10**6 + 2999, False), (END + 10**6 + 3000, True)):
         other = Hand(Publish(PLAN))
         other.stage.restore(hand.stage.small(), ())
         hand = other
-        assert read(hand.give(CLOCK, tick(time))) == ([GiveUp(round=asked.digest.hex())] if given_up else [])
+        assert read(hand.give(CLOCK, tick(time))) == ([GiveUp(round=round_.digest.hex())] if given_up else [])
 
 
 def test_where_a_recording_is_fed_patience_begins_when_the_recording_has_come_so_far_and_across_a_crash() -> None:
     hand = Hand(Publish(PLAN, fed=True))
-    asked = read(hand.give(ROUNDS, start(SCREEN)))[0]
+    round_ = read(hand.give(ROUNDS, start(SCREEN)))[0]
     feed, today = Log("feed", 0), 10**12  # publish's timer shows today, the recording is of another day
     assert hand.give(CLOCK, tick(today), tick(today + 10**6)) == []
     assert hand.give(feed, tick(END - 1)) == []
@@ -208,21 +208,21 @@ def test_where_a_recording_is_fed_patience_begins_when_the_recording_has_come_so
     other = Hand(Publish(PLAN, fed=True))
     other.stage.restore(hand.stage.small(), ())
     assert other.give(CLOCK, tick(today + 3 * 10**6), tick(today + 3 * 10**6 + 2999)) == []
-    assert read(other.give(CLOCK, tick(today + 3 * 10**6 + 3000))) == [GiveUp(round=asked.digest.hex())]
+    assert read(other.give(CLOCK, tick(today + 3 * 10**6 + 3000))) == [GiveUp(round=round_.digest.hex())]
 
 
 def test_however_far_a_recording_runs_ahead_nobodys_patience_ends_but_by_publishs_own_timer() -> None:
     hand = Hand(Publish(PLAN, fed=True))
-    asked = read(hand.give(ROUNDS, start(SCREEN)))
+    rounds = read(hand.give(ROUNDS, start(SCREEN)))
     feed, today = Log("feed", 0), 10**12
     closings = [END + n * SECOND for n in range(9)]  # eight periods ahead, which is longer than patience
     assert closings[-1] - END > PLAN.patience_ms
     assert hand.give(feed, *map(tick, closings)) == []
     assert hand.give(CLOCK, tick(today), tick(today + 2999)) == []
-    assert read(hand.give(CLOCK, tick(today + 3000))) == [GiveUp(round=asked[0].digest.hex())]
-    hand.give(TALLIES, tally(asked[0], 0), tally(asked[0], 1))  # the next one's begins when its turn has come
+    assert read(hand.give(CLOCK, tick(today + 3000))) == [GiveUp(round=rounds[0].digest.hex())]
+    hand.give(TALLIES, tally(rounds[0], 0), tally(rounds[0], 1))  # the next one's begins when its turn has come
     assert hand.give(CLOCK, tick(today + 3001), tick(today + 6000)) == []
-    assert read(hand.give(CLOCK, tick(today + 6001))) == [GiveUp(round=asked[1].digest.hex())]
+    assert read(hand.give(CLOCK, tick(today + 6001))) == [GiveUp(round=rounds[1].digest.hex())]
 
 
 @pytest.mark.parametrize("method", ["lpu", "lpa", "lbu"])
@@ -265,10 +265,10 @@ def test_what_is_worth_asking_stays_above_min_batch_by_five_sigma(min_batch: int
 def test_a_period_is_released_once_more_when_its_lag_is_over_also_by_a_successor() -> None:
     plan = deployment(stream("screen", "lpu", method=MethodOptions("lpu", filter="adaptive", revise=2)), min_batch=8)
     hand = Hand(Publish(plan))
-    asked = read(hand.give(ROUNDS, start(plan.streams[0])))
+    rounds = read(hand.give(ROUNDS, start(plan.streams[0])))
     first: dict[int, Release] = {}
     for i in range(5):
-        said = read(hand.give(TALLIES, tally(asked[i], 0), tally(asked[i], 1, counted=25 + i)))
+        said = read(hand.give(TALLIES, tally(rounds[i], 0), tally(rounds[i], 1, counted=25 + i)))
         releases = [one for one in said if isinstance(one, Release)]
         first[releases[0].t] = releases[0]
         assert (releases[0].t, releases[0].revision) == (FIRST + i, 1)

@@ -163,9 +163,9 @@ def test_a_close_of_somebody_else_keeps_min_batch_too() -> None:
 
 
 def test_a_mechanism_that_nobody_knows_stops_the_process() -> None:
-    asked = question(PLAN, SCREEN, FIRST, mechanism={"name": "oracle", "d": 5, "epsilon_micro": 1})
+    round_ = question(PLAN, SCREEN, FIRST, mechanism={"name": "oracle", "d": 5, "epsilon_micro": 1})
     with pytest.raises(ParameterError):
-        shuffle().give(ROUNDS, asked, Close(round=asked.digest.hex(), contributors=()))
+        shuffle().give(ROUNDS, round_, Close(round=round_.digest.hex(), contributors=()))
 
 
 def test_a_close_that_names_nobody_seals_an_empty_sub_batch() -> None:
@@ -230,14 +230,14 @@ def test_a_shuffle_that_comes_back_at_any_time_seals_what_it_would_have(seed: in
     rng = random.Random(seed)
     rounds = [question(PLAN, SCREEN, FIRST + i) for i in range(5)]
     q = seed % 2
-    closes = [Close(round=asked.digest.hex(), contributors=(0, 1, 2)) for asked in rounds]
+    closes = [Close(round=round_.digest.hex(), contributors=(0, 1, 2)) for round_ in rounds]
     logs: dict[Log, list[bytes | Message]] = {ROUNDS: [*rounds, *(closes if q else ())], reports(q): []}
-    for asked in rounds:
+    for round_ in rounds:
         for c in range(3):
             n = rng.randrange(6)
             if n:
-                logs[reports(q)] += encode_reports(asked.digest, c, np.full((n, 1), c, np.uint8))
-            logs[reports(q)].append(Done(round=asked.digest.hex(), contributor=c, sent=n, total=n))
+                logs[reports(q)] += encode_reports(round_.digest, c, np.full((n, 1), c, np.uint8))
+            logs[reports(q)].append(Done(round=round_.digest.hex(), contributor=c, sent=n, total=n))
     usual = shuffle_all({**logs, ROUNDS: [*rounds, *closes]}, [ROUNDS, reports(q)], q)
     hand, out = shuffle(q), []
     while any(hand.ends[log] < len(records) for log, records in logs.items()):
@@ -286,10 +286,10 @@ def test_what_a_closed_out_contributor_sent_before_and_after_is_dropped_and_coun
 def test_a_contributor_that_never_comes_back_costs_a_bounded_memory() -> None:
     hand, sizes, starts = shuffle(), [], []
     for i in range(300):
-        asked = question(PLAN, SCREEN, FIRST + i)
-        digest = asked.digest.hex()
+        round_ = question(PLAN, SCREEN, FIRST + i)
+        digest = round_.digest.hex()
         done = [Done(round=digest, contributor=c, sent=0, total=0) for c in (0, 1)]
-        hand.give(ROUNDS, asked)
+        hand.give(ROUNDS, round_)
         hand.give(reports(), *done)
         assert seals(read(hand.give(ROUNDS, Close(round=digest, contributors=(0, 1)))))
         hand.stage.replay_from({log: hand.ends[log] for log in (ROUNDS, reports())})
@@ -297,9 +297,9 @@ def test_a_contributor_that_never_comes_back_costs_a_bounded_memory() -> None:
     assert sizes[299] == sizes[200] < 20_000
     # It comes back after all, with everything: nothing is sealed again, and nothing of it is kept for long.
     for i in range(300):
-        asked = question(PLAN, SCREEN, FIRST + i)
-        blocks = encode_reports(asked.digest, 2, np.zeros((3, 1), np.uint8))
-        out = hand.give(reports(), *blocks, Done(round=asked.digest.hex(), contributor=2, sent=3, total=3))
+        round_ = question(PLAN, SCREEN, FIRST + i)
+        blocks = encode_reports(round_.digest, 2, np.zeros((3, 1), np.uint8))
+        out = hand.give(reports(), *blocks, Done(round=round_.digest.hex(), contributor=2, sent=3, total=3))
         assert out == []
     for i in range(300, 400):
         hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + i), close_of(i))

@@ -104,15 +104,15 @@ def test_more_counts_than_a_message_holds_are_announced_and_follow_in_blocks(cel
 def test_an_aggregate_writes_a_tally_of_many_counts_in_one_transaction() -> None:
     plan, values = MANY, [0, 5, 5, 131_071]
     spec = {"name": "grr", "d": 1 << 17, "epsilon_micro": 2_000_000}
-    asked = question(plan, plan.streams[0], FIRST, mechanism=spec)
+    round_ = question(plan, plan.streams[0], FIRST, mechanism=spec)
     width = mechanism(spec).wire_size
     reports = np.array([list(value.to_bytes(width, "little")) for value in values], np.uint8)
     seal = Seal(
-        round=asked.digest.hex(), q=1, received=5, counted=4, missing=(1,), rejected=Rejected(malformed=1), blocks=1,
-        descriptor=asked,
+        round=round_.digest.hex(), q=1, received=5, counted=4, missing=(1,), rejected=Rejected(malformed=1), blocks=1,
+        descriptor=round_,
     )  # fmt: skip
     stage = Aggregate(plan, 0)
-    for offset, record in enumerate([*encode_batch(asked.digest, 1, reports), encode(seal)]):
+    for offset, record in enumerate([*encode_batch(round_.digest, 1, reports), encode(seal)]):
         stage.fold(Record(BATCHES, offset, record))
     box = stage.drain()
     assert isinstance(box, Outbox)
@@ -127,10 +127,10 @@ def test_an_aggregate_writes_a_tally_of_many_counts_in_one_transaction() -> None
 
 def test_a_question_of_more_counts_than_a_tally_has_stops_the_process_with_one_line() -> None:
     spec = {"name": "grr", "d": MAX_CELLS + 1, "epsilon_micro": 2_000_000}
-    asked = question(MANY, MANY.streams[0], FIRST, mechanism=spec)
+    round_ = question(MANY, MANY.streams[0], FIRST, mechanism=spec)
     seal = Seal(
-        round=asked.digest.hex(), q=0, received=0, counted=0, missing=(), rejected=Rejected(malformed=0), blocks=0,
-        descriptor=asked,
+        round=round_.digest.hex(), q=0, received=0, counted=0, missing=(), rejected=Rejected(malformed=0), blocks=0,
+        descriptor=round_,
     )  # fmt: skip
     with pytest.raises(StageError, match="found a question of 4194305 counts; allowed: 4194304"):
         Hand(Aggregate(MANY, 0)).give(BATCHES, seal)
@@ -140,14 +140,14 @@ def test_a_question_of_more_counts_than_a_tally_has_stops_the_process_with_one_l
 
 
 def test_a_round_is_complete_with_the_last_block_of_its_last_tally_and_says_the_sum() -> None:
-    hand, (asked, *_) = publish(TWO)
+    hand, (round_, *_) = publish(TWO)
     support = [some(65_536, q) for q in (0, 1)]
-    *first, last = [*tally(asked, 1, support[1]), *tally(asked, 0, support[0])]
+    *first, last = [*tally(round_, 1, support[1]), *tally(round_, 0, support[0])]
     assert hand.give(TALLIES, *first) == []
     release, settled, _ = read(hand.give(TALLIES, last))
     assert isinstance(release, Release)
     assert isinstance(settled, Settled)
-    told = mechanism(asked.mechanism).of_round(asked.digest).estimate(support[0] + support[1], 2 * COUNTED)
+    told = mechanism(round_.mechanism).of_round(round_.digest).estimate(support[0] + support[1], 2 * COUNTED)
     assert [release.unbiased[name] for name in TWO.streams[0].names] == pytest.approx(told.tolist(), abs=1e-6)
     assert release.reports.counted == 2 * COUNTED
 
@@ -156,8 +156,8 @@ def test_blocks_that_wait_are_in_no_state_and_a_successor_reads_them_again() -> 
     hand, rounds = publish(MANY)
     assert len(rounds) == 1 + AHEAD
     bare, log = len(hand.stage.small()), list[bytes]()
-    for i, asked in enumerate(rounds):
-        log += tally(asked, i % 2, some(1 << 17, i))
+    for i, round_ in enumerate(rounds):
+        log += tally(round_, i % 2, some(1 << 17, i))
     hand.give(TALLIES, *log)
     assert hand.stage.replay_from({TALLIES: hand.ends[TALLIES]}) == {TALLIES: 0}
     assert len(hand.stage.small()) - bare < 1_000 * len(rounds)  # of a megabyte of counts each
@@ -168,7 +168,7 @@ def test_blocks_that_wait_are_in_no_state_and_a_successor_reads_them_again() -> 
 
 def support_of(hand: Hand) -> list[bytes]:
     (course,) = hand.stage._periods.values()  # type: ignore[attr-defined]
-    return [asked.tallies.support().tobytes() for asked in course.waiting]
+    return [round_.tallies.support().tobytes() for round_ in course.waiting]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -193,20 +193,20 @@ def test_a_publish_that_comes_back_between_any_two_blocks_writes_the_same_bytes(
 # ---- what nobody should have written ----
 
 
-def foreign(asked: Round, later: Round) -> dict[str, bytes]:
+def foreign(round_: Round, later: Round) -> dict[str, bytes]:
     """Blocks that were not announced, or not so."""
     true, stranger = some(65_536, 0), b"\x5a" * 32
     return {
         "of nobody's round": next(encode_tally(stranger, 0, true)),
         "of a round that has no tally yet": next(encode_tally(later.digest, 0, true)),
-        "of another sub-batch": next(encode_tally(asked.digest, 1, true)),
-        "of no sub-batch": next(encode_tally(asked.digest, 77, true)),
-        "with other counts": next(encode_tally(asked.digest, 0, true + 1)),
-        "with fewer counts": next(encode_tally(asked.digest, 0, true[:50])),
-        "without counts": next(encode_tally(asked.digest, 0, true[:0])),
-        "too far": list(encode_tally(asked.digest, 0, np.zeros(3 * 65_528, np.int64)))[2],
-        "with negative counts": next(encode_tally(asked.digest, 0, -true)),
-        "before it is announced": next(encode_tally(asked.digest, 0, true)),
+        "of another sub-batch": next(encode_tally(round_.digest, 1, true)),
+        "of no sub-batch": next(encode_tally(round_.digest, 77, true)),
+        "with other counts": next(encode_tally(round_.digest, 0, true + 1)),
+        "with fewer counts": next(encode_tally(round_.digest, 0, true[:50])),
+        "without counts": next(encode_tally(round_.digest, 0, true[:0])),
+        "too far": list(encode_tally(round_.digest, 0, np.zeros(3 * 65_528, np.int64)))[2],
+        "with negative counts": next(encode_tally(round_.digest, 0, -true)),
+        "before it is announced": next(encode_tally(round_.digest, 0, true)),
     }
 
 
@@ -215,11 +215,11 @@ def letters(out: Sequence[Any]) -> list[tuple[str, int]]:
 
 
 def test_blocks_of_strangers_are_named_once_each_and_change_nothing() -> None:
-    calm, (asked, *_) = publish(TWO)
-    records = [*tally(asked, 0, some(65_536, 0)), *tally(asked, 1, some(65_536, 1))]
+    calm, (round_, *_) = publish(TWO)
+    records = [*tally(round_, 0, some(65_536, 0)), *tally(round_, 1, some(65_536, 1))]
     wanted = calm.give(TALLIES, *records)
-    hand, (asked, later, *_) = publish(TWO)
-    before = foreign(asked, later)
+    hand, (round_, later, *_) = publish(TWO)
+    before = foreign(round_, later)
     out = hand.give(TALLIES, *before.values())
     assert letters(out) == [("foreign", at) for at in range(len(before))]
     hand.give(TALLIES, records[0])
@@ -236,8 +236,8 @@ def test_blocks_of_strangers_are_named_once_each_and_change_nothing() -> None:
 
 
 def test_a_block_before_its_announcement_is_nobodys_to_a_successor_too() -> None:
-    hand, (asked, *_) = publish(TWO)
-    one, other = (tally(asked, q, some(65_536, q)) for q in (0, 1))
+    hand, (round_, *_) = publish(TWO)
+    one, other = (tally(round_, q, some(65_536, q)) for q in (0, 1))
     log = [one[0], other[1], *one[1:], other[0], other[2]]  # what stands there too early lies behind another tally
     assert letters(hand.give(TALLIES, *log)) == [("foreign", 1)]
     after = successor(TWO, hand, log)
@@ -246,39 +246,39 @@ def test_a_block_before_its_announcement_is_nobodys_to_a_successor_too() -> None
 
 
 def test_counts_that_stand_in_another_log_are_nobodys() -> None:
-    hand, (asked, *_) = publish(TWO)
-    records = tally(asked, 0, some(65_536, 0))
+    hand, (round_, *_) = publish(TWO)
+    records = tally(round_, 0, some(65_536, 0))
     before = hand.stage.small()
     assert hand.give(ROUNDS, *records) == []
     assert hand.stage.small() == before
 
 
 def test_a_tally_in_blocks_that_contradicts_its_round_stops_the_process_with_one_line() -> None:
-    hand, (asked, *_) = publish(TWO)
-    announced = tally(asked, 0, some(65_536, 0))[0]
+    hand, (round_, *_) = publish(TWO)
+    announced = tally(round_, 0, some(65_536, 0))[0]
     hand.give(TALLIES, announced)
     with pytest.raises(StageError, match="a second tally of sub-batch 0"):
         hand.give(TALLIES, announced)
     with pytest.raises(StageError, match=r"found 70000 in blocks; allowed: 65536"):
-        publish(TWO)[0].give(TALLIES, tally(asked, 0, some(70_000, 0))[0])
+        publish(TWO)[0].give(TALLIES, tally(round_, 0, some(70_000, 0))[0])
     with pytest.raises(StageError, match="not open"):
-        publish(TWO)[0].give(TALLIES, *tally(asked.model_copy(update={"patience_ms": 1}), 0, some(65_536, 0)))
+        publish(TWO)[0].give(TALLIES, *tally(round_.model_copy(update={"patience_ms": 1}), 0, some(65_536, 0)))
 
 
 @pytest.mark.parametrize("wrong", [-1, COUNTED + 1])
 def test_counts_that_no_reports_give_stop_the_process_with_one_line(wrong: int) -> None:
-    hand, (asked, *_) = publish(TWO)
+    hand, (round_, *_) = publish(TWO)
     counts = some(65_536, 0)
     counts[65_535] = wrong
     with pytest.raises(StageError, match=f"more support than reports; allowed: 0 to {COUNTED}") as caught:
-        hand.give(TALLIES, *tally(asked, 0, counts))
+        hand.give(TALLIES, *tally(round_, 0, counts))
     assert "\n" not in str(caught.value)
 
 
 def test_the_state_of_streams_of_few_counts_is_as_it_was() -> None:
     plan = deployment(stream("screen", "lpu"), min_batch=8)
-    hand, (asked, *_) = publish(plan)
-    hand.give(TALLIES, *tally(asked, 0, some(5, 0)))
+    hand, (round_, *_) = publish(plan)
+    hand.give(TALLIES, *tally(round_, 0, some(5, 0)))
     assert hand.stage.replay_from({TALLIES: 5}) == {TALLIES: 5}
     kept, _ = load(FORM, hand.stage.small())
     assert set(kept) == {"courses", "reached", "agreed"}

@@ -149,15 +149,15 @@ async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--speed", type=float, default=25.0)
     options.add_argument("--port", type=int, default=8000)
-    asked = options.parse_args()
+    args = options.parse_args()
     feed, enough = Feed(), threading.Event()
-    running = await serve(feed, "127.0.0.1", asked.port)
+    running = await serve(feed, "127.0.0.1", args.port)
     print(running.url)
 
     def run() -> None:
         for frame in whole_run():
             feed.put(frame)
-            if enough.wait(1 / asked.speed if frame["type"] == "release" else 0):
+            if enough.wait(1 / args.speed if frame["type"] == "release" else 0):
                 return
 
     worker = threading.Thread(target=run)

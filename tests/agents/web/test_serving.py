@@ -159,14 +159,14 @@ def test_a_log_line_says_when_a_worker_becomes_ready(
     monkeypatch.setattr(serving, "LOOK_S", 0.0)
     turns = [False, True, True, False, True]
 
-    def asked() -> Readiness:
+    def probe() -> Readiness:
         if not turns:
             raise asyncio.CancelledError
         ready = turns.pop(0)
         return Readiness(ready, {"ready": ready, "zones": ["mixing"], "partitions": {"shuffle": 2}})
 
     with caplog.at_level("INFO", "murmurate"), pytest.raises(asyncio.CancelledError):
-        asyncio.run(announce(asked))
+        asyncio.run(announce(probe))
     assert [record.message for record in caplog.records] == ["ready", "ready"]
     assert vars(caplog.records[0])["partitions"] == {"shuffle": 2}
 

@@ -32,14 +32,14 @@ def setting(w: int, epsilon: float, *, none: bool) -> Setting:
     return Setting(sized(TOP + 1 + none, "mean", says_none=none), int(epsilon * 1e6), w, 4_000, 1, bytes(32))
 
 
-def asked_of(of: Setting) -> Viewed:
+def first_of(of: Setting) -> Viewed:
     return first_question(of)[0]
 
 
-def answered(asked: Viewed, amounts: np.ndarray, share: float) -> np.ndarray:
+def answered(first: Viewed, amounts: np.ndarray, share: float) -> np.ndarray:
     """The reports that so many users are expected to give. amounts: a distribution over cells."""
     held = share * amounts
-    chances = channel_of(wave_of(asked)).forward(np.append(held, 1 - share) if asked.says_none else held)
+    chances = channel_of(wave_of(first)).forward(np.append(held, 1 - share) if first.says_none else held)
     return np.rint(USERS * chances).astype(np.int64)
 
 
@@ -56,12 +56,12 @@ def test_a_threshold_is_looked_for_where_some_amounts_would_have_one(
 ) -> None:
     of, answers = setting(w, 1, none=none), usual(w, averages=averages)
     assert worthwhile(of, answers) == looks
-    asked, rng = asked_of(of), np.random.default_rng(3)
-    kinds = [np.eye(grid_of(asked).cells)[0]]
-    kinds += [rng.dirichlet(np.full(grid_of(asked).cells, 0.01)) * np.exp(-np.arange(grid_of(asked).cells) / 40)]
+    first, rng = first_of(of), np.random.default_rng(3)
+    kinds = [np.eye(grid_of(first).cells)[0]]
+    kinds += [rng.dirichlet(np.full(grid_of(first).cells, 0.01)) * np.exp(-np.arange(grid_of(first).cells) / 40)]
     clips = []
     for kind in kinds:
-        support = answered(asked, kind / kind.sum(), 1.0 - 0.4 * none)
+        support = answered(first, kind / kind.sum(), 1.0 - 0.4 * none)
         told = find(of, answers, 1, Answer(support, int(support.sum())))
         assert told is not None
         clips.append(told[0].clip)
@@ -75,15 +75,15 @@ def test_behind_a_filter_nobodys_answer_says_much_less_of_the_mean_than_a_window
 ) -> None:
     w = 100
     of, answers = setting(w, epsilon, none=none), usual(w, averages=True)
-    asked, mechanism = asked_of(of), oracle(of, of.epsilon_micro)
-    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
+    first, mechanism = first_of(of), oracle(of, of.epsilon_micro)
+    values = 2 * cells_of(grid_of(first))[0] / grid_of(first).clip - 1
     ratios = []
     rng = np.random.default_rng(4)
     for share in (0.01, 0.3, 1.0) if none else (1.0,):
-        for amounts in (*np.eye(grid_of(asked).cells)[::64], *rng.dirichlet(np.full(grid_of(asked).cells, 0.01), 4)):
+        for amounts in (*np.eye(grid_of(first).cells)[::64], *rng.dirichlet(np.full(grid_of(first).cells, 0.01), 4)):
             held = share * amounts
             likely = np.append(held, 1 - share) if none else held
-            readings = Readings.of(wave_of(asked), answered(asked, amounts, share), likely)
+            readings = Readings.of(wave_of(first), answered(first, amounts, share), likely)
             mean = float(values @ amounts)
             apart = np.append(values - mean, 0) if none else values
             read = float(readings.noise(apart[None])[0]) / share**2 * readings.users
