@@ -225,7 +225,7 @@ class Measure(Planned):
         }  # fmt: skip
 
     @abstractmethod
-    def example(self, mark: int, *, peak: bool) -> str | float:
+    def example(self, mark: int, *, peak: bool) -> Any:
         """The value of a made-up event, by a mark from 0 to 99; `peak`: in the minutes in which something happens."""
 
     # ---- for the kinds ----
