@@ -292,6 +292,10 @@ class Branches(Question):
         pairs = zip(self.questions, self.chances, parts, strict=True)
         return np.concatenate([tell(question, float(chance), part) for question, chance, part in pairs])
 
+    def summing(self) -> NDArray[np.bool_]:
+        """As of each branch."""
+        return np.concatenate([question.summing() for question in self.questions])
+
     def plausible(self, profile: Floats) -> Floats:
         """As of each branch."""
         return self._joined(lambda question, _, part: question.plausible(part), profile)

@@ -178,6 +178,10 @@ class ServerFace(ABC):
     def statistics(self) -> int:
         """How many numbers a method follows: the first ones of a profile."""
 
+    def summing(self) -> NDArray[np.bool_]:
+        """Of which statistics `sums` is true: bool[statistics]."""
+        return np.full(self.statistics, self.sums)
+
     def added_variance(self, n: int, profile: Floats) -> Floats:
         """What a public choice, new in every round, adds to the variance of each statistic: nothing, as a rule."""
         return np.zeros(self.statistics)

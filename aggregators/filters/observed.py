@@ -10,8 +10,9 @@ Source: spec streams.md 2.1; aggregators/methods.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,13 @@ _MEMORY = 7 / 8
 class Source(Protocol):
     """What a filter must know of the reports behind an answer: of a Question, what a method follows."""
 
-    sums: ClassVar[bool]
-    """Whether they are frequencies that sum to 1 whatever was reported."""
-
     @property
     def statistics(self) -> int:
         """How many numbers are followed: the first ones of a profile."""
+        ...
+
+    def summing(self) -> NDArray[np.bool_]:
+        """Which of them are frequencies of a whole that sums to 1 whatever was reported: bool[statistics]."""
         ...
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
@@ -60,10 +62,12 @@ class ReportShares:
     since their errors swing from cell to cell and cancel in every sum.
     """
 
-    sums: ClassVar[bool] = True
-
     def __init__(self, outcomes: int) -> None:
         self.statistics = outcomes
+
+    def summing(self) -> NDArray[np.bool_]:
+        """All of them."""
+        return np.ones(self.statistics, np.bool_)
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
         """How many of them gave each report."""
@@ -117,16 +121,17 @@ class Observed:
 
     @classmethod
     def of(
-        cls, mechanism: Source, answer: Answer, users: float | None, believed: Floats, tail: Tail, *, whole: bool
-    ) -> Observed:
-        """From a round of at least one report. whole: the statistics are frequencies that sum to 1.
+        cls, mechanism: Source, answer: Answer, users: float | None, believed: Floats, tail: Tail, *,
+        wholes: Sequence[slice],
+    ) -> Observed:  # fmt: skip
+        """From a round of at least one report. wholes: of the statistics those that together sum to 1.
 
         By Bayes: y + R1 (1 - 1'y) / 1'R1, and the variances of R - R11'R / 1'R1; R1 are the mechanism's own variances,
         since the errors of sampling sum to 0.
         """
         n = answer.counted
         raw = mechanism.profile(answer.support, n)
-        statistics, rest = np.split(raw, [mechanism.statistics])
+        statistics, rest = raw[: mechanism.statistics].copy(), raw[mechanism.statistics :]
         rest = tail.learn(rest, n)
         apart = mechanism.plausible(raw)[: mechanism.statistics]
 
@@ -138,12 +143,15 @@ class Observed:
 
         usual, jumped = near(believed), near((believed + apart) / 2)
         noise, noise_of_jump = noise_at(usual), noise_at(jumped)
-        if whole and not mechanism.sums:  # sampling moves no sum
-            part = noise / float(noise.sum())
-            statistics = statistics + part * (1 - float(statistics.sum()))
-            part *= noise
-            noise -= part
-            noise_of_jump -= noise_of_jump * (noise_of_jump / float(noise_of_jump.sum()))
+        exact = mechanism.summing()
+        for whole in wholes:
+            if exact[whole.start]:  # sampling moves no sum
+                continue
+            part = noise[whole] / float(noise[whole].sum())
+            statistics[whole] += part * (1 - float(statistics[whole].sum()))
+            noise[whole] -= part * noise[whole]
+            jump = noise_of_jump[whole]
+            noise_of_jump[whole] = jump - jump * (jump / float(jump.sum()))
         if users is not None:
             left = not_asked(n, users) / n
             noise += mechanism.sampling(usual) * left

@@ -139,6 +139,12 @@ class Measure(Planned):
         """Between what the statistics of a mechanism lie; None for shares."""
         return None
 
+    def wholes(self, asked: Question) -> Sequence[int] | None:
+        """Of shares, how many follow each other that sum to 1, whole after whole, one where a share stands by itself;
+        None: all of them together, or there are none.
+        """
+        return None
+
     def follows_reports(self, division: Division) -> bool:
         """Whether a filter follows shares of reports instead of statistics: where all come by one mechanism."""
         return False
