@@ -12,7 +12,9 @@ from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import seen
 from murmurate.config.measures.attributes import AttributesKind, TablesKind
-from murmurate.config.measures.wide import ORACLE, WideStream
+from murmurate.config.measures.wide import WideStream
+from murmurate.config.streams import OneOf
+from murmurate.randomizers.registry import ORACLES
 from murmurate.topics.release import MAX_NAME, MAX_NAMES, cell_names
 
 
@@ -28,7 +30,7 @@ class MarginalsStream(WideStream):
     """What an event says, all of it: by name a list of values, { values = [...], other = true }, { whole = [0, 99],
     cells = 10 } or { range = [0, 1e5], cells = 20 }.
     """
-    mechanism: Annotated[str, ORACLE] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, *sorted(ORACLES))] = AUTO
     """What is asked of each table's cells; "auto": for each table the one with the smallest exact variance."""
 
     def statistic(self) -> Marginals:
@@ -39,8 +41,13 @@ class MarginalsStream(WideStream):
         """Its attributes in their order, and its tables."""
         return {"attributes": [one.meaning() for one in self.attributes], "tables": self.tables}
 
-    def declared(self) -> Iterator[Mistake]:
-        """What tables and attributes owe each other."""
+    def _mistakes(self) -> Iterator[Mistake]:
+        own = list(self._declared())
+        yield from own
+        if not own:  # else there is no measure to ask more
+            yield from super()._mistakes()
+
+    def _declared(self) -> Iterator[Mistake]:
         known = {one.name: one for one in self.attributes}
         before = dict[frozenset[str], int]()
         cells = 0

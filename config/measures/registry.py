@@ -21,6 +21,7 @@ from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.marginals import MarginalsStream
 from murmurate.config.measures.mean import MeanStream
 from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.strings import StringsStream
 
 TABLES: Final[dict[str, type[Stream]]] = {}
 """Every table by the name of its measure."""
@@ -35,7 +36,7 @@ def register(table: Registered) -> Registered:
     return table
 
 
-for _table in (FrequencyStream, MeanStream, DistributionStream, MarginalsStream):
+for _table in (FrequencyStream, MeanStream, DistributionStream, MarginalsStream, StringsStream):
     register(_table)
 
 
