@@ -33,7 +33,7 @@ def heard_error(measure: Measure, mechanism: Question, n: float, users: float | 
     if not wholes:
         return error
     near = mechanism.plausible(profile)
-    noise = mechanism.noise(near) / n + mechanism.added_variance(max(1, round(n)), near)
+    noise = (mechanism.noise(near) - mechanism.drawn(near)) / n + mechanism.added_variance(max(1, round(n)), near)
     known = sum(float((noise[whole] ** 2).sum() / noise[whole].sum()) for whole in wholes)
     return error - known / len(noise)
 

@@ -205,6 +205,10 @@ class ServerFace(ABC):
         """
         raise ParameterError(f"{self.name}: found asked for its noise; allowed: a mechanism that serves a stream")
 
+    def drawn(self, profile: Floats) -> Floats:
+        """The part of `noise` that comes of who answers, not of how: errors that move no sum of shares of a whole."""
+        return np.zeros(self.statistics)
+
     def sampling(self, profile: Floats) -> Floats:
         """The variance of each statistic among users: what it adds to draw one of very many: float64[statistics]."""
         return profile * (1 - profile)

@@ -48,6 +48,10 @@ class Source(Protocol):
         """The variance of each statistic of one report."""
         ...
 
+    def drawn(self, profile: Floats) -> Floats:
+        """The part of that which moves no sum of a whole."""
+        ...
+
     def sampling(self, profile: Floats) -> Floats:
         """What it adds to draw one user of very many."""
         ...
@@ -80,6 +84,10 @@ class ReportShares:
     def noise(self, profile: Floats) -> Floats:
         """Of one report, whoever gives it: the sampling of users is in it."""
         return profile * (1 - profile)
+
+    def drawn(self, profile: Floats) -> Floats:
+        """All of it, and nobody asks: sums of reports are exact."""
+        return self.noise(profile)
 
     def sampling(self, profile: Floats) -> Floats:
         """Nothing on top."""
@@ -144,14 +152,13 @@ class Observed:
         usual, jumped = near(believed), near((believed + apart) / 2)
         noise, noise_of_jump = noise_at(usual), noise_at(jumped)
         exact = mechanism.summing()
-        for whole in wholes:
-            if exact[whole.start]:  # sampling moves no sum
-                continue
-            part = noise[whole] / float(noise[whole].sum())
+        for whole in (whole for whole in wholes if not exact[whole.start]):
+            drawn, drawn_of_jump = (mechanism.drawn(profile)[whole] / n for profile in (usual, jumped))
+            own, jump = noise[whole] - drawn, noise_of_jump[whole] - drawn_of_jump  # who is drawn moves no sum
+            part = own / float(own.sum())
             statistics[whole] += part * (1 - float(statistics[whole].sum()))
-            noise[whole] -= part * noise[whole]
-            jump = noise_of_jump[whole]
-            noise_of_jump[whole] = jump - jump * (jump / float(jump.sum()))
+            noise[whole] = own - part * own + drawn
+            noise_of_jump[whole] = jump - jump * (jump / float(jump.sum())) + drawn_of_jump
         if users is not None:
             left = not_asked(n, users) / n
             noise += mechanism.sampling(usual) * left

@@ -57,6 +57,10 @@ class OutsideEstimate:
         """As much a user as makes up the variance."""
         return self.variance * self.users
 
+    def drawn(self, profile: Floats) -> Floats:
+        """Nothing of it."""
+        return np.zeros(len(self.variance))
+
     def sampling(self, profile: Floats) -> Floats:
         """Nothing on top."""
         return np.zeros(len(self.variance))

@@ -137,9 +137,7 @@ class Marginals(WideMeasure):
         """The row that the domain begins with."""
         row = self.domain.initial
         pairs = zip(self.attributes, self.domain.sizes, self.domain.places, strict=True)
-        return BETWEEN.join(
-            f"{one.name}={one.values[row[word] // times % size]}" for one, size, (word, times) in pairs
-        )
+        return BETWEEN.join(f"{one.name}={one.values[row[word] // times % size]}" for one, size, (word, times) in pairs)
 
     @property
     def called(self) -> tuple[str, str]:

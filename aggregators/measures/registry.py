@@ -15,5 +15,7 @@ from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.measures.strings import Prefixes
 
-KINDS: Final[dict[str, type[Measure]]] = {kind.name: kind for kind in (Frequency, Mean, Distribution, Marginals, Prefixes)}
+KINDS: Final[dict[str, type[Measure]]] = {
+    kind.name: kind for kind in (Frequency, Mean, Distribution, Marginals, Prefixes)
+}
 """By name."""

@@ -28,7 +28,7 @@ FORMS: Final = (
     'a list of values, { values = ["f", "m"], other = true }, { whole = [0, 99], cells = 10 } or '
     "{ range = [0, 1e5], cells = 20 }"
 )
-_WHOLE: Final = Whole(-(10**12), 10**12)
+_WHOLE: Final = Whole(-(10**9), 10**9)
 _CELLS: Final = Whole(2, MAX_NAMES)
 _VALUES: Final = Texts(VALUE, 1, MAX_NAMES)
 _KEYS: Final = {"values": ("values", "other"), "whole": ("whole", "cells"), "range": ("range", "cells")}
@@ -136,7 +136,9 @@ def _read(key: str, kind: Kind, found: Any) -> Any:
     try:
         return kind.read(found)
     except NotAllowedError as error:
-        raise NotAllowedError(*(mistake.below(key, where="") if key else mistake for mistake in error.mistakes)) from None
+        raise NotAllowedError(
+            *(mistake.below(key, where="") if key else mistake for mistake in error.mistakes)
+        ) from None
     except ValueError:
         raise NotAllowedError(Mistake(key, seen(found), kind.allowed)) from None
 

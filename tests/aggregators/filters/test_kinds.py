@@ -46,6 +46,9 @@ class Told:
     def noise(self, profile: Floats) -> Floats:
         return np.full_like(profile, NOISE * 1_000)
 
+    def drawn(self, profile: Floats) -> Floats:
+        return np.zeros_like(profile)
+
     def sampling(self, profile: Floats) -> Floats:
         return np.zeros_like(profile)
 

@@ -40,6 +40,9 @@ class Even:
     def noise(self, profile: Floats) -> Floats:
         return np.full_like(profile, self.variance)
 
+    def drawn(self, profile: Floats) -> Floats:
+        return np.zeros_like(profile)
+
     def sampling(self, profile: Floats) -> Floats:
         return np.zeros_like(profile)
 
@@ -92,7 +95,8 @@ def test_a_measurement_is_the_gaussian_one_given_the_sum(kind: type[Mechanism], 
 )
 def test_where_reports_sum_to_1_by_themselves_nothing_changes(mechanism: Mechanism, heard: Answer) -> None:
     believed = np.full(mechanism.d, 1 / mechanism.d)
-    one, other = (Observed.of(mechanism, heard, 1e5, believed, Tail(), wholes=wholes) for wholes in ([slice(0, mechanism.statistics)], []))
+    wholes: list[list[slice]] = [[slice(0, mechanism.statistics)], []]
+    one, other = (Observed.of(mechanism, heard, 1e5, believed, Tail(), wholes=some) for some in wholes)
     for name in ("statistics", "noise", "noise_of_jump"):
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
 
