@@ -204,6 +204,11 @@ class Measure(Planned):
         return ""
 
     @property
+    def bias(self) -> str:
+        """By what its figures are off in the mean, however many users there are, in words; empty where by nothing."""
+        return ""
+
+    @property
     def brief(self) -> str:
         """What it is, in as few words as tell it."""
         return f"{self.name} of {self.what}"
