@@ -116,7 +116,7 @@ class _Stream:
     code: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Each user's value; -1 before the first."""
     time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """When it was said."""
+    """The time at which each user's value was said."""
 
     def __post_init__(self) -> None:
         self.figures: Figures = self.plan.measure.truth

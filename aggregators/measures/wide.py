@@ -33,7 +33,7 @@ Rows = NDArray[np.uint32]
 """Values of several words: uint32[n, words]."""
 
 _LANE: Final = 1 << 12
-"""Rows that are looked at together, so that nobody holds a number for every user and statistic."""
+"""How many rows are looked at together, so that nobody holds a number for every user and statistic."""
 
 
 @dataclass(frozen=True, eq=False)
