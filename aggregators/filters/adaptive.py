@@ -6,7 +6,8 @@ about it: mechanism, sampling, drift since, and not knowing which model holds (l
 Models.doubt).  Estimates of frequencies sum to 1;
 they may be negative.  A pure function of what it was told, with its whole state in `facts()` and `arrays()`;
 post-processing, so that it costs no privacy, and nothing that is asked of users depends on it.  What a statistic is
-enters only as the range that it may have.  Source: spec filter.md.  Not here: projecting, the record (agents/stages).
+enters only as the range that it may have.  Source: ARCHITECTURE section 5.8.  Not here: projecting, the record
+(agents/stages).
 """
 
 from __future__ import annotations

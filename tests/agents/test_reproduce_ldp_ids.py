@@ -38,7 +38,7 @@ def murmurate(*words: str) -> Result:
 
 
 def lab(**found: float) -> Lab:
-    """A lab in which every run has been made already and came out as the spec's simulations did."""
+    """A lab in which every run has been made already and came out as the corrected algorithms' simulations did."""
 
     class Known(Lab):
         def each(self, case: Case, what: str) -> list[float]:
