@@ -15,13 +15,13 @@ import orjson
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.cli.reproductions.runs import spread_out
-from murmurate.agents.replay.made_up import Held, Holders, apportioned
-from murmurate.agents.replay.prediction import Assumed, Job, Prospect, jobs, prospect
 from murmurate.agents.replay.run import Replay, keys
-from murmurate.agents.replay.series import series
-from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.synthetic import probabilities
+from murmurate.agents.simulate.made_up import Held, Holders, apportioned
+from murmurate.agents.simulate.prediction import Assumed, Job, Prospect, jobs, prospect
+from murmurate.agents.simulate.series import series
+from murmurate.agents.simulate.shapes import recorded
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from murmurate.agents.cli.deployment import run
 from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.client.access import access
 from murmurate.agents.kafka.recovery import newest
 from murmurate.agents.stages.frozen import facts_of
-from murmurate.config.access import access
 from murmurate.config.agreement import holding
 from murmurate.config.changes import SHAPE, Change, compare_agreement, compare_digests, compare_facts
 from murmurate.config.errors import ConfigError, Mistake

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import orjson
 
-from murmurate.agents.findings import Audit
+from murmurate.agents.audit.findings import Audit
 from murmurate.randomizers import Key, mechanism
 from murmurate.randomizers.audit import ExactAudit, Measured, audit_exact, measure, trials_for
 from murmurate.randomizers.mechanism import MAX_LAW, Mechanism, nats
@@ -88,7 +88,7 @@ def ledger_command(config: Path, as_json: bool) -> None:
     with the ledger. Exit 4: something was found; 1: nothing was, but the logs do not go back far enough to tell.
     """
     # Imported here: `audit mechanism` needs no broker.
-    from murmurate.agents.auditor import audit
+    from murmurate.agents.audit.auditor import audit
     from murmurate.agents.cli.deployment import opened, run
     from murmurate.agents.kafka.evidence import Evidence, collect
     from murmurate.agents.kafka.provision import sources

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from murmurate.agents.kafka.client import Client
-from murmurate.config.access import access
+from murmurate.agents.kafka.client.access import access
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import Plan

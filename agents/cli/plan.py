@@ -1,7 +1,7 @@
 """`murmurate plan`: what errors to expect of a stream by each method and mechanism, which to take, and why.
 
 Contract: nothing is contacted, no secret is read; the same question prints the same, in however many processes.  Not
-here: what the file promises (check.py), how errors are predicted (agents/replay/prediction.py).
+here: what the file promises (check.py), how errors are predicted (agents/simulate/prediction.py).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import orjson
 
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
-from murmurate.agents.replay.drawn import MOST_USERS
-from murmurate.agents.replay.prediction import (
+from murmurate.agents.replay.sources import open_source
+from murmurate.agents.simulate.drawn import MOST_USERS
+from murmurate.agents.simulate.prediction import (
     DRIFT,
     Assumed,
     Expected,
@@ -32,8 +33,7 @@ from murmurate.agents.replay.prediction import (
     prospect,
     serving_users,
 )
-from murmurate.agents.replay.shapes import recorded
-from murmurate.agents.replay.sources import open_source
+from murmurate.agents.simulate.shapes import recorded
 from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first

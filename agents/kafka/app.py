@@ -21,8 +21,8 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from murmurate.agents.kafka.client import METADATA_MS
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.client.said import check_membership, leaves, let_go, said
-from murmurate.config.access import Access
 
 SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
 COMMIT_S, NEVER_S = 10.0, 1e9

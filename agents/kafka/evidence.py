@@ -4,7 +4,7 @@ Contract: effects are read before their causes: 1. the marks of perturb and aggr
 4. reports, 5. raw and rounds.  So whatever is seen has its cause in what is seen after it, and whatever lies below the
 marks has its effects.  Where a log has begun to forget, the extent says which rounds are still whole.  `reports` is
 read twice, with and without what was never committed.  Source: ARCHITECTURE section 5.12.  Not here: the comparison
-(agents/auditor.py).
+(agents/audit/auditor.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from murmurate.agents.findings import Extent
+from murmurate.agents.audit.findings import Extent
 from murmurate.agents.kafka.client import Client, Got, Place
 from murmurate.agents.kafka.collect import places, states, whole
 from murmurate.agents.kafka.errors import TopicsError

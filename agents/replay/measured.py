@@ -11,7 +11,7 @@ Contract: arrays are [periods, values].
         rarely announces that, who publishes mostly announces the rest.
   ROC   an event is a period above three quarters of the way from the stream's lowest to its highest; what is released
         tells it where it is above a threshold, which goes through all there are.
-Not here: where the series come from (score.py, series.py).
+Not here: where the series come from (score.py, simulate/series.py).
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from murmurate.agents.audit.watch import Watch
 from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.hello import hello
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
-from murmurate.agents.replay.watch import Watch
 from murmurate.agents.stages.admission import Admission, cut, raw_records
 from murmurate.agents.stages.closing import newest_closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets

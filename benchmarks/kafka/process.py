@@ -24,13 +24,13 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.client.access import access
 from murmurate.agents.kafka.client.reader import FETCH_BYTES, POLL_MS
 from murmurate.agents.kafka.client.writer import BATCH_BYTES
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import Topology, held
 from murmurate.agents.kafka.worker import Worker, collect_garbage_rarely
 from murmurate.agents.stages.stage import Out
-from murmurate.config.access import access
 from murmurate.config.loader import build
 from murmurate.config.planning import plan as planned
 from murmurate.config.secrets import ZONE_SECRETS

@@ -22,10 +22,10 @@ import orjson
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.client import Client, Described, Got, Place, Write
+from murmurate.agents.kafka.client.access import access
 from murmurate.agents.kafka.provision import create
 from murmurate.agents.kafka.topology import Held, held
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.config.access import access
 from murmurate.config.loader import build
 from murmurate.config.planning import plan as planned
 from murmurate.topics.codec import encode

@@ -9,7 +9,7 @@ from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.retry import Retried, check, judge
 from murmurate.errors import UsageError
 from murmurate.topics.messages import Dead
-from tests.agents.test_auditor import PLAN
+from tests.agents.audit.test_auditor import PLAN
 from tests.agents.world import SECOND, TOPIC
 
 PLACE = Place(TOPIC, 0)

@@ -11,7 +11,7 @@ from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.stages.stage import Log
 from murmurate.errors import UsageError
-from tests.agents.test_auditor import PLAN, Tape, honest
+from tests.agents.audit.test_auditor import PLAN, Tape, honest
 from tests.agents.world import TOPIC
 from tests.topics.second_wire import GOLDEN
 

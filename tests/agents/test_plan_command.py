@@ -1,6 +1,6 @@
 """`murmurate plan`: a table that fits a terminal, one line of JSON, one recommendation with its reason, and warnings.
 
-Truths are short and methods few here: what the figures are worth is tests/agents/replay/test_prediction.py's.
+Truths are short and methods few here: what the figures are worth is tests/agents/simulate/test_prediction.py's.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from murmurate.agents.cli.plan import why
-from murmurate.agents.replay import prediction, trial
-from murmurate.agents.replay.made_up import Holders
-from murmurate.agents.replay.prediction import Expected, Outlook, Prospect
-from murmurate.agents.replay.shapes import recorded
 from murmurate.agents.replay.source import Source
+from murmurate.agents.simulate import prediction, trial
+from murmurate.agents.simulate.made_up import Holders
+from murmurate.agents.simulate.prediction import Expected, Outlook, Prospect
+from murmurate.agents.simulate.shapes import recorded
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
 from murmurate.randomizers.registry import serving

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from murmurate.agents.cli import watch
-from murmurate.agents.replay import prediction
+from murmurate.agents.simulate import prediction
 from murmurate.agents.web.report import report_html
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config import samples

@@ -16,6 +16,7 @@ from murmurate.agents.embedded.task import Task
 from murmurate.agents.kafka import life
 from murmurate.agents.kafka import task as kafka
 from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.topology import Held, Topology
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.course import TURNS
@@ -23,7 +24,6 @@ from murmurate.agents.stages.gathering import STANDS, Gathering, Stand
 from murmurate.agents.stages.stage import Out
 from murmurate.aggregators.methods.holdout import PHASES
 from murmurate.aggregators.transitions import State, TransitionError
-from murmurate.config.access import Access
 from tests.agents.world import KEYS, TOPIC, deployment
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "DATA_MODEL.md"

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 import pytest
 
-from murmurate.agents.auditor import Audit, audit
+from murmurate.agents.audit.auditor import Audit, audit
 from murmurate.agents.cli.peek import describe
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime

@@ -19,10 +19,10 @@ import orjson
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.client import Client, Described, Got, Place
+from murmurate.agents.kafka.client.access import access
 from murmurate.agents.kafka.provision import create
 from murmurate.agents.replay.run import Replay, keys
 from murmurate.agents.replay.sources import open_source
-from murmurate.config.access import access
 from murmurate.config.loader import load
 from murmurate.config.planning import plan as planned
 from murmurate.config.secrets import NAMES, fingerprints

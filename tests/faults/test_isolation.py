@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from murmurate.agents.kafka.app import MOST_RECORDS, StageApp
 from murmurate.agents.kafka.client import Client, Described, Place, Write
-from murmurate.config.access import Access
+from murmurate.agents.kafka.client.access import Access
 from tests.faults.broker import Broker
 
 PARTITIONS = 2

@@ -15,13 +15,13 @@ import pytest
 
 from murmurate.agents.kafka import task as task_module
 from murmurate.agents.kafka.client import Client, Described, Got, Place, Write
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import Held, Topology
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.stage import Out
-from murmurate.config.access import Access
 from murmurate.config.plan import Plan
 from murmurate.topics.codec import encode
 from murmurate.topics.message import Message

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import pytest
 
 from murmurate.agents.kafka.client import Client, Described, Place
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.provision import create, faults, sources, wanted
-from murmurate.config.access import Access
 from murmurate.config.loader import build
 from murmurate.config.planning import plan
 from murmurate.config.settings import Deployment

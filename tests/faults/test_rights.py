@@ -11,10 +11,10 @@ import pytest
 
 from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.client import Client, Described, Place, Write
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.errors import AgreementError, AwayError, RefusedError, TopicsError
 from murmurate.agents.kafka.provision import create, faults, sources
 from murmurate.agents.kafka.rights import ROLES, acl
-from murmurate.config.access import Access
 from murmurate.config.loader import build
 from murmurate.config.planning import plan
 from murmurate.topics.names import STAGES, TOPICS, ZONES

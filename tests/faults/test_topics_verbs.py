@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from murmurate.agents.kafka.client import Client, Place, Write
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.stages.frozen import frozen
-from murmurate.config.access import Access
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
 from murmurate.config.secrets import NAMES

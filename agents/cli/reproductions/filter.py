@@ -3,7 +3,7 @@
 Contract: the same seeds print the same; exit 1 where something is missed (verdicts.py says what must be).  Targets are
 meant for 10 seeds of 400 periods; fewer show the way.  With --over-lpa the eight streams of the papers' setting beside
 LPA's own series (over_lpa.py), which is what the pictures show.  Real sequences are read by path (sequences.py); what
-of a folder is none is said.  Not here: what is measured (agents/replay/compared.py).
+of a folder is none is said.  Not here: what is measured (agents/simulate/compared.py).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from murmurate.agents.cli.reproductions.over_lpa import MODELS, pictured, printe
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.cli.reproductions.verdicts import excused, marks, missed, together
-from murmurate.agents.replay import sequences
-from murmurate.agents.replay.compared import PEERS, Compared, added, compared
-from murmurate.agents.replay.configurations import MADE_UP, MOST, PERIODS, Configuration, of_files
 from murmurate.agents.replay.source import SourceError
+from murmurate.agents.simulate import sequences
+from murmurate.agents.simulate.compared import PEERS, Compared, added, compared
+from murmurate.agents.simulate.configurations import MADE_UP, MOST, PERIODS, Configuration, of_files
 from murmurate.errors import UsageError
 
 FAILED: Final = 1

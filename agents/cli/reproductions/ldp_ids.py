@@ -24,8 +24,8 @@ from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.published import METHODS, SETTINGS, STREAMS
 from murmurate.agents.cli.reproductions.recorded import Recording, recorded
 from murmurate.agents.cli.reproductions.runs import Case, Lab
-from murmurate.agents.replay.drawn import MOST_USERS
-from murmurate.agents.replay.made_up import PERIODS, USERS
+from murmurate.agents.simulate.drawn import MOST_USERS
+from murmurate.agents.simulate.made_up import PERIODS, USERS
 from murmurate.errors import UsageError
 
 FAILED, COLUMNS = 1, 80

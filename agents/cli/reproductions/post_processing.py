@@ -6,8 +6,8 @@ compared with, for the reference's two totals of raw values stand 14 and 15 % be
 of its 30 squares has a standard error of 26 %).  All others are compared with the reference.  Few runs are excused by
 chance: 4 standard errors of both tables, taken from the spread of ours, more where runs are few (Student).  --strict
 excuses nothing.
-Source: aggregators/postprocess/reference.py.  Not here: the methods; anybody's data (all of it is made up, by NumPy's
-generator with a seed).
+Source: post_processing_reference.py.  Not here: the methods; anybody's data (all of it is made up, by NumPy's generator
+with a seed).
 """
 
 import math
@@ -21,9 +21,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from murmurate.agents.cli.reproductions import post_processing_reference as reference
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
-from murmurate.aggregators.postprocess import reference
 from murmurate.aggregators.postprocess.context import Context, Floats
 from murmurate.aggregators.postprocess.registry import METHODS
 

@@ -4,7 +4,7 @@ Contract: an array, integers [periods, users], is a category for each user and p
 have; -1 is no event, and the value before it stands (before the first event, the first one).  With a deployment file
 any other file is read as `murmurate replay` reads it, and the truth of its periods taken: a period's shares are those
 of all users there are.  Without one it is a sequence of events, baskets or check-ins, or how a population lies
-(agents/replay/sequences.py): shares over time, held by as many users as are asked for.  What users held is in these
+(agents/simulate/sequences.py): shares over time, held by as many users as are asked for.  What users held is in these
 counts: they stay in this process, and what is drawn from them is no release.
 """
 
@@ -19,11 +19,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay import sequences
-from murmurate.agents.replay.made_up import PERIODS, USERS, apportioned
 from murmurate.agents.replay.source import SourceError
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.truth import true_periods
+from murmurate.agents.simulate import sequences
+from murmurate.agents.simulate.made_up import PERIODS, USERS, apportioned
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
 from murmurate.errors import UsageError

@@ -1,7 +1,7 @@
 """Runs of methods over streams, each made once: what tables and figures are computed from.
 
 Contract: a run is a function of its case and seed alone, in whatever process it is made; the same seed gives all
-methods the same stream.  Users are drawn all at once (agents/replay/drawn.py); with `stages` each answers for itself,
+methods the same stream.  Users are drawn all at once (agents/simulate/drawn.py); with `stages` each answers for itself,
 through every stage of the embedded runtime.  Not here: which runs a figure needs (figures.py), progress bars.
 """
 
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.cli.reproductions.recorded import Recording, recorded
-from murmurate.agents.replay.made_up import PERIODS, USERS, Held, numbers, stream
 from murmurate.agents.replay.measured import area, events, roc
 from murmurate.agents.replay.run import Replay, keys
-from murmurate.agents.replay.series import Series, series
 from murmurate.agents.replay.synthetic import PACE, SPREAD
+from murmurate.agents.simulate.made_up import PERIODS, USERS, Held, numbers, stream
+from murmurate.agents.simulate.series import Series, series
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean

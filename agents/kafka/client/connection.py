@@ -12,13 +12,13 @@ from aiokafka import AIOKafkaClient
 from aiokafka import errors as kafka
 from aiokafka.conn import create_conn
 
+from murmurate.agents.kafka.client.access import MECHANISM, Access
 from murmurate.agents.kafka.client.admin import Admin
 from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
 from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.client.writer import Sender, Writer
 from murmurate.agents.kafka.errors import AwayError, RefusedError
-from murmurate.config.access import MECHANISM, Access
 
 REQUEST_MS = 20_000
 AGAIN_S = 1.0

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from murmurate.agents.auditor import Audit, audit
+from murmurate.agents.audit.auditor import Audit, audit
 from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.embedded.task import Task

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from murmurate.agents.auditor import Audit, audit
+from murmurate.agents.audit.auditor import Audit, audit
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.stages.stage import Log
 from murmurate.aggregators.methods.options import MethodOptions

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import Held, Topology
@@ -14,7 +15,6 @@ from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.stages.door import TICKS
 from murmurate.agents.stages.stage import Log, Out, Record
 from murmurate.agents.stages.table import TABLE
-from murmurate.config.access import Access
 from murmurate.config.plan import Plan
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Event, arrivals, crowd, deployment, played
 

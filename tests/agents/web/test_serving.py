@@ -14,6 +14,7 @@ import pytest
 
 from murmurate.agents.hello import hello
 from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.follow import Follow
 from murmurate.agents.kafka.worker import Worker
@@ -23,7 +24,6 @@ from murmurate.agents.web import serving
 from murmurate.agents.web.errors import ListenError
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.serving import Serving, announce, serve_waiting, serve_worker, show
-from murmurate.config.access import Access
 from murmurate.config.settings import Deployment
 from murmurate.topics.codec import decode
 from murmurate.topics.names import Zone

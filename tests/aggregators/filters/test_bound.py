@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from murmurate.agents.replay.filtered import SETTLED, Trial
-from murmurate.agents.replay.made_up import USERS
+from murmurate.agents.simulate.filtered import SETTLED, Trial
+from murmurate.agents.simulate.made_up import USERS
 from murmurate.aggregators.filters.models import Floats
 from murmurate.randomizers import OUE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.drawn import run
-from murmurate.agents.replay.filtered import Trial, added, recent, tried
+from murmurate.agents.simulate.drawn import run
+from murmurate.agents.simulate.filtered import Trial, added, recent, tried
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.methods.options import MethodOptions
 

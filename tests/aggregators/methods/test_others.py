@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.filtered import Trial
-from murmurate.agents.replay.series import series
+from murmurate.agents.simulate.filtered import Trial
+from murmurate.agents.simulate.series import series
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat, often
 from murmurate.aggregators.methods.fast import LBFast, LPFast

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.auditor import Audit, audit
+from murmurate.agents.audit.auditor import Audit, audit
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.stages.stage import Log
 from murmurate.agents.stages.values import Frozen, Values

@@ -2,7 +2,7 @@
 
 Contract: shares nothing with the ledger.  It follows `rounds` and counts, slot by slot and window by window, who may
 answer; every `done` that tells of more reports than those slots have users is over budget.  It sees counts only; the
-whole audit, report by report, is agents/auditor.py.
+whole audit, report by report, is agents/audit/auditor.py.
 """
 
 from __future__ import annotations

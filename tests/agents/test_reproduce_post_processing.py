@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from murmurate.agents.cli.reproduce import command
 from murmurate.agents.cli.reproductions import post_processing
+from murmurate.agents.cli.reproductions import post_processing_reference as reference
 from murmurate.agents.cli.reproductions.post_processing import (
     EXPECTED,
     METHODS_SHOWN,
@@ -20,7 +21,6 @@ from murmurate.agents.cli.reproductions.post_processing import (
     named,
     zipf,
 )
-from murmurate.aggregators.postprocess import reference
 
 RUNS = 6
 

@@ -20,10 +20,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from murmurate.agents.replay.drawn import Holders
 from murmurate.agents.replay.measured import report_bits
-from murmurate.agents.replay.shapes import made_up
-from murmurate.agents.replay.trial import MOST, Bench, Tried, settled
+from murmurate.agents.simulate.drawn import Holders
+from murmurate.agents.simulate.shapes import made_up
+from murmurate.agents.simulate.trial import MOST, Bench, Tried, settled
 from murmurate.aggregators.batches import users_needed
 from murmurate.aggregators.chooser import QUICK
 from murmurate.aggregators.expected import (

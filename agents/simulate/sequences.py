@@ -24,8 +24,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.made_up import Floats, Holders, apportioned
 from murmurate.agents.replay.source import SourceError
+from murmurate.agents.simulate.made_up import Floats, Holders, apportioned
 
 Values = NDArray[Any]
 Kind = Literal["events", "items", "recording", "population", "weeks"]

@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.drawn import Holders, run
-from murmurate.agents.replay.luck import Luck, adjusted
 from murmurate.agents.replay.measured import bits, report_bits
+from murmurate.agents.simulate.drawn import Holders, run
+from murmurate.agents.simulate.luck import Luck, adjusted
 from murmurate.aggregators.expected import heard_error
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Setting

@@ -19,8 +19,8 @@ from functools import partial
 
 import numpy as np
 
-from murmurate.agents.findings import ALL, Audit, Extent, Place, Reader
-from murmurate.agents.recount import recount
+from murmurate.agents.audit.findings import ALL, Audit, Extent, Place, Reader
+from murmurate.agents.audit.recount import recount
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built

@@ -1,7 +1,7 @@
 """How the brokers are reached: the [kafka] table with its password read and its certificates loaded.
 
 Contract: what cannot be used is a ConfigError that names the key, before anybody connects; the password is never
-shown.  Not here: the connections themselves (agents/kafka/client/).
+shown.  Not here: the connections themselves (connection.py).
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.made_up import apportioned
-from murmurate.agents.replay.prediction import (
+from murmurate.agents.replay.synthetic import probabilities
+from murmurate.agents.simulate.made_up import apportioned
+from murmurate.agents.simulate.prediction import (
     Assumed,
     Expected,
     Outlook,
@@ -22,8 +23,7 @@ from murmurate.agents.replay.prediction import (
     prospect,
     serving_users,
 )
-from murmurate.agents.replay.series import series
-from murmurate.agents.replay.synthetic import probabilities
+from murmurate.agents.simulate.series import series
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions

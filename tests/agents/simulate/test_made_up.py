@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.made_up import BINARY, SEVERAL, Held, numbers, stream
 from murmurate.agents.replay.measured import area, events, roc
 from murmurate.agents.replay.synthetic import probabilities
+from murmurate.agents.simulate.made_up import BINARY, SEVERAL, Held, numbers, stream
 from tests.agents.replay.plans import plan
 from tests.agents.replay.plans import stream as stream_plan
 

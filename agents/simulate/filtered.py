@@ -14,9 +14,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.made_up import PERIODS, USERS, Stream, stream
 from murmurate.agents.replay.measured import mean_squared_error
-from murmurate.agents.replay.series import Series, series
+from murmurate.agents.simulate.made_up import PERIODS, USERS, Stream, stream
+from murmurate.agents.simulate.series import Series, series
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions

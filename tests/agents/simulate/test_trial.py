@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from murmurate.agents.replay import trial
-from murmurate.agents.replay.drawn import Holders
-from murmurate.agents.replay.shapes import made_up
-from murmurate.agents.replay.trial import MOST_OF_COSTLY, SCORED, Bench, scored
+from murmurate.agents.simulate import trial
+from murmurate.agents.simulate.drawn import Holders
+from murmurate.agents.simulate.shapes import made_up
+from murmurate.agents.simulate.trial import MOST_OF_COSTLY, SCORED, Bench, scored
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.result import Named
 from murmurate.aggregators.methods.method import Decision, Setting

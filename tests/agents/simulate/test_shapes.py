@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.shapes import MOST, made_up, recorded
 from murmurate.agents.replay.source import SourceError
 from murmurate.agents.replay.sources import open_source
+from murmurate.agents.simulate.shapes import MOST, made_up, recorded
 from murmurate.config.plan import Plan
 from tests.config.deployments import planned
 

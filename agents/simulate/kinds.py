@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from murmurate.agents.replay.made_up import Floats, Holders, apportioned
+from murmurate.agents.simulate.made_up import Floats, Holders, apportioned
 
 DAY: Final = 24
 """Periods of a season."""

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from murmurate.agents.cli.reproductions.runs import Case, Job, made
-from murmurate.agents.replay.drawn import answer, run, support
-from murmurate.agents.replay.made_up import Stream, numbers, stream
+from murmurate.agents.simulate.drawn import answer, run, support
+from murmurate.agents.simulate.made_up import Stream, numbers, stream
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import BLH, GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, SubsetSelection, ValueAndPresence

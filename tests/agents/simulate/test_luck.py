@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.luck import DRIFTS, Luck, adjusted
+from murmurate.agents.simulate.luck import DRIFTS, Luck, adjusted
 
 
 def play(rng: np.random.Generator, periods: int) -> tuple[np.ndarray, np.ndarray]:

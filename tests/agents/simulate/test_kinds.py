@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.kinds import DAY, KINDS, holders
-from murmurate.agents.replay.made_up import Floats
+from murmurate.agents.simulate.kinds import DAY, KINDS, holders
+from murmurate.agents.simulate.made_up import Floats
 
 USERS = 100_000
 

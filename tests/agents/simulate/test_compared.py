@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.replay import compared as module
-from murmurate.agents.replay.compared import PEERS, compared, projected
-from murmurate.agents.replay.configurations import Configuration
-from murmurate.agents.replay.drawn import run
-from murmurate.agents.replay.filtered import SETTLED
+from murmurate.agents.simulate import compared as module
+from murmurate.agents.simulate.compared import PEERS, compared, projected
+from murmurate.agents.simulate.configurations import Configuration
+from murmurate.agents.simulate.drawn import run
+from murmurate.agents.simulate.filtered import SETTLED
 from murmurate.aggregators.methods.options import MethodOptions
 from tests.measured import figures
 

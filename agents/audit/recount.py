@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.findings import Audit, Extent, Place, Reader
+from murmurate.agents.audit.findings import Audit, Extent, Place, Reader
 from murmurate.config.plan import Plan
 from murmurate.randomizers import question
 from murmurate.topics.block import BatchBlock, TallyBlock

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from murmurate.agents.replay import kinds, sequences
-from murmurate.agents.replay.kinds import DAY
-from murmurate.agents.replay.made_up import BINARY, SEVERAL, USERS, Holders, stream
+from murmurate.agents.simulate import kinds, sequences
+from murmurate.agents.simulate.kinds import DAY
+from murmurate.agents.simulate.made_up import BINARY, SEVERAL, USERS, Holders, stream
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting

@@ -20,11 +20,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.configurations import Configuration
-from murmurate.agents.replay.filtered import SETTLED
 from murmurate.agents.replay.measured import mean_squared_error
-from murmurate.agents.replay.series import Series, series
-from murmurate.agents.replay.told import squared_errors, summed
+from murmurate.agents.simulate.configurations import Configuration
+from murmurate.agents.simulate.filtered import SETTLED
+from murmurate.agents.simulate.series import Series, series
+from murmurate.agents.simulate.told import squared_errors, summed
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.monitoring import reading
 from murmurate.aggregators.postprocess.norm import norm_sub
