@@ -130,7 +130,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         share=stream.share_micro / MICRO,
         share_of="the users" if made.split == "users" else "epsilon",
         method=stream.method,
-        mechanism=used.name,
+        mechanism=used.answered_by,
         answer_epsilon=used.epsilon,
         wire_bytes=used.wire_size,
         slots=stream.slots,

@@ -67,15 +67,17 @@ class Branches(Question):
         total = sum(self.weights)
         self._ends = tuple(_TOP * end // total for end in accumulate(self.weights))
         """Of each branch the first word out of 2^64 that is not its own."""
-        self.chances = tuple(
-            Fraction(end - start, _TOP) for start, end in zip((0, *self._ends), self._ends, strict=False)
-        )
+        pairs = zip((0, *self._ends), self._ends, strict=False)
+        self.chances = tuple(Fraction(end - start, _TOP) for start, end in pairs)
         self.epsilon_micro = max(question.epsilon_micro for question in self.questions)
         digests = b"".join(question.digest for question in self.questions)
-        named = b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + digests
-        self.digest = hashlib.sha256(named).digest()
-        facts = {"memoised": any(question.memoised for question in self.questions), "measure": "branches"}
-        vars(self).update(facts)
+        self.digest = hashlib.sha256(b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + digests).digest()
+        vars(self).update(memoised=any(question.memoised for question in self.questions), measure="branches")
+
+    @property
+    def answered_by(self) -> str:
+        """Those of all branches."""
+        return ", ".join(dict.fromkeys(question.answered_by for question in self.questions))
 
     @property
     def of(self) -> Layout:

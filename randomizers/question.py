@@ -74,6 +74,11 @@ class DeviceFace(ABC):
     """Whether a report holds randomness that outlives its round: no stream may ask so (ARCHITECTURE rule 11)."""
 
     @property
+    def answered_by(self) -> str:
+        """The mechanism that makes its reports, as a deployment file names it; of several each once, with commas."""
+        return self.name
+
+    @property
     @abstractmethod
     def layout(self) -> LayoutSpec:
         """What values it takes: a stream of another layout refuses it."""

@@ -65,6 +65,11 @@ class Viewed(Question):
         vars(self).update(facts, name=called)
 
     @property
+    def answered_by(self) -> str:
+        """The mechanism behind the view, unless the two have a name together."""
+        return self.mechanism.name if self.name == type(self).name else self.name
+
+    @property
     def of(self) -> Layout:
         """The layout of its values."""
         return self.view.of

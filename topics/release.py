@@ -21,7 +21,9 @@ from murmurate.topics.names import NAME_PATTERN
 
 PLACES = 6
 MAX_NAMES = 1 << 12
-"""Statistics in one release: three maps of them, names included, fit a message."""
+"""Statistics that a deployment declares, at most: three maps of them, names included, fit a message."""
+MAX_FIGURES = MAX_NAMES + 1
+"""In one release: with those who have no value."""
 
 Number = Annotated[int, Field(ge=-(1 << 63), le=(1 << 64) - 1)] | float  # the integers that JSON writers have
 Nats = Annotated[float, Field(gt=0)]
@@ -38,7 +40,7 @@ def _rounded(table: Mapping[str, float | None]) -> Mapping[str, float | None]:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=256)]
-Statistics = Annotated[Mapping[Name, float | None], Field(max_length=MAX_NAMES), AfterValidator(_rounded), *Freeze]
+Statistics = Annotated[Mapping[Name, float | None], Field(max_length=MAX_FIGURES), AfterValidator(_rounded), *Freeze]
 Known = Mapping[str, float | None]
 """Figures by name; None where nothing is known."""
 
@@ -208,7 +210,7 @@ class Release(Message, tag="murmurate/release/2"):
     """How names make tables: each table's cells follow each other, called "attribute=value, attribute=value". Not
     written where names stand for themselves.
     """
-    thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_NAMES), *Freeze] | None = None
+    thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_FIGURES), *Freeze] | None = None
     """Of the statistics that are monitored and known. Not written where there is none."""
     reports: Reports
     privacy: Privacy

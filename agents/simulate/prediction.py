@@ -244,14 +244,15 @@ class _Desk:
         share = Fraction(self.stream.share_micro, MICRO) if self.plan.split == "users" else Fraction(1)
         needed = users_needed(part * share, self.plan.min_batch)
         chosen = usual_mechanism(name, self.setting)
-        others = [other for other in self.stream.measure.possible if other != chosen.name]
+        first = chosen.answered_by
+        others = [other for other in self.stream.measure.possible if other != first]
         return Prospect(
             method=name,
             published=tried.published * self.stream.w,
             within=tried.within,
             starves=self.deployed < needed,
             users_needed=needed,
-            mechanisms=tuple(self._expected(name, chosen.name, other, tried) for other in (chosen.name, *others)),
+            mechanisms=tuple(self._expected(name, first, other, tried) for other in (first, *others)),
         )
 
     def _expected(self, method: str, chosen: str, name: str, tried: Tried) -> Expected:
@@ -270,11 +271,16 @@ class _Desk:
         if name != chosen:
             filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, heard)
         more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
-        wire = self.stream.measure.question(name, Fraction(mine.epsilon_micro, MICRO)).wire_size
+        epsilon = Fraction(mine.epsilon_micro, MICRO)
+        wire = self.stream.measure.question(self._asked(name), epsilon, self.setting.prefer).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
 
     def _mechanism(self, method: str, name: str) -> Question:
-        return usual_mechanism(method, replace(self.setting, mechanism=name))
+        return usual_mechanism(method, replace(self.setting, mechanism=self._asked(name)))
+
+    def _asked(self, name: str) -> str:
+        """What a file would say: where several answer, what the measure chooses."""
+        return name if name in self.stream.measure.serving else AUTO
 
 
 def _truths(stream: StreamPlan, users: int, assumed: Assumed) -> Callable[[int], Holders]:

@@ -12,6 +12,7 @@ from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
+from murmurate.aggregators.measures.strings import Prefixes
 
-KINDS: Final[dict[str, type[Measure]]] = {kind.name: kind for kind in (Frequency, Mean, Distribution)}
+KINDS: Final[dict[str, type[Measure]]] = {kind.name: kind for kind in (Frequency, Mean, Distribution, Prefixes)}
 """By name."""

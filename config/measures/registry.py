@@ -20,6 +20,7 @@ from murmurate.config.measures.distribution import DistributionStream
 from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.mean import MeanStream
 from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.strings import StringsStream
 
 TABLES: Final[dict[str, type[Stream]]] = {}
 """Every table by the name of its measure."""
@@ -34,7 +35,7 @@ def register(table: Registered) -> Registered:
     return table
 
 
-for _table in (FrequencyStream, MeanStream, DistributionStream):
+for _table in (FrequencyStream, MeanStream, DistributionStream, StringsStream):
     register(_table)
 
 

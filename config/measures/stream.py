@@ -122,6 +122,8 @@ class Stream(Table):
                 yield Mistake("season", seen(shortest(self.season)), allowed)
             if self.method.filter == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
+        if self.method.variance == "paper" and not self.measured.even_noise:
+            yield Mistake("method.variance", seen("paper"), f'sampling, for measure = "{self.measured.name}"')
         d, figures = len(self.names), self.most_names
         if self.method.revise * figures > MAX_REVISABLE:
             most = f"at most {MAX_REVISABLE // figures}, for {figures} figures a release"
