@@ -104,7 +104,8 @@ def main() -> None:
     deployment = papers(d=args.d)
     like = None
     if args.drift is None:
-        like = recorded(deployment, open_source(f"synthetic:{args.stream},seed={PATH}", deployment), "bit", USERS)
+        source = open_source(f"synthetic:{args.stream},seed={PATH}", deployment)
+        like = recorded(deployment, source, "bit", USERS).holders
     assumed = Assumed(drift=args.drift or 0, like=like)
     work = jobs(deployment, deployment.streams[0], USERS, assumed, within=args.within)
     work = [job for job in work if job.method in (args.method or [job.method])]

@@ -1,4 +1,4 @@
-"""The release: one JSON record a period, the product (DESIGN rule 10). Subscribers in any language read this.
+"""The release: one JSON record a period, the product (ARCHITECTURE rule 10). Subscribers in any language read this.
 
 Contract: no wall clock, host or version in it; estimates and errors, and only they, are rounded to six places: same
 input, same bytes. What is not there was not computed, and nothing measured is no number: its name stands with null.
@@ -25,6 +25,9 @@ MAX_NAMES = 1 << 12
 MAX_FIGURES = MAX_NAMES + 1
 """The most figures in one release: the declared statistics, and the share of those who have no value."""
 
+BETWEEN = " | "
+"""Between the attributes in the name of a cell: values may hold commas, as the stretches of a range do."""
+
 Number = Annotated[int, Field(ge=-(1 << 63), le=(1 << 64) - 1)] | float  # the integers that JSON writers have
 Nats = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -39,7 +42,9 @@ def _rounded(table: Mapping[str, float | None]) -> Mapping[str, float | None]:
     return table
 
 
-Name = Annotated[str, Field(min_length=1, max_length=256)]
+MAX_NAME = 1 << 8
+"""Characters of a statistic's name."""
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Statistics = Annotated[Mapping[Name, float | None], Field(max_length=MAX_FIGURES), AfterValidator(_rounded), *Freeze]
 Known = Mapping[str, float | None]
 """Figures by name; None where a figure is not known."""
@@ -49,9 +54,9 @@ def cell_names(of: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str,
     """What the cells of a table are called, the last attribute's values side by side.
 
     >>> cell_names(["screen", "os"], [["home", "help"], ["ios"]])
-    ('screen=home, os=ios', 'screen=help, os=ios')
+    ('screen=home | os=ios', 'screen=help | os=ios')
     """
-    return tuple(", ".join(f"{a}={v}" for a, v in zip(of, cell, strict=True)) for cell in product(*values))
+    return tuple(BETWEEN.join(f"{a}={v}" for a, v in zip(of, cell, strict=True)) for cell in product(*values))
 
 
 class Table(Part):
@@ -209,7 +214,7 @@ class Release(Message, tag="murmurate/release/2"):
     Not written where the names are declared.
     """
     tables: Annotated[tuple[Table, ...], Field(min_length=1, max_length=64)] | None = None
-    """How names make tables: each table's cells follow each other, called "attribute=value, attribute=value". Not
+    """How names make tables: each table's cells follow each other, called "attribute=value | attribute=value". Not
     written where names stand for themselves.
     """
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_FIGURES), *Freeze] | None = None
