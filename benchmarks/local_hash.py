@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from benchmarks.measure import Row, against_peers, best_seconds
-from benchmarks.oracles import EPSILON, KEY, ROUND, USERS, Call, N, bound, rates, same, some_values
+from benchmarks.oracles import EPSILON, KEY, ROUND, USERS, Call, N, bound, calls, rates, same, some_values
 from murmurate.randomizers.frequency.local_hash import DEFAULT_POOL, OLH
 
 PEER_N = {128: 10_000, 1024: 2_000}
@@ -64,7 +64,7 @@ def pooled() -> Row:
 def pure_ldp(d: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """Its client and server: lists of reports, and what it estimates from them."""
     local = import_module("pure_ldp.frequency_oracles.local_hashing")
-    return _calls(
+    return calls(
         local.LHClient(EPSILON, d, use_olh=True, index_mapper=same),
         local.LHServer(EPSILON, d, use_olh=True, index_mapper=same),
     )
@@ -73,7 +73,7 @@ def pure_ldp(d: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
 def fast_pure_ldp(d: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """The same with a pool of seeds."""
     local = import_module("pure_ldp.frequency_oracles.local_hashing")
-    return _calls(
+    return calls(
         local.FastLHClient(EPSILON, d, DEFAULT_POOL, use_olh=True, index_mapper=same),
         local.FastLHServer(EPSILON, d, DEFAULT_POOL, use_olh=True, index_mapper=same),
     )
@@ -87,13 +87,3 @@ def multi_freq(d: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         lambda values: [client(value, d, EPSILON) for value in values],
         lambda reports: local.LH_Aggregator_MI(reports, d, EPSILON),
     )
-
-
-def _calls(client: Any, server: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    def serve(reports: Any) -> Any:
-        server.reset()
-        server.aggregate_all(reports)
-        server.check_and_update_estimates()
-        return server.get_estimates
-
-    return lambda values: [client.privatise(value) for value in values], serve

@@ -90,6 +90,18 @@ def single() -> Iterator[Row]:
     yield at_least("grr perturb_one d=128", few / best_seconds({"one": answer})["one"], 50e3)
 
 
+def calls(client: Any, server: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """What pure-ldp's client and server do with all values and all reports at once."""
+
+    def serve(reports: Any) -> Any:
+        server.reset()
+        server.aggregate_all(reports)
+        server.check_and_update_estimates()
+        return server.get_estimates
+
+    return lambda values: [client.privatise(value) for value in values], serve
+
+
 def pure_ldp(name: str, d: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """Its client and server: lists of reports, and what it estimates from them."""
     direct = import_module("pure_ldp.frequency_oracles.direct_encoding")
@@ -100,13 +112,7 @@ def pure_ldp(name: str, d: int) -> tuple[Callable[[Any], Any], Callable[[Any], A
         client = unary.UEClient(EPSILON, d, use_oue=True, index_mapper=same)
         server = unary.UEServer(EPSILON, d, use_oue=True, index_mapper=same)
 
-    def serve(reports: Any) -> Any:
-        server.reset()
-        server.aggregate_all(reports)
-        server.check_and_update_estimates()
-        return server.get_estimates
-
-    return lambda values: [client.privatise(value) for value in values], serve
+    return calls(client, server)
 
 
 def multi_freq(name: str, d: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

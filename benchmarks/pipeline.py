@@ -24,6 +24,7 @@ from murmurate.agents.replay.run import keys
 from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.loader import build
+from murmurate.config.plan import Plan
 from murmurate.config.planning import plan
 from murmurate.topics.block import REFUSED
 from murmurate.topics.codec import encode
@@ -50,19 +51,24 @@ def rows() -> Iterator[Row]:
     yield at_most("demo to its first release", min(first_release_s() for _ in range(3)), 3, "s")
 
 
-def replayed(method: str) -> dict[str, object]:
-    """Events a second, each stage's share of the time, and the most memory that was held."""
+def _deployment(method: str) -> Plan:
+    """One stream of frequencies by this method, in one partition."""
     stream = {
         "measure": "frequency", "values": [f"v{i}" for i in range(D)], "every": "1m", "method": method,
         "missing": {"carry": "always"},
     }  # fmt: skip
-    of = plan(
+    return plan(
         build({
             "schema": 1, "name": "bench", "privacy": {"epsilon": 1.0, "window": {"periods": 20}},
             "population": {"partitions": 1}, "kafka": {"targets": 1}, "time": {"lateness": "1ms"},
             "streams": {"x": stream},
         })
     )  # fmt: skip
+
+
+def replayed(method: str) -> dict[str, object]:
+    """Events a second, each stage's share of the time, and the most memory that was held."""
+    of = _deployment(method)
     (streamed,) = of.streams
     every, start = streamed.every_ms, FIRST * streamed.every_ms
     runtime = Runtime(of, keys(known_secrets("bench"), "bench"))

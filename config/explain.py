@@ -227,15 +227,22 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         phases = min(stream.season_ms // stream.every_ms, PHASES)
         learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"
         yield from _wrapped(learned, indent, indent)
+    for line in _clipping_lines(stream):
+        yield from _wrapped(line, indent, indent)
+
+
+def _clipping_lines(stream: StreamFacts) -> Iterator[str]:
+    """What a stream of numbers does about its clipping threshold."""
+    method = stream.method
     if stream.asks_everybody_first:
         begins = f"{method.name} begins {stream.w} period{'s' if stream.w > 1 else ''} later"
         found = (
             f"finds its clipping threshold first, in the first period with users: everybody answers once, and {begins}"
         )
-        yield from _wrapped(f"{found}; it clips only where that surely pays", indent, indent)
+        yield f"{found}; it clips only where that surely pays"
     elif method.finds_clip:
         whole = "clips at the end of its range alone: with this epsilon, window and method the search for a threshold"
-        yield from _wrapped(f"{whole} would not surely pay", indent, indent)
+        yield f"{whole} would not surely pay"
 
 
 def _too_few(made: Plan, users: int) -> Iterator[str]:

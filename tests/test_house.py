@@ -134,6 +134,24 @@ def test_what_explains_a_field_stands_by_itself(folder: str) -> None:
     assert not found, f"{len(found)} of them do not:\n" + "\n".join(found)
 
 
+STEPS = re.compile(r"\b1\. .*\b2\. ", re.DOTALL)
+"""A docstring that numbers its steps."""
+
+
+@every("folder", sorted(FOLDERS.values()))
+def test_a_function_of_more_than_forty_lines_numbers_its_steps(folder: str) -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).rglob("*.py"))}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= 40
+        and not STEPS.search(ast.get_docstring(node) or "")
+    ]
+    assert not found
+
+
 def test_the_constraints_name_every_dependency_and_no_index() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")

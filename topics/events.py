@@ -160,7 +160,11 @@ class EventReader:
         self._clock = Clock()
 
     def read(self, records: Sequence[bytes | None], times: Sequence[int] | NDArray[np.int64] | None = None) -> Columns:
-        """The records' columns; `times` are times in milliseconds from elsewhere, needed where events carry none."""
+        """The records' columns; `times` are times in milliseconds from elsewhere, needed where events carry none.
+
+        1. A well-formed event takes the short way; any surprise is an exception. 2. `_careful` finds its reason, or a
+        row all the same. 3. The columns become arrays, as wide as the widest value.
+        """
         if self._time is None and (times is None or len(times) != len(records)):
             raise MappingError("events: found no time for each record; allowed: one each, since no field holds it")
         if isinstance(times, np.ndarray):
@@ -172,7 +176,6 @@ class EventReader:
         users: list[bytes] = []
         index: list[int] = []
         refusals: list[tuple[int, Reason]] = []
-        # A well-formed event takes the short way below. Any surprise is an exception, and `_careful` finds its reason.
         for row, record in enumerate(records):
             own = times[row] if times is not None else -1
             try:

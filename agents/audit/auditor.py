@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from murmurate.agents.audit.findings import ALL, Audit, Extent, Place, Reader
 from murmurate.agents.audit.recount import recount
+from murmurate.agents.audit.sent import There, there_is
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built
@@ -28,10 +30,8 @@ from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.question import Value
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.block import REFUSED, RawBlock, ReportBlock
-from murmurate.topics.codec import decode_record
-from murmurate.topics.errors import WireError
-from murmurate.topics.messages import Done, Progress, Round
+from murmurate.topics.block import REFUSED, RawBlock
+from murmurate.topics.messages import Progress, Round
 from murmurate.topics.names import stream_id
 
 NumberedRounds = Sequence[tuple[int, Round]]
@@ -48,29 +48,13 @@ class Person:
     shown: set[int] = field(default_factory=set)  # periods with any event, valid or not
 
 
-@dataclass
-class There:
-    """What stands in `reports`."""
-
-    reports: dict[Place, Counter[bytes]] = field(default_factory=lambda: defaultdict(Counter))
-    dones: dict[Place, list[Done]] = field(default_factory=lambda: defaultdict(list))
-    attempts: dict[Place, list[Counter[bytes]]] = field(default_factory=lambda: defaultdict(list))
-    """How many answers were not committed."""
-    waiting: set[Place] = field(default_factory=set)
-    """Where an answer may have come in part: it is seen partition by partition."""
-
-    def answered(self, digest: str, p: int, targets: int) -> bool:
-        """Whether the contributor's answer has come to every target: it is one transaction."""
-        return all((digest, p, q) in self.dones for q in range(targets))
-
-
 def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int], extent: Extent = ALL) -> Audit:
     """Compare all logs with what they ought to hold. extent: how far they reach."""
     found = Audit()
     rounds = [(n, r) for n, r in found.decoded(read, "rounds", 0) if isinstance(r, Round)]
     kept = [(n, r) for n, r in rounds if extent.covers(r.digest.hex())]
     found.rounds = len(kept)
-    there = _there(plan, read, extent, found)
+    there = there_is(plan, read, extent, found)
     judged: set[Place] = set()
     if extent.people:
         for p in range(plan.partitions):
@@ -122,6 +106,34 @@ def _people(
     return people, closed
 
 
+class _Due(NamedTuple):
+    """What one contributor must have sent for one round, by target."""
+
+    must: dict[int, Counter[bytes]]
+    """The reports of users who may answer."""
+    refused: dict[int, Counter[bytes]]
+    """The reports that users would have sent whom some window did not allow to answer."""
+    answers: dict[int, list[tuple[bytes, Value]]]
+    """The users whose reports go there, each with the value of the period."""
+
+
+def _due(
+    plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], oracle: Question, round_: Round,
+    slots: Container[int], allowed: Container[int],
+) -> _Due:  # fmt: skip
+    """From everybody whose slot is asked; `allowed` are the slots that every window allows to answer."""
+    due = _Due(defaultdict(Counter), defaultdict(Counter), defaultdict(list))
+    for user, person in people.items():
+        value = _value(plan, stream, person, round_.t) if person.slot in slots else None
+        if value is None:
+            continue
+        target = _target(secrets.randomness, user, round_)
+        report = _report(oracle, secrets.randomness, user, value, round_)
+        (due.must if person.slot in allowed else due.refused)[target][report] += 1
+        due.answers[target].append((user, value))
+    return due
+
+
 def _compare(
     plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], closed: Mapping[int, int],
     rounds: NumberedRounds, p: int, there: There, found: Audit, extent: Extent,
@@ -130,38 +142,26 @@ def _compare(
     judged = []
     spent: dict[int, list[tuple[int, int, str]]] = defaultdict(list)  # per slot: (t, charge, round)
     limit = plan.epsilon_micro * (stream.share_micro if plan.split == "budget" else MICRO) // MICRO
-    for number, question in rounds:
-        oracle, digest = built(question.mechanism), question.digest.hex()
-        mask = question.slots.mask()
+    for number, round_ in rounds:
+        oracle, digest = built(round_.mechanism), round_.digest.hex()
+        mask = round_.slots.mask()
         slots = {s for s in range(stream.slots) if mask is None or mask[s]}
-        allowed = {s for s in slots if _allowed(stream, limit, spent[s], question.t, oracle.epsilon_micro)}
+        allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, oracle.epsilon_micro)}
         for slot in allowed:
-            spent[slot].append((question.t, oracle.epsilon_micro, digest))
-        if question.t not in closed or not extent.covers(digest):
+            spent[slot].append((round_.t, oracle.epsilon_micro, digest))
+        if round_.t not in closed or not extent.covers(digest):
             continue
-        must: dict[int, Counter[bytes]] = defaultdict(Counter)
-        refused: dict[int, Counter[bytes]] = defaultdict(Counter)
-        answers: dict[int, list[tuple[bytes, Value]]] = defaultdict(list)
-        for user, person in people.items():
-            if person.slot not in slots:
-                continue
-            value = _value(plan, stream, person, question.t)
-            if value is None:
-                continue
-            target = _target(secrets.randomness, user, question)
-            report = _report(oracle, secrets.randomness, user, value, question)
-            (must if person.slot in allowed else refused)[target][report] += 1
-            answers[target].append((user, value))
-        due = extent.answered(p, number, closed[question.t]) or there.answered(digest, p, question.targets)
-        if not due:
+        must, refused, answers = _due(plan, stream, secrets, people, oracle, round_, slots, allowed)
+        whole = extent.answered(p, number, closed[round_.t]) or there.answered(digest, p, round_.targets)
+        if not whole:
             found.pending += 1
-            there.waiting |= {(digest, p, target) for target in range(question.targets)}
-        for target in range(question.targets):
+            there.waiting |= {(digest, p, target) for target in range(round_.targets)}
+        for target in range(round_.targets):
             place = digest, p, target
-            others = partial(_others, oracle, secrets.randomness, people, answers[target], question)
+            others = partial(_others, oracle, secrets.randomness, people, answers[target], round_)
             for attempt in there.attempts.get(place, ()):
                 _surplus(attempt - must[target], Counter(), refused[target], others, place, found)
-            if due:
+            if whole:
                 judged.append(place)
                 here = there.reports.get(place, Counter())
                 found.reports += sum(here.values())
@@ -171,7 +171,7 @@ def _compare(
 
 
 def _others(
-    oracle: Question, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, Value]], question: Round
+    oracle: Question, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, Value]], round_: Round
 ) -> Counter[bytes]:
     """What these users would have said with every other value; of very many values, with those they ever had."""
     found, of = Counter[bytes](), layout(oracle.layout)
@@ -183,7 +183,7 @@ def _others(
     for user, value in answers:
         ever = {code for events in people[user].events.values() for _, code in events}
         values = every or ever | {none} - {None}
-        found.update(_report(oracle, key, user, other, question) for other in values if other != value)
+        found.update(_report(oracle, key, user, other, round_) for other in values if other != value)
     return found
 
 
@@ -267,8 +267,8 @@ def _slot(key: Key, user: bytes, stream: StreamPlan) -> int:
     return _word(key, "slot", user, context) % stream.slots
 
 
-def _target(key: Key, user: bytes, question: Round) -> int:
-    return _word(key, "scatter", user, question.digest) % question.targets
+def _target(key: Key, user: bytes, round_: Round) -> int:
+    return _word(key, "scatter", user, round_.digest) % round_.targets
 
 
 def _word(key: Key, purpose: str, user: bytes, digest: bytes) -> int:
@@ -276,45 +276,8 @@ def _word(key: Key, purpose: str, user: bytes, digest: bytes) -> int:
     return int(key.words(purpose, row, round=digest)[0, 0])  # type: ignore[arg-type]
 
 
-def _report(oracle: Question, key: Key, user: bytes, value: Value, question: Round) -> bytes:
-    return oracle.perturb_one(value, key.draw_one(user, round=question.digest))
-
-
-def _there(plan: Plan, read: Reader, extent: Extent, found: Audit) -> There:
-    """Reports and `done` records that are there, and those that were but for the end of their transaction."""
-    there = There()
-    for q in range(plan.targets):
-        for _, record in found.decoded(read, "reports", q):
-            if isinstance(record, ReportBlock):
-                there.reports[record.round.hex(), record.contributor, q].update(_rows(record))
-            elif isinstance(record, Done):
-                there.dones[record.round, record.contributor, q].append(record)
-        for place, attempt in _attempts(extent.aborted.get(q, ()), q):
-            there.attempts[place].append(attempt)
-            found.aborted += sum(attempt.values())
-    return there
-
-
-def _attempts(records: Iterable[bytes], q: int) -> Iterable[tuple[Place, Counter[bytes]]]:
-    """Answers, each from its first block on: an answer that is tried again begins anew."""
-    found: list[tuple[Place, Counter[bytes]]] = []
-    running: dict[Place, Counter[bytes]] = {}
-    for record in records:
-        try:
-            block = decode_record(record)
-        except WireError:
-            continue
-        if isinstance(block, ReportBlock):
-            place = block.round.hex(), block.contributor, q
-            if block.sequence == 0 or place not in running:
-                running[place] = Counter()
-                found.append((place, running[place]))
-            running[place].update(_rows(block))
-    return found
-
-
-def _rows(block: ReportBlock) -> Iterable[bytes]:
-    return (row.tobytes() for row in block.reports)
+def _report(oracle: Question, key: Key, user: bytes, value: Value, round_: Round) -> bytes:
+    return oracle.perturb_one(value, key.draw_one(user, round=round_.digest))
 
 
 __all__ = ["Audit", "Extent", "Person", "audit"]

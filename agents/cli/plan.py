@@ -84,17 +84,7 @@ def command(
     except ConfigError as error:  # a line for each mistake, as `check` prints them
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
-    users = users or plan.users
-    if users is None:
-        raise UsageError("--users: found nothing; allowed: a number, here or as population.users in the file")
-    if like is not None and (drift is not None or presence is not None):
-        raise UsageError("--like: found with --drift or --presence; allowed: alone, since a recording has both")
-    for option, given, allowed in (
-        ("--drift", drift, "from 0 to 0.5"), ("--presence", presence, "above 0, up to 1"),
-        ("--within", within, "from 0.01 to 1"),
-    ):  # fmt: skip
-        if given is not None and math.isnan(given):  # which is neither below nor above a range
-            raise UsageError(f"{option}: found nan; allowed: a number {allowed}")
+    users = _checked(users or plan.users, drift, presence, like, within)
     documents = list[dict[str, Any]]()
     for one in _streams(plan, stream):
         assumed = _assumed(plan, one, users, drift, presence, like)
@@ -263,3 +253,18 @@ def _figure(number: float) -> str:
 
 def _wrapped(text: str, lead: str) -> list[str]:
     return textwrap.wrap(text, COLUMNS, initial_indent=lead, subsequent_indent=lead, break_on_hyphens=False)
+
+
+def _checked(users: int | None, drift: float | None, presence: float | None, like: str | None, within: float) -> int:
+    """The number of users, once the options make sense together."""
+    if users is None:
+        raise UsageError("--users: found nothing; allowed: a number, here or as population.users in the file")
+    if like is not None and (drift is not None or presence is not None):
+        raise UsageError("--like: found with --drift or --presence; allowed: alone, since a recording has both")
+    for option, given, allowed in (
+        ("--drift", drift, "from 0 to 0.5"), ("--presence", presence, "above 0, up to 1"),
+        ("--within", within, "from 0.01 to 1"),
+    ):  # fmt: skip
+        if given is not None and math.isnan(given):  # which is neither below nor above a range
+            raise UsageError(f"{option}: found nan; allowed: a number {allowed}")
+    return users

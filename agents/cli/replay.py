@@ -85,9 +85,7 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
         show_outcome(plan, opened, outcome)
     if out is not None:
         write(out, plan, outcome, frames)
-        written = [str(out / name) for name in WRITTEN]
-        fits = sum(len(path) + 2 for path in written) <= WIDTH
-        click.echo("  " + ("  " if fits else "\n  ").join(written), err=True)
+        _name_written(out)
     if outcome.interrupted:
         sys.exit(INTERRUPTED)
 
@@ -216,3 +214,10 @@ class bar:  # noqa: N801 - reads as a verb in `with bar(...)`
                 events=f"{frame['events_per_second'] / 1e6:.2f} M events/s",
                 releases=f"{frame['releases']} releases",
             )
+
+
+def _name_written(out: Path) -> None:
+    """Say which files were written: on one line if they fit."""
+    written = [str(out / name) for name in WRITTEN]
+    fits = sum(len(path) + 2 for path in written) <= WIDTH
+    click.echo("  " + ("  " if fits else "\n  ").join(written), err=True)

@@ -49,33 +49,33 @@ def command(config: Path, as_json: bool) -> None:
     sys.exit(FAILED if found.wrong else 0)
 
 
+def _stage_table(one: StageStatus) -> dict[str, Any]:
+    """One stage, for JSON."""
+    return {
+        "stage": one.stage,
+        "zone": one.zone,
+        "instances": one.instances,
+        "group": one.group,
+        "workers": {name: [f"{p.topic}/{p.partition}" for p in own] for name, own in one.workers.items()},
+        "unowned": [f"{p.topic}/{p.partition}" for p in one.unowned],
+        "lag": {f"{p.topic}/{p.partition}": n for p, n in one.lag.items()},
+        "refused": one.refused,
+        "config": one.config,
+    }
+
+
 def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
     """All of it, for JSON."""
     return {
         "ok": not found.wrong,
         "deployment": deployment,
-        "stages": [
-            {
-                "stage": each.stage,
-                "zone": each.zone,
-                "instances": each.instances,
-                "group": each.group,
-                "workers": {name: [f"{p.topic}/{p.partition}" for p in own] for name, own in each.workers.items()},
-                "unowned": [f"{p.topic}/{p.partition}" for p in each.unowned],
-                "lag": {f"{p.topic}/{p.partition}": n for p, n in each.lag.items()},
-                "refused": each.refused,
-                "config": each.config,
-            }
-            for each in found.stages
-        ],
+        "stages": [_stage_table(each) for each in found.stages],
         "streams": [
             {
                 "stream": each.stream,
                 "first": each.first,
                 "settled": each.settled,
-                "open": [
-                    {"t": round_.t, "purpose": round_.purpose, "round": round_.digest.hex()} for round_ in each.open
-                ],
+                "open": [{"t": one.t, "purpose": one.purpose, "round": one.digest.hex()} for one in each.open],
                 "release": each.release
                 and {"t": each.release.t, "end": each.release.end, "decision": each.release.decision},
                 "age_ms": each.age_ms,

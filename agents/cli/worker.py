@@ -82,11 +82,17 @@ def _hold_no_others(this: Opened, zones: Sequence[Zone]) -> None:
         raise ConfigError(found)
 
 
-async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], instance: str) -> int:
+def _stopping() -> asyncio.Event:
+    """An event that a signal to end sets."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], instance: str) -> int:
+    stop = _stopping()
     try:
         keys = held(secrets, this.plan.name)
         found = await _begin(this, zones, keys.fingerprints, stop)

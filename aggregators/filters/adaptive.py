@@ -66,7 +66,9 @@ class AdaptiveFilter:
         season: int | None = None,
         models: Models | None = None,
     ) -> None:
-        """ranges: the lowest and highest value of each statistic, of numbers; None: frequencies.
+        """1. Arguments are checked. 2. What shapes the state is digested. 3. Every part begins where nothing is known.
+
+        ranges: the lowest and highest value of each statistic, of numbers; None: frequencies.
         wholes: of frequencies, how many follow each other that sum to 1, whole after whole, one where a share stands by
         itself; None: all of them.
         ordered: of cells in a row, which move and err with their neighbours, and not by how large they are.

@@ -75,7 +75,10 @@ class Past:
 
 
 def _back(m: Models, then: Belief, now: Belief) -> Belief:
-    """What is believed of the period of `then`, from `now`, which is the period after, revised."""
+    """What is believed of the period of `then`, from `now`, which is the period after, revised.
+
+    1. How likely each model went on. 2. What those models say that went on, smoothed. 3. Both kinds together.
+    """
     moving, settling, paired = m.moving, m.moving, m.paired
     weights, after = then.weights, now.weights
 

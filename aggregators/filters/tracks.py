@@ -83,6 +83,10 @@ class Tracks:
 
         weights: how likely each model was; shares: how a model is drawn where one ends; unit: of drifts; leap: the
         variance of a jump; whole: mean and variance of the mixture, from where one jumps.
+
+        It works in place, on views of the arrays, since it runs for every period, model and statistic: 1. what is white
+        is over; 2. models that end give what they believe to a pool; 3. each model mixes those who stay with its share
+        of the pool; 4. after a jump, what settles takes over; 5. everything drifts, moves and may jump.
         """
         m, pairs = self.models, self._pairs
         moving, paired, settling = m.moving, m.paired, m.moving

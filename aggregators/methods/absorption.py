@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from murmurate.aggregators.methods.adaptive import Adaptive
-from murmurate.aggregators.methods.asking import Everybody, FreshSlots
+from murmurate.aggregators.methods.adaptive import ByBudget, ByPopulation
 from murmurate.aggregators.methods.method import Setting
-from murmurate.aggregators.methods.options import HALF
 
 
 class Absorption:
@@ -47,32 +45,28 @@ class Absorption:
         self.last, self.last_units = facts["last"], facts["last_units"]
 
 
-class LBA(Adaptive):
+class Absorbing:
+    """A method whose publications have absorption for their schedule."""
+
+    @classmethod
+    def schedule(cls, setting: Setting) -> Callable[[int], Absorption]:
+        """From what publications may use in a window to their schedule."""
+        return lambda rest: Absorption(unit=rest // setting.w, w=setting.w)
+
+
+class LBA(Absorbing, ByBudget):
     """LDP-IDS budget absorption: everybody measures each period with epsilon / (2 w) how far the last release is off,
     and makes a new one with one to w times as much when that pays.
     """
 
     name = "lba"
-    division = Everybody.division
     simplicity = 11
 
-    def __init__(self, setting: Setting, *, first_share: str = HALF) -> None:
-        super().__init__(setting, Everybody(setting), _absorbing(setting), first_share=first_share)
 
-
-class LPA(Adaptive):
+class LPA(Absorbing, ByPopulation):
     """LDP-IDS population absorption: S // (2 w) fresh slots measure each period how far the last release is off, and
     one to w times as many make a new one when that pays.
     """
 
     name = "lpa"
-    division = FreshSlots.division
     simplicity = 4
-
-    def __init__(self, setting: Setting, *, variance: str = "sampling", first_share: str = HALF) -> None:
-        asking = FreshSlots(setting)
-        super().__init__(setting, asking, _absorbing(setting), variance=variance, first_share=first_share)
-
-
-def _absorbing(setting: Setting) -> Callable[[int], Absorption]:
-    return lambda rest: Absorption(unit=rest // setting.w, w=setting.w)

@@ -14,12 +14,13 @@ offered (absorption.py, halving.py), dis and err (dissimilarity.py, drawing.py).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, inf
 from typing import Any, Protocol
 
-from murmurate.aggregators.methods.asking import Asking
+from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.dissimilarity import dissimilarity
 from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.errors import TurnError
@@ -142,3 +143,32 @@ def part(share: str) -> Fraction:
     if not isinstance(share, str) or not 0 < found < 1:
         raise ParameterError(f'first_share: found {shown(share)}; allowed: a text between "0" and "1", such as "0.5"')
     return found
+
+
+class ByBudget(Adaptive):
+    """Over epsilon: everybody answers, with a part of it."""
+
+    division = Everybody.division
+
+    def __init__(self, setting: Setting, *, first_share: str = HALF) -> None:
+        super().__init__(setting, Everybody(setting), self.schedule(setting), first_share=first_share)
+
+    @classmethod
+    @abstractmethod
+    def schedule(cls, setting: Setting) -> Callable[[int], Allotment]:
+        """From what publications may use in a window to their schedule."""
+
+
+class ByPopulation(Adaptive):
+    """Over the users: fresh slots answer, with the whole epsilon."""
+
+    division = FreshSlots.division
+
+    def __init__(self, setting: Setting, *, variance: str = "sampling", first_share: str = HALF) -> None:
+        asking = FreshSlots(setting)
+        super().__init__(setting, asking, self.schedule(setting), variance=variance, first_share=first_share)
+
+    @classmethod
+    @abstractmethod
+    def schedule(cls, setting: Setting) -> Callable[[int], Allotment]:
+        """From what publications may use in a window to their schedule."""

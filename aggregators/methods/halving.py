@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from murmurate.aggregators.methods.adaptive import Adaptive
-from murmurate.aggregators.methods.asking import Everybody, FreshSlots
+from murmurate.aggregators.methods.adaptive import ByBudget, ByPopulation
 from murmurate.aggregators.methods.method import Setting
-from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.recent import Publications
 
 
@@ -29,32 +27,28 @@ class Halving(Publications):
         return (self.total - sum(self._used.before(step))) // 2
 
 
-class LBD(Adaptive):
+class Halved:
+    """A method whose publications have halving for their schedule."""
+
+    @classmethod
+    def schedule(cls, setting: Setting) -> Callable[[int], Halving]:
+        """From what publications may use in a window to their schedule."""
+        return lambda rest: Halving(total=rest, w=setting.w)
+
+
+class LBD(Halved, ByBudget):
     """LDP-IDS budget distribution: everybody measures each period with epsilon / (2 w) how far the last release is off,
     and makes a new one with half of what the window has left when that pays.
     """
 
     name = "lbd"
-    division = Everybody.division
     simplicity = 12
 
-    def __init__(self, setting: Setting, *, first_share: str = HALF) -> None:
-        super().__init__(setting, Everybody(setting), _halving(setting), first_share=first_share)
 
-
-class LPD(Adaptive):
+class LPD(Halved, ByPopulation):
     """LDP-IDS population distribution: S // (2 w) fresh slots measure each period how far the last release is off, and
     half of those that publications have left in the window make a new one when that pays.
     """
 
     name = "lpd"
-    division = FreshSlots.division
     simplicity = 5
-
-    def __init__(self, setting: Setting, *, variance: str = "sampling", first_share: str = HALF) -> None:
-        asking = FreshSlots(setting)
-        super().__init__(setting, asking, _halving(setting), variance=variance, first_share=first_share)
-
-
-def _halving(setting: Setting) -> Callable[[int], Halving]:
-    return lambda rest: Halving(total=rest, w=setting.w)
