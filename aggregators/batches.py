@@ -25,7 +25,8 @@ def worth_asking(min_batch: int) -> int:
 
 
 def users_needed(part: Fraction, min_batch: int) -> int:
-    """Of how many users a round must ask this part: the least n with n part - 5 sqrt(n part (1 - part)) >= min_batch.
+    """The number of users of whom a round must ask this part: the least n with n part - 5 sqrt(n part (1 - part)) >=
+    min_batch.
 
     >>> users_needed(Fraction(1, 122), 1000), users_needed(Fraction(1), 1000)
     (142783, 1000)

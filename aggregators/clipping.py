@@ -98,7 +98,7 @@ class Growth:
 
     @classmethod
     def of(cls, frequencies: Floats, middles: Floats, edge: float, top: float) -> Growth:
-        """Of a distribution of amounts from 0 to the top of the range, clipped at an edge."""
+        """For a distribution of amounts from 0 to the top of the range, clipped at an edge."""
         grown = np.minimum(middles * np.geomspace(1, top, FACTORS)[:, None], top)
         levels = np.minimum(grown, edge) @ frequencies
         taken = np.maximum(grown - edge, 0.0) @ frequencies

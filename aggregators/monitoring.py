@@ -32,7 +32,7 @@ class Reading:
 
 
 def reading(estimate: float, stderr: float, threshold: float, *, course: tuple[float, float] | None = None) -> Reading:
-    """Of an estimate with this standard error. course: mean of the estimates so far, and the variance by
+    """On which side an estimate with this standard error is. course: mean of the estimates so far, and the variance by
     which they moved; None: not known.
 
     >>> reading(0.25, 0.05, 0.2)

@@ -47,7 +47,7 @@ def noise_where_alike(mechanism: WaveHistogram, functions: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Of one answered round. Functions of a user's cell are rows: float64[functions, inputs]."""
+    """What one answered round says. Functions of a user's cell are rows: float64[functions, inputs]."""
 
     inverse: Floats
     frequencies: Floats
@@ -65,7 +65,7 @@ class Readings:
         return cls(inverse, inverse @ (support / users), likely, channel_of(mechanism).forward(likely), users)
 
     def averages(self, functions: Floats) -> Floats:
-        """Of each function over all users, unbiased: float64[functions]."""
+        """The average of each function over all users, unbiased: float64[functions]."""
         return np.asarray(functions @ self.frequencies)
 
     def noise(self, functions: Floats) -> Floats:

@@ -134,7 +134,9 @@ def line(number: int, where: str, found: Iterable[Difference]) -> str:
 
 
 def fingerprint(zone: Zone, found: Mapping[str, str | int], secrets: Mapping[str, str]) -> str:
-    """Of all that may never change, as far as a stage of this zone knows it: what its state is written under."""
+    """The digest of all that may never change, as far as a stage of this zone knows it: what its state is written
+    under.
+    """
     lasting = {key: value for key, value in found.items() if key not in FREE}
     lasting |= {
         f"secrets.{name}": secrets[name]

@@ -28,7 +28,7 @@ class Mistake:
     """The file, or the environment."""
 
     def below(self, *steps: str, where: str) -> Mistake:
-        """The same mistake, seen from the top of the file."""
+        """The mistake, seen from the top of the file."""
         return replace(self, key=".".join((*steps, self.key) if self.key else steps), where=where)
 
     def __str__(self) -> str:

@@ -85,12 +85,12 @@ class Facts:
     warnings: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """The same as JSON takes it."""
+        """The facts as JSON takes them."""
         streams = [asdict(stream) | {"method": stream.method.described()} for stream in self.streams]
         return {"ok": True, **asdict(self), "streams": streams}
 
     def lines(self) -> Iterator[str]:
-        """The same in words."""
+        """The facts in words."""
         streams = f"{len(self.streams)} stream{'s' if len(self.streams) > 1 else ''}"
         yield f"{self.name}: {streams}, 1 promise"
         for sentence in self.promise:

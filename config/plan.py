@@ -91,12 +91,12 @@ class StreamPlan:
 
     @property
     def unit(self) -> str | None:
-        """Of numbers, in words: "EUR"."""
+        """The unit of numbers, in words: "EUR"."""
         return self.measure.unit
 
     @property
     def range(self) -> Range | None:
-        """Of numbers: those outside count as the nearer end."""
+        """The range of numbers: those outside count as the nearer end."""
         return self.measure.range
 
     @property

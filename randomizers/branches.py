@@ -142,7 +142,7 @@ class Branches(Question):
         return reports
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked(value)
         (word,) = draw.open(self.digest, None, "branch")(1, 64)
         branch = sum(end <= word for end in self._ends[:-1])
@@ -213,7 +213,7 @@ class Branches(Question):
 
     @property
     def outcomes(self) -> int:
-        """Of each branch one more than its question has."""
+        """One more than each branch's question has, added up."""
         return sum(1 + question.outcomes for question in self.questions)
 
     @property
@@ -222,7 +222,7 @@ class Branches(Question):
         return sum(question.statistics for question in self.questions)
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Of a branch that is none, that its question does not give, or not filled with zeros."""
+        """Which reports name no branch, are none of its question's, or are not filled with zeros: bool[n]."""
         branches, inner = self._read(reports)
         bad = branches >= len(self.questions)
         for number, question in enumerate(self.questions):
@@ -251,7 +251,7 @@ class Branches(Question):
             raise ReportError(f"{self.name}: counts: found {received} reports in all branches; allowed: {n}")
 
     def parts(self, support: Counts) -> Iterator[tuple[int, Counts]]:
-        """Of each branch how many reports it had, and their support."""
+        """For each branch, how many reports it had, and their support."""
         start = 0
         for question in self.questions:
             end = start + 1 + question.outcomes
@@ -265,7 +265,7 @@ class Branches(Question):
         return np.concatenate([of.estimate(part, m) if m else np.full(of.statistics, np.nan) for m, part, of in parts])
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """Of all branches, for all statistics at these frequencies: with random sizes and a sample of all users."""
+        """The variance of all branches' statistics at these frequencies, with random sizes and a sample of all users."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ParameterError(f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1")
 
@@ -295,11 +295,11 @@ class Branches(Question):
         return self._joined(lambda question, _, part: question.plausible(part), profile)
 
     def noise(self, profile: Floats) -> Floats:
-        """Of a branch with chance w the noise of 1/w reports, and what is drawn."""
+        """The noise of each statistic. A branch with chance w has that of 1/w reports, and what is drawn."""
         return self._joined(lambda of, w, part: of.noise(part) / w, profile) + self.drawn(profile)
 
     def drawn(self, profile: Floats) -> Floats:
-        """Of a branch with chance w that only this part of the asked answers there."""
+        """What is added since in a branch with chance w only this part of those who are asked answers."""
         return self._joined(lambda of, w, part: of.drawn(part) / w + of.sampling(part) * (1 / w - 1), profile)
 
     def sampling(self, profile: Floats) -> Floats:

@@ -46,7 +46,7 @@ def aes(key: bytes) -> Callable[[bytes], bytes]:
 
 
 def aes_into(key: bytes) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-    """The same from array to array; the second holds at least one block more than the first."""
+    """What `aes` does, from array to array; the second holds at least one block more than the first."""
 
     def encrypt(data: NDArray[Any], out: NDArray[Any]) -> None:
         try:

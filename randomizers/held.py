@@ -150,7 +150,7 @@ class SomeItems(Held):
 
 @lru_cache(maxsize=16)  # and no question keeps one: a round can ask by a thousand lists
 def _numbers(candidates: tuple[int, ...], d: int) -> NDArray[np.int32]:
-    """Of each item the number of the candidate that it is, or -1."""
+    """For each item, the number of the candidate that it is, or -1."""
     table = np.full(d + 1, -1, np.int32)
     table[list(candidates)] = np.arange(len(candidates))
     return table

@@ -82,7 +82,7 @@ class Ledger:
         return verdicts
 
     def charge(self, t: int, charge_micro: int, digest: bytes, asked: Mask) -> NDArray[np.uint8]:
-        """The same verdicts, with the charges booked."""
+        """The verdicts of `verdicts`, with the charges booked."""
         verdicts = self.verdicts(t, charge_micro, digest, asked)
         paying = verdicts == Verdict.CHARGED
         if not paying.any():

@@ -60,7 +60,9 @@ class Padded(View):
         self._spill = self.length * self.share  # words from here on name a candidate of a user who holds none
 
     def _rule(self, c: int) -> tuple[int, int, int]:
-        """Of a user with c candidates: words for each, the last word that names one, and words for each dummy."""
+        """What a user with c candidates draws by: words for each, the last word that names one, and words for each
+        dummy.
+        """
         if c > self.length:
             return _TOP // c, _TOP - 1, 1
         rest = _TOP - c * self.share
@@ -105,7 +107,7 @@ class Padded(View):
         raise ParameterError(f"{self.name}: found asked for the code of a value; allowed: one is drawn")
 
     def code_one(self, value: Value, draw: DrawOne) -> int:
-        """The same as `codes` in plain Python."""
+        """What `codes` gives, for one user in plain Python."""
         words = words_of(value)
         (u,) = draw.open(self.digest, canonical_words_one(words), "view")(1, 64)
         return self._code(self._held(words), u)
@@ -155,8 +157,9 @@ class Padded(View):
         return self.held.number
 
     def blanket(self, inner: Mechanism) -> Blanket | None:
-        """Of GRR: L candidates against none, of which either tells L codes that the other does not. Every report has q
-        from everybody; what sets that hold neither add is below 2^-64 and left out, which makes the blanket no better.
+        """The blanket of GRR: L candidates against none, of which either tells L codes that the other does not. Every
+        report has q from everybody; what sets that hold neither add is below 2^-64 and left out, which makes the
+        blanket no better.
         """
         if not isinstance(inner, GRR) or self.held.most < self.length or isinstance(self, Itemsets):
             return None
@@ -168,7 +171,7 @@ class Padded(View):
         return tuple(Atom(n * inner.q, 1 + apart * one, 1 + apart * other) for (one, other), n in atoms.items())
 
     def realised(self, inner: Mechanism) -> Fraction:
-        """Of GRR the ratio of a code of the largest chance and one of none, q (1 + (p/q - 1) s) to q."""
+        """For GRR the ratio of a code of the largest chance and one of none: q (1 + (p/q - 1) s) to q."""
         if not isinstance(inner, GRR):
             return inner.realised
         return 1 + (inner.realised - 1) * Fraction(self.share, _TOP)

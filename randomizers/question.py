@@ -184,7 +184,7 @@ class ServerFace(ABC):
         """How many numbers a method follows: the first ones of a profile."""
 
     def summing(self) -> NDArray[np.bool_]:
-        """Of which statistics `sums` is true: bool[statistics]."""
+        """The statistics for which `sums` is true: bool[statistics]."""
         return np.full(self.statistics, self.sums)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:

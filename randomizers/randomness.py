@@ -87,7 +87,7 @@ class Key(Kept):
         return Draw(self, _rows(users, "users"), checked_digest(round, "round"))
 
     def draw_one(self, user: bytes, *, round: bytes) -> DrawOne:
-        """The same for a single user, in plain Python: what an embedded Device uses."""
+        """What `draw` gives, for a single user in plain Python: an embedded Device uses it."""
         if not isinstance(user, bytes) or len(user) != BLOCK:
             found = f"a pseudonym of {len(user)} bytes" if isinstance(user, bytes) else type(user).__name__
             raise ValueRefusedError(f"user: found {found}; allowed: {BLOCK}")
@@ -212,7 +212,7 @@ def canonical(values: NDArray[np.integer[Any]]) -> Bytes:
 
 
 def canonical_one(value: int) -> bytes:
-    """The same for one value."""
+    """What `canonical` gives, for one value."""
     return value.to_bytes(BLOCK, "little", signed=True)
 
 
@@ -227,7 +227,7 @@ def canonical_words(rows: NDArray[np.uint32]) -> Bytes:
 
 
 def canonical_words_one(words: Sequence[int]) -> bytes:
-    """The same for one value."""
+    """What `canonical_words` gives, for one value."""
     data = b"".join(word.to_bytes(4, "little") for word in words)
     return data + bytes(-len(data) % BLOCK)
 

@@ -22,7 +22,7 @@ from murmurate.randomizers.views import Codes, View, of_kind, one_or_more, words
 
 
 class Level(View):
-    """Of each attribute of a row which stretch it lies in: neighbours are told as one, all of them if so many."""
+    """Which stretch each attribute of a row lies in: neighbours are told as one, all of them if so many."""
 
     name = "level"
 
@@ -58,7 +58,7 @@ class Level(View):
         return codes
 
     def code(self, value: Value) -> int:
-        """The same for one row."""
+        """What `codes` gives, for one row."""
         words = words_of(value)
         if words[0] == NONE:
             return self.d - 1

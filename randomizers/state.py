@@ -52,7 +52,7 @@ def load(form: Form, data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 
 def pieces(form: Form, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:
-    """The same state in pieces, each array a view of itself: read them before anything changes."""
+    """The bytes of `dump` in pieces, each array a view of itself: read them before anything changes."""
     said = {"layout": _LAYOUT, "kind": form.kind, "form": form.number, "facts": facts}
     header = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
     crc = 0

@@ -120,7 +120,7 @@ class Viewed(Question):
         return self.inner.perturb(self.view.codes(values, draw), draw)
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         if not isinstance(draw, DrawOne):
             raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a DrawOne from a Key")
         return self.inner.perturb_one(self.view.code_one(self.checked(value), draw), draw)
@@ -253,7 +253,9 @@ class Viewed(Question):
 
 
 class _Sample:
-    """Of a view that draws: the chance of a code, and the variance of one report at frequency 0 and how it grows."""
+    """What is known of a view that draws: the chance of a code, and the variance of one report at frequency 0 and how
+    it grows.
+    """
 
     def __init__(self, chance: float, at_zero: float, slope: float) -> None:
         self.chance, self.at_zero, self.slope = chance, at_zero, slope

@@ -78,7 +78,7 @@ class View(ABC):
 
     @abstractmethod
     def code(self, value: Value) -> int:
-        """The same for one value in plain Python."""
+        """What `codes` gives, for one value in plain Python."""
 
     def code_one(self, value: Value, draw: DrawOne) -> int:
         """The code of a single user."""
@@ -185,7 +185,7 @@ class Prefix(View):
 
     @property
     def _masks(self) -> list[int]:
-        """Of each word that holds some of the prefix, which bits."""
+        """Which bits belong to the prefix, for each word that holds some of it."""
         line = ((1 << self.bits) - 1) << (32 * (self.bits // 32 + 1) - 1 - self.bits)
         words = self.bits // 32 + 1
         return [line >> 32 * (words - 1 - i) & 0xFFFFFFFF for i in range(words)]
@@ -240,7 +240,7 @@ class Size(View):
         return codes
 
     def code(self, value: Value) -> int:
-        """The same for one set."""
+        """What `codes` gives, for one set."""
         words = words_of(value)
         return self.d - 1 if words[0] == NONE else len(self.held.of(words))
 

@@ -107,7 +107,7 @@ class Weighted(Question):
         return np.concatenate((told, pack_ints(quanta, self._width)), axis=1)
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         words = self.checked(value)
         report = self.inner.perturb_one(one_or_more(words[:-1]), draw)
         return report + self.public(words).to_bytes(self._width, "little")
@@ -167,7 +167,7 @@ class Weighted(Question):
         return self.inner.statistics
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Of a number above the largest, or what the inner question does not give."""
+        """Reports with a number above the largest, or with what the inner question does not give."""
         inner, quanta = self._read(reports)
         return np.asarray(self.inner.malformed(inner) | (quanta > self.top))
 
@@ -190,7 +190,9 @@ class Weighted(Question):
         return int(support[0]) * self.quantum
 
     def effective(self, support: Counts) -> float:
-        """Of how many equal numbers the shares would be known as well: (sum of numbers)^2 / (sum of squares)."""
+        """The number of equal numbers from which the shares would be known as well: (sum of numbers)^2 / (sum of
+        squares).
+        """
         return float(support[0]) ** 2 / float(support[1]) if support[1] else 0.0
 
     def estimate(self, support: Counts, n: int) -> Floats:
@@ -200,7 +202,7 @@ class Weighted(Question):
         return self.inner.estimate(support[2:], total) if total else np.full(self.statistics, np.nan)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """Of n equal numbers; of others it is that of `effective` many."""
+        """The variance from n equal numbers; from others it is that of `effective` many."""
         return self.inner.variance(n, frequency)
 
     def _read(self, reports: Reports) -> tuple[Reports, NDArray[np.int64]]:

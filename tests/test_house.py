@@ -107,6 +107,8 @@ WHOLE = re.compile(r'([A-Z0-9`"(+-]|[a-z]\w*[\[(^]).*[.!?][)"`]*', re.DOTALL)
 """Begins with a capital, a figure, code or a formula, and ends as a sentence does."""
 GOES_ON = re.compile(r"(And|But|Or|So|Also|Of|The same|That|Those|It|Its|Their)\b")
 """Words that begin a docstring whose noun is to be found in the one above."""
+LEANS = re.compile(r"(And|But|Or|So|Also|Of|The same)\b")
+"""Those of them that a function's cannot begin with either: "its" and "that" are of the class, or of an argument."""
 
 
 def explained(node: ast.AST, of: str = "") -> Iterator[tuple[str, int, str]]:
@@ -132,6 +134,16 @@ def test_what_explains_a_field_stands_by_itself(folder: str) -> None:
         if not WHOLE.fullmatch(text.strip()) or GOES_ON.match(text)
     ]
     assert not found, f"{len(found)} of them do not:\n" + "\n".join(found)
+
+
+@every("name", modules())
+def test_what_explains_a_function_stands_by_itself(name: str) -> None:
+    """An editor shows it where the function is called, not below the one before."""
+    tree = ast.parse(Path(str(importlib.import_module(name).__file__)).read_text(encoding="utf-8"))
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    each = ((node, ast.get_docstring(node) or "") for node in ast.walk(tree) if isinstance(node, kinds))
+    found = [f"{name}:{node.lineno} {node.name}: {text}" for node, text in each if LEANS.match(text)]
+    assert not found, "\n".join(found)
 
 
 STEPS = re.compile(r"\b1\. .*\b2\. ", re.DOTALL)

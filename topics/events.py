@@ -247,7 +247,9 @@ class EventReader:
         return stream, user, time, codes[value], None
 
     def _broken(self, record: bytes, own: int, why: Reason) -> tuple[int, bytes, int, int, Reason]:
-        """The same of a record that is no JSON or too long: whoever it shows is shown, and its value is refused."""
+        """What can be read of a record that is no JSON or too long: whoever it shows is shown, and its value is
+        refused.
+        """
         found = iter(self._frame.read(record))
         try:
             user = _user(next(found))

@@ -122,7 +122,7 @@ class Frame:
         return found
 
     def _one(self, text: tuple[bytes, bytes], steps: Sequence[bytes], seen: _Pass, ends: dict[bytes, _Span]) -> Any:
-        """Of one pointer. text: the frame's beginning and its end."""
+        """What one pointer leads to. text: the frame's beginning and its end."""
         (head, tail), found = text, seen.keys.get(steps[0], _Found())
         if seen.whole and (found.behind or found.before):
             return _inside(head, found.behind or found.before, steps[1:])

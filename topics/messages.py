@@ -70,7 +70,7 @@ def _question(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _frozen(found: Any, levels: int) -> Any:
-    """The same, unchangeable, of words, whole numbers, lists and tables alone: two machines may write a float
+    """A spec made unchangeable, of words, whole numbers, lists and tables alone: two machines may write a float
     differently.
     """
     if isinstance(found, str) and len(found) <= MAX_WORD:
@@ -94,7 +94,7 @@ def _is_parameter(key: object) -> bool:
 
 
 def _plain(found: Any) -> Any:
-    """The same, as JSON has it."""
+    """A frozen spec as JSON has it."""
     if isinstance(found, Mapping):
         return {key: _plain(value) for key, value in found.items()}
     return [_plain(value) for value in found] if isinstance(found, tuple) else found
@@ -291,8 +291,8 @@ class Tally(Tallied, Message, tag="murmurate/tally/1"):
 
 
 class TallyInBlocks(Tallied, Message, tag="murmurate/tally_in_blocks/1"):
-    """The same where counts are many. They follow in blocks, in the same transaction; a block that no such record has
-    announced is nobody's.
+    """A tally of many counts. They follow in blocks, in the same transaction; a block that no such record has announced
+    is nobody's.
     """
 
     cells: Annotated[int, Field(gt=MESSAGE_CELLS, le=MAX_CELLS)]

@@ -80,7 +80,7 @@ def drawing(epsilons: Sequence[float]) -> str:
 
 
 def _multiples(names: Sequence[str], epsilon: float) -> list[list[tuple[int, float]]]:
-    """Of each oracle (d, its variance over the smallest there)."""
+    """For each oracle (d, its variance over the smallest there)."""
     variances = {(name, d): _average(made) for name in names for d in DRAWN if (made := _made(name, d, epsilon))}
     best = {d: min(variance for (_, at), variance in variances.items() if at == d) for d in DRAWN}
     return [[(d, variances[name, d] / best[d]) for d in DRAWN if (name, d) in variances] for name in names]

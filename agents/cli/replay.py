@@ -118,7 +118,7 @@ def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
 
 
 class TooFew:
-    """Of each stream once, as soon as that is known, that its rounds have too few reports for a release."""
+    """Names each stream once whose rounds have too few reports for a release, as soon as that is known."""
 
     def __init__(self, plan: Plan, source: Source) -> None:
         self._plan, self._source, self._followed = plan, source, Shortages(plan)

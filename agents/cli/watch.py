@@ -151,7 +151,7 @@ def _release(value: bytes | None, stream: str) -> Release | None:
 
 
 def shaped(release: Release, question: Query, k: int | None) -> Release:
-    """The same release with estimates for this question; names that are none of the k have no figures."""
+    """The release with estimates for this question; names that are none of the k have no figures."""
     read = read_for(question, release, k=None if k is None else min(k, len(release.estimate)))
     estimate = {name: read.values.get(name) for name in release.estimate}
     stderr = {name: release.stderr[name] if value is not None else None for name, value in estimate.items()}

@@ -115,7 +115,7 @@ async def sources(client: Client, plan: Plan) -> dict[str, int]:
 
 
 async def _sources(admin: Admin, plan: Plan) -> dict[str, int]:
-    """The same; but our own may be missing."""
+    """The partitions of the source topics, all of which exist; only our own may be missing."""
     names, ours = sorted({stream.topic for stream in plan.streams}), topic(plan.name, "events")
     found = await admin.describe(names)
     for stream in plan.streams:

@@ -82,7 +82,7 @@ class Families:
 
 
 class EdgeFamilies(Families):
-    """The same for edge stages, and counts of raw events."""
+    """The families of edge stages, and counts of raw events."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)

@@ -65,12 +65,12 @@ class Guard(Protocol):
 
     @property
     def most_spent_micro(self) -> Mapping[str, int]:
-        """Of each stream the largest window of any user, ever."""
+        """For each stream, the largest window of any user, ever."""
         ...
 
     @property
     def initial(self) -> Mapping[str, int]:
-        """Of each stream whose values stand for ever, how many users count as its initial value."""
+        """For each stream whose values stand for ever, how many users count as its initial value."""
         ...
 
 
@@ -236,8 +236,8 @@ class _Gauges(Collector):
             yield from self._metrics.sources.gauges()
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
-        """Of several readers of a log the slowest. A log's end may lie behind ends of transactions, which are no
-        records: whoever has read up to there and holds nothing back lags by nothing.
+        """How far the slowest of the readers of a log lags. A log's end may lie behind ends of transactions, which are
+        no records: whoever has read up to there and holds nothing back lags by nothing.
         """
         most: dict[Place, int] = {}
         for task in tasks:

@@ -56,7 +56,7 @@ class MadeUp(PeriodSource):
 
 
 def made_up(domain: Domain, generator: np.random.Generator, n: int, t: int) -> Rows:
-    """So many values of period t: uint32[n, words]."""
+    """Values of period t, one for each of so many users: uint32[n, words]."""
     match domain:
         case Items():
             return _sets(generator, n, t, domain.d, domain.most)

@@ -96,7 +96,7 @@ class Score:
 
     @property
     def estimate_mse(self) -> float | None:
-        """The same of the estimates."""
+        """The mean squared error of the estimates."""
         if len({stream.scale for stream in self.streams}) > 1:
             return None
         return self._mean([(stream.estimate_mse, stream.estimated) for stream in self.streams])
@@ -113,7 +113,7 @@ class Score:
         return sum(known) if known else None
 
     def _mean(self, values: list[tuple[float | None, int]]) -> float | None:
-        """Of values with their weights."""
+        """The mean of values with their weights."""
         pairs = [(value, n) for value, n in values if value is not None]
         return sum(value * n for value, n in pairs) / sum(n for _, n in pairs) if pairs else None
 
@@ -222,7 +222,7 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
 
 
 def _figures(pairs: list[tuple[Release, TruePeriod]], what: str, names: Sequence[str]) -> NDArray[np.float64]:
-    """Of each period what its release says of these names, NaN where that is null: float64[periods, names]."""
+    """What the release of each period says of these names, NaN where that is null: float64[periods, names]."""
     rows = [[release[what].get(name) for name in names] for release, _ in pairs]
     return np.array(rows, np.float64).reshape(len(pairs), len(names))
 

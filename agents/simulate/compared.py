@@ -45,7 +45,7 @@ CERTAIN: Final = (0.95, 0.99)
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Of one seed, or added over several."""
+    """What came of one seed, or of several added up."""
 
     seeds: int
     filtered: float
@@ -80,7 +80,7 @@ class Compared:
 
     @property
     def coverage_shown(self) -> float:
-        """The same of projected estimates."""
+        """The coverage of projected estimates."""
         return self.shown / self.counted if self.counted else 1.0
 
     @property

@@ -35,7 +35,7 @@ class Different:
         self._rows: list[NDArray[np.uint32]] = []
 
     def shares(self, rows: Rows) -> Floats:
-        """Of everybody's values the share of each that was found so far: the later, the more of them."""
+        """The share of everybody for each value that was found so far: the later, the more of them."""
         different, counts = np.unique(rows, axis=0, return_counts=True)
         held = np.zeros(len(self._places) + len(different), np.int64)
         for start in range(0, len(different), _LANE):

@@ -88,7 +88,7 @@ class Sums:
 
     @property
     def after_jumps(self) -> float | None:
-        """The same in the periods after a jump; None where nothing jumped."""
+        """The coverage in the periods after a jump; None where nothing jumped."""
         return self.held_late / self.told_late if self.told_late else None
 
     def over_lpa(self, error: float) -> float:

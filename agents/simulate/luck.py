@@ -31,7 +31,7 @@ WEIGHT: Final = 4
 
 
 class Luck:
-    """Of one run."""
+    """The luck of one run."""
 
     def __init__(self) -> None:
         self._level: Floats = np.zeros((0, 0))  # of each filter: [filters, statistics]
@@ -92,7 +92,7 @@ def _stretches(squares: Floats, luck: Floats) -> tuple[Floats, Floats]:
 
 
 def _means(series: Floats, stretches: int) -> Floats:
-    """Of each of so many equal parts: float64[stretches, columns]."""
+    """The means of each of so many equal parts: float64[stretches, columns]."""
     cuts = np.linspace(0, len(series), stretches + 1).astype(np.int64)
     return np.asarray(np.add.reduceat(series, cuts[:-1], axis=0) / np.diff(cuts)[:, None])
 

@@ -148,7 +148,7 @@ class Outlook:
         return min((pair for pair in pairs if pair[1].error <= most), key=cost)
 
     def document(self) -> dict[str, Any]:
-        """The same as JSON takes it."""
+        """The outlook as JSON takes it."""
         named = None
         if self.recommended is not None:
             method, expected = self.recommended

@@ -70,7 +70,8 @@ class Ways:
 
 
 def squared_errors(seen: Floats, true: Floats, *, start: float, unit: float, season: int | None) -> Floats:
-    """Of each filter of the family, in each period, for each value: float64[filters, periods, values].
+    """The squared errors of each filter of the family, in each period, for each value: float64[filters, periods,
+    values].
 
     seen: raw answers, float64[periods, values]; start: the mean of shares, 1 / d; unit: the usual variance of answers;
     season: periods of a day, where declared.

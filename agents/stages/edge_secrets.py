@@ -15,6 +15,6 @@ class EdgeSecrets(NamedTuple):
     state: bytes
 
     def fingerprints(self) -> dict[str, str]:
-        """Of the keys on which the ledger rests."""
+        """The fingerprints of the keys on which the ledger rests."""
         split = self.devices.split.fingerprint
         return {"pepper": self.pepper.fingerprint, "slots": self.devices.slots.fingerprint, "split": split}

@@ -24,7 +24,7 @@ def permutation(key: Key, users: NDArray[np.uint8], *, round: bytes) -> NDArray[
 
 
 def permutation_of_rows(key: Key, count: int, part: int, *, round: bytes) -> NDArray[np.int64]:
-    """The same of so many rows, which have nothing but their position, in this part of the round."""
+    """The order of so many rows, which have nothing but their position, in this part of the round."""
     return by_words(count, lambda rows: key.words("permutation", contexts(rows, part), round=round, k=2))
 
 

@@ -250,12 +250,12 @@ class Perturb:
 
     @property
     def most_spent_micro(self) -> dict[str, int]:
-        """Of each stream the largest window of any user that this instance has booked."""
+        """For each stream, the largest window of any user that this instance has booked."""
         return {name: stream.devices.ledger.most_spent_micro for name, stream in self._streams.items()}
 
     @property
     def initial(self) -> dict[str, int]:
-        """Of each stream whose values stand for ever, how many users count as its initial value."""
+        """For each stream whose values stand for ever, how many users count as its initial value."""
         return {name: each.values.initial for name, each in self._streams.items() if not each.plan.says_none}
 
     # ---- state ----

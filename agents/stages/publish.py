@@ -104,7 +104,7 @@ class Publish:
 
     @property
     def open_rounds(self) -> Mapping[str, int]:
-        """Of each stream that has begun here how many rounds wait for their tallies."""
+        """For each stream that has begun here, how many rounds wait for their tallies."""
         return {name: int(period.open is not None) + len(period.ahead) for name, period in self._periods.items()}
 
     def _tally(self, tally: Tally | TallyInBlocks, at: int) -> None:

@@ -100,7 +100,7 @@ def _named(told: Named, values: np.ndarray) -> dict[str, float | None]:
 
 
 def _readings(stream: StreamPlan, told: Named) -> dict[str, Reading] | None:
-    """Of what is monitored and known; None where there is nothing to say."""
+    """The readings of what is monitored and known; None where there is nothing to say."""
     found = {}
     for name, threshold in stream.thresholds.items():
         at = told.names.index(name)

@@ -88,8 +88,8 @@ class RowValues(Values):
         self._taken[t] = self._taken.get(t, 0) + len(rows)
 
     def _decide(self, said: Rows, rows: Ints, values: Rows, better: Mask) -> None:
-        """Of several events at one time the greatest (or smallest) words; those that are held take part, unless all the
-        new ones are better.
+        """Which of several events at one time counts: that with the greatest (or smallest) words; those that are held
+        take part, unless all the new ones are better.
         """
         old = np.unique(rows[~better])
         rows, values = np.concatenate((rows, old)), np.concatenate((values, said[old]))

@@ -82,7 +82,7 @@ def check_proof(stage: Stage, content: bytes, proof: bytes, where: str) -> None:
 
 
 def _cut(data: Iterable[Piece]) -> Iterator[bytes]:
-    """The same bytes in pieces of a chunk's size, the last one shorter."""
+    """The bytes in pieces of a chunk's size, the last one shorter."""
     chunk = bytearray()
     for piece in data:
         rest = memoryview(piece)

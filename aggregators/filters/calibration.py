@@ -29,7 +29,7 @@ RECENT = 0.98
 
 
 class Misses:
-    """Of one filter. independent: the share of its statistics that are observations of their own; sure: so many
+    """How one filter misses. independent: the share of its statistics that are observations of their own; sure: so many
     standard errors of a mean square are chance.
     """
 

@@ -38,7 +38,9 @@ class Jumps:
 
     @property
     def chances(self) -> tuple[float, float]:
-        """Of an epoch, and that one statistic jumps without: both are rare where a leap is hardly more than noise."""
+        """The chance of an epoch, and that one statistic jumps without: both are rare where a leap is hardly more than
+        noise.
+        """
         m = self.models
         weight = max(1.0, m.leap / self.room) * (m.patience + self.periods)
         return (m.epoch * m.patience + self.epochs) / weight, (m.alone * m.patience + self.alone) / weight

@@ -129,7 +129,7 @@ class Models:
         return np.array(self.odds, np.float64)[:, None] / sum(self.odds)
 
     def with_season(self) -> Models:
-        """The same with models of a season."""
+        """These models, and those of a season."""
         return replace(self, seasonal=SEASONAL, odds=(*self.odds, *(SEASONAL_ODDS for _ in SEASONAL)))
 
     def first_odds(self, room: float) -> Floats:

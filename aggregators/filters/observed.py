@@ -82,7 +82,7 @@ class ReportShares:
         return np.clip(profile, 0, 1)
 
     def noise(self, profile: Floats) -> Floats:
-        """Of one report, whoever gives it: the sampling of users is in it."""
+        """The noise of one report, whoever gives it: the sampling of users is in it."""
         return profile * (1 - profile)
 
     def drawn(self, profile: Floats) -> Floats:

@@ -26,9 +26,9 @@ class OutsideEstimate:
     users: int
 
     def parts(self, count: int) -> Iterator[OutsideEstimate]:
-        """The same as so many answers of a part of the users each, whose average it is. They differ as such answers do:
-        half of them are a standard error too large and half too small, in an order that is no trend (Thue and Morse),
-        with one in the middle where they are odd.
+        """The estimate as so many answers of a part of the users each, whose average it is. They differ as such
+        answers do: half of them are a standard error too large and half too small, in an order that is no trend (Thue
+        and Morse), with one in the middle where they are odd.
         """
         variance, users = self.variance * count, max(1, self.users // count)
         for number in range(count):

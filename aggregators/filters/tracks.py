@@ -202,7 +202,7 @@ class Tracks:
         np.clip(self.level, low, high, out=self.level)
 
     def mean(self, weights: Floats) -> Floats:
-        """Of all models together: float64[d]."""
+        """The mean of all models together: float64[d]."""
         return _total(weights, self.level)
 
     def spread(self, weights: Floats, mean: Floats) -> Floats:

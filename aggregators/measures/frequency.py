@@ -45,7 +45,7 @@ class Frequency(Measure):
 
     @property
     def default_code(self) -> int:
-        """Of "other" if that is declared, else of the first value."""
+        """The code of "other" if that is declared, else of the first value."""
         return len(self.domain.values) if self.domain.other else 0
 
     @property
@@ -65,7 +65,7 @@ class Frequency(Measure):
 
     @property
     def two_sided(self) -> bool:
-        """Of two values the second says all."""
+        """Whether there are two values, so that the second says all."""
         return self.d == 2
 
     @property

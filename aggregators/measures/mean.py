@@ -65,7 +65,7 @@ class Mean(Numbers):
         return _RANGES[question.statistics]
 
     def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
-        """Of numbers on the scale -1 to 1; with silence that of the holders' mean."""
+        """The error of numbers on the scale -1 to 1; with silence that of the holders' mean."""
         if holds := holding(question):
             return holds.mean_error(profile, max(1, round(n)), users) ** 2
         return super().round_error(question, n, users, profile)
@@ -200,7 +200,7 @@ class Mean(Numbers):
 
     @property
     def drifts(self) -> str:
-        """Of its range."""
+        """What a made-up drift is a part of: the range."""
         return "of its range "
 
 
@@ -210,7 +210,7 @@ def _scale(ends: Range) -> tuple[float, float]:
 
 
 def _course_of_holders(said: Estimate, low: float, half: float) -> Floats | None:
-    """Of the mean and the share, from those of share and total, as if the share had stood."""
+    """The course of the mean and the share, from those of share and total, as if the share had stood."""
     if said.course is None or not said.course[0, 0] > 0:
         return None
     (share, total), (of_share, of_total) = said.course.tolist()

@@ -103,7 +103,7 @@ class Measure(Planned):
 
     @property
     def range(self) -> Range | None:
-        """Of numbers: those outside count as the nearer end."""
+        """The range of numbers: those outside count as the nearer end."""
         return None
 
     def limits(self, name: str) -> Range:
@@ -142,7 +142,7 @@ class Measure(Planned):
         return None
 
     def wholes(self, question: Question) -> Sequence[int] | None:
-        """Of shares, how many follow each other that sum to 1, whole after whole, one where a share stands by itself;
+        """For shares, how many follow each other that sum to 1, whole after whole, one where a share stands by itself;
         None: all of them together, or there are none.
         """
         return None

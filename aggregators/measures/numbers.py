@@ -26,7 +26,7 @@ class Numbers(Measure):
 
     @property
     def range(self) -> Range:
-        """Of numbers: those outside count as the nearer end."""
+        """The range of the numbers: those outside count as the nearer end."""
         return self.domain.low, self.domain.high
 
     @property

@@ -39,7 +39,7 @@ class Planned(ABC):
         return None
 
     def over(self, values: NDArray[np.uint32]) -> Self:
-        """The same where counts of users are counts of these rows of words; codes are counted as they are."""
+        """The measure where counts of users are counts of these rows of words; codes are counted as they are."""
         return self
 
     def told_apart(self, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
@@ -102,5 +102,5 @@ class Planned(ABC):
 
     @property
     def drifts(self) -> str:
-        """Of what a made-up drift is a part, in words that end in a space: of a mean its range."""
+        """What a made-up drift is a part of, in words that end in a space: for a mean its range."""
         return ""

@@ -44,7 +44,7 @@ class Named:
         return not bool(np.isnan(self.estimate).all())
 
     def unmeasured(self, *, estimated: bool) -> Named:
-        """The same before reports have spoken. estimated: whether something is known by then all the same."""
+        """The result before reports have spoken. estimated: whether something is known by then all the same."""
         unknown = np.full(len(self.unbiased), np.nan)
         return replace(self, unbiased=unknown) if estimated else Named(self.names, unknown, unknown, unknown)
 
@@ -69,7 +69,7 @@ class InTables:
 
     @property
     def named(self) -> Named:
-        """The same by the names of cells."""
+        """The figures by the names of cells."""
         names = tuple(name for one in self.filled for name in one.table.names)
         estimate, stderr, unbiased = (
             np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])

@@ -71,7 +71,7 @@ class Prefixes(WideMeasure):
         return found
 
     def truth(self, counts: Rows) -> Floats:
-        """Of everybody's words the share of each prefix."""
+        """The share of each prefix among everybody's words."""
         if not len(counts):
             return np.full(self.statistics, np.nan)
         return np.asarray(np.bincount(self._prefixes(counts), minlength=self.statistics) / len(counts))

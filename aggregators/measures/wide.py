@@ -139,7 +139,7 @@ class WideMeasure(Measure):
         return self._named(own, np.clip(said.statistics[shown], 0, 1), np.sqrt(said.variance[shown]), course)
 
     def truth(self, counts: Rows) -> Floats:
-        """Of everybody's words what is true of how many."""
+        """The share of users of whom each statistic is true, from everybody's words."""
         if not len(counts):
             return np.full(len(self.shown), np.nan)
         total = np.zeros(self.statistics, np.int64)
@@ -150,7 +150,7 @@ class WideMeasure(Measure):
     # ---- how it is planned for ----
 
     def over(self, values: Rows) -> Self:
-        """The same where counts of users are counts of these values."""
+        """The measure where counts of users are counts of these values."""
         return replace(self, among=Catalogue(values))
 
     def told_apart(self, rows: Rows) -> NDArray[np.uint8]:
@@ -188,11 +188,11 @@ class WideMeasure(Measure):
         return np.asarray(holders @ self._figures / holders.sum(axis=1, keepdims=True))
 
     def true_statistics(self, holders: Holders) -> Floats:
-        """The same of everything that a method follows."""
+        """The truth of everything that a method follows."""
         return np.asarray(holders @ self._true / holders.sum(axis=1, keepdims=True))
 
     def true_profiles(self, holders: Holders) -> Floats:
-        """The same: there is nothing else in a profile."""
+        """The true statistics: there is nothing else in a profile."""
         return self.true_statistics(holders)
 
     @property
@@ -206,7 +206,7 @@ class WideMeasure(Measure):
 
 @lru_cache(maxsize=2)  # of a hundred megabytes at most
 def _true_of(measure: WideMeasure, among: Catalogue | None) -> Floats:
-    """Of each value of its crowd what is true: float64[values, statistics]."""
+    """What is true of each value of the crowd: float64[values, statistics]."""
     return measure.true_of(measure.held_by).astype(np.float64)
 
 

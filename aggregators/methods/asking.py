@@ -109,7 +109,7 @@ class FreshSlots:
 
 
 def sample_of(division: Division, crowd: Crowd) -> float | None:
-    """Of how many users the reports of a question are a sample; None where everybody answers."""
+    """The number of users of whom the reports of a question are a sample; None where everybody answers."""
     return crowd.users if division == "population" else None
 
 

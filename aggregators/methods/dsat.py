@@ -38,7 +38,7 @@ def often(w: int) -> int:
 
 
 class Counted(Publications):
-    """So many publications a window, of one size."""
+    """A schedule of so many publications a window, of one size."""
 
     def __init__(self, *, unit: int, most: int, w: int) -> None:
         super().__init__(w)

@@ -179,7 +179,7 @@ class Decision:
         return self.outcome.revised if isinstance(self.outcome, Vector) else None
 
     def with_vector(self, **changes: Any) -> Decision:
-        """The same with something else in its vector."""
+        """The decision with something else in its vector."""
         return replace(self, outcome=replace(self.vector, **changes))
 
 

@@ -82,7 +82,7 @@ class MethodBase(ABC):
 
     @property
     def sample(self) -> float | None:
-        """Of how many users the reports of a question are a sample; None where everybody answers."""
+        """The number of users of whom the reports of a question are a sample; None where everybody answers."""
         return sample_of(self.division, self.crowd)
 
     def open(self, t: int) -> Request | Decision:

@@ -69,7 +69,7 @@ class Pool:
         self.last_used[asked] = t
 
     def draw(self, t: int, count: int, purpose: Purpose) -> Mask:
-        """So many eligible slots, now used: bool[S]. They are those with the smallest words, the lower slot first
+        """Draws `count` eligible slots, now used: bool[S]. They are those with the smallest words, the lower slot first
         where words are equal.
         """
         eligible = np.flatnonzero(self.eligible(t))

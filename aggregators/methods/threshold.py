@@ -85,7 +85,7 @@ def top_of(setting: Setting) -> int:
 
 
 def coarse(setting: Setting) -> Setting:
-    """The same stream, asked for the cells of the coarse grid."""
+    """The stream as it is asked for the cells of the coarse grid."""
     inner = WaveMeanAndPresence if setting.says_none else WaveMean
     top = top_of(setting)
     return replace(setting, mechanism=inner.name, clip=top, group=max(1, top // CELLS))
@@ -230,8 +230,8 @@ def mean_noise(mechanism: Question, n: int, present: float, means: Floats, squar
 
 
 def noise_of_total(mechanism: Question, n: int, present: float, means: Floats, squares: Floats) -> Floats:
-    """The same times the square of the share of holders, so that it is a number where nobody holds a value: linear in
-    the mean square, as everything of which it is made.
+    """The noise of the mean times the square of the share of holders, so that it is a number where nobody holds a
+    value: linear in the mean square, as everything of which it is made.
     """
     holders = holding(mechanism)
     if holders is None:

@@ -91,7 +91,7 @@ def _of_what_lies_above(question: Viewed) -> Floats:
 
 @lru_cache(maxsize=4)
 def _of_the_mean(question: Viewed) -> Floats:
-    """The same of how far the mean is from what a cell stands for, on a scale from -1 to 1: float64[cells, inputs]."""
+    """The noise of how far the mean is from what a cell stands for, on a scale from -1 to 1: float64[cells, inputs]."""
     values = 2 * cells_of(grid_of(question))[0] / grid_of(question).clip - 1
     return _noise(question, values - values[:, None])
 

@@ -49,7 +49,7 @@ def read_for(query: Query, release: Release, *, k: int | None = None) -> Read:
 
 
 def read_figures(query: Query, estimate: Known, stderr: Known, unbiased: Known, *, k: int | None = None) -> Read:
-    """The same from the three tables of a release."""
+    """What `read` does, from the three tables of a release."""
     names = list(estimate)
     if k is not None and (query not in ("point", "top-k") or not 1 <= k <= len(names)):
         raise ParameterError(f"query: k: found {shown(k)} for {query}; allowed: 1 to {len(names)}, for point and top-k")

@@ -81,7 +81,7 @@ class GRR(PureOracle):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         index = draw.open(self.digest, canonical_one(value))(1, _BITS)[0] // self._low
         if index < self.d - 1:

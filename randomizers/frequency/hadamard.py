@@ -62,7 +62,7 @@ class HadamardResponse(PureOracle):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         word, turn = draw.open(self.digest, canonical_one(value))(2, _BITS)
         row = word % self.rows

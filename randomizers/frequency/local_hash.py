@@ -133,7 +133,7 @@ class LocalHash(PureOracle):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         first = int(self._first_seed_of(draw))
         number, index = draw.open(self.digest, canonical_one(value))(2, _BITS)
@@ -155,7 +155,7 @@ class LocalHash(PureOracle):
         return self.support_of(reports, np.arange(self.d, dtype=np.uint64))
 
     def support_of(self, reports: Reports, values: NDArray[np.integer[Any]]) -> Counts:
-        """The same for these values only: int64[values]. A question about few values of a large domain is cheap."""
+        """The support of these values only: int64[values]. A question about few values of a large domain is cheap."""
         numbers, cells = self._read(self._well_formed(reports))
         first = self._first_seed
         if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
@@ -252,7 +252,7 @@ class LocalHash(PureOracle):
         return np.uint64(first_seed(self._round))
 
     def _first_seed_of(self, draw: Draw | DrawOne) -> np.uint64:
-        """The same for a device, whose draw says the round."""
+        """The first seed of the pool for a device, whose draw says the round."""
         if not self.pool:
             return np.uint64(0)
         if self._round not in (None, draw.round):

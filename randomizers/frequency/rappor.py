@@ -76,7 +76,7 @@ class BasicRAPPOR(Unary):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         report = super().perturb_one(value, draw.lasting())
         if self.steps == 1:
@@ -167,7 +167,7 @@ class RAPPOR(Mechanism):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value, lasting = self.checked_one(value, draw), draw.lasting()
         cohort = lasting.open(self.digest, canonical_one(self.d))(1, 64)[0] % self.cohorts
         own, row = set(self.places[cohort, value].tolist()), 0
@@ -222,8 +222,8 @@ class RAPPOR(Mechanism):
         return np.asarray(self._inverse @ self.debiased(support, n).reshape(-1), np.float64)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """Of least squares: exact from the frequencies of all d values. A single one is taken to be each value's in
-        turn, with the rest spread evenly over the others: the mean over the values.
+        """The variance of least squares: exact from the frequencies of all d values. A single one is taken to be each
+        value's in turn, with the rest spread evenly over the others: the mean over the values.
         """
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):

@@ -120,7 +120,7 @@ class SHE(Mechanism):
         return np.asarray(cells, np.int64)
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         report, steps = b"", self._table.steps
         for cell, word in enumerate(draw.open(self.digest, canonical_one(value))(self.d, _BITS)):
@@ -205,7 +205,7 @@ class SHE(Mechanism):
 
 @lru_cache(maxsize=64)
 def levels(epsilon_micro: int, grid: int, reach: int) -> tuple[int, ...]:
-    """Of 2^64 words, how many give an empty cell each number: int[(2 reach + 1) grid + 1].
+    """How many of 2^64 words give an empty cell each number: int[(2 reach + 1) grid + 1].
 
     Pairs y and top - y from the end inwards. Beyond both places a pair's ratio is e^(eps/2), a hair less so that its
     square stays below `exp_floor`; between them it falls by two steps at a time to that of the middle, 1.

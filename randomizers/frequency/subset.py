@@ -77,7 +77,7 @@ class SubsetSelection(PureOracle):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         return self._one(value, draw.open(self.digest, canonical_one(value))(1 + self._way.words, BITS))
 

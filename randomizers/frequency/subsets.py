@@ -97,7 +97,7 @@ class Numbered(Way):
         return rows
 
     def draw_one(self, own: int, told: bool, words: list[int]) -> list[int] | None:
-        """The same in plain Python."""
+        """What `draw` gives, for one user in plain Python."""
         place = words[0] // self._steps[not told]
         if place == (self._with if told else self._without):
             return None
@@ -106,12 +106,12 @@ class Numbered(Way):
 
     @property
     def odds(self) -> Fraction:
-        """Of the words that a set takes."""
+        """How much more often a given set with the own value is drawn than one without it."""
         return Fraction(*self._steps)
 
     @property
     def each(self) -> tuple[Fraction, Fraction]:
-        """So many words out of 2^64."""
+        """The chance of a set with the own value, and of one without it."""
         with_it, without = (Fraction(step, 1 << BITS) for step in self._steps)
         return with_it, without
 
@@ -145,7 +145,7 @@ class Lowest(Way):
         return rows
 
     def draw_one(self, own: int, told: bool, words: list[int]) -> list[int] | None:
-        """The same in plain Python."""
+        """What `draw` gives, for one user in plain Python."""
         cells = [word >> at & (1 << self.bits) - 1 for word in words for at in range(0, BITS, self.bits)][: self.d]
         others = sorted((word, cell) for cell, word in enumerate(cells) if cell != own)
         around = [word for word, _ in others[max(0, self.k - 2) : self.k + 1]]

@@ -25,7 +25,7 @@ _FINE = 1 << 16  # a level below this would be rounded by more than 2^-16 of its
 
 
 class Levels(NamedTuple):
-    """Of 2^bits equally likely words, how many set the own bit and how many any other one."""
+    """How many of 2^bits equally likely words set the own bit, and how many any other one."""
 
     high: int
     low: int
@@ -82,7 +82,7 @@ class Unary(PureOracle):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         row = 0
         for cell, word in enumerate(draw.open(self.digest, canonical_one(value))(self.d, self._bits)):

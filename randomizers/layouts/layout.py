@@ -58,7 +58,7 @@ class Layout(ABC):
         return NONE if self.words == 1 else (NONE, *(0,) * (self.words - 1))
 
     def rows(self, values: Values) -> Row:
-        """The same values as uint32[n, words], also where a value is one word."""
+        """The values as uint32[n, words], also where a value is one word."""
         rows = values.astype(np.uint32, copy=False)
         return rows[:, np.newaxis] if rows.ndim == 1 else rows
 

@@ -38,7 +38,7 @@ class Attributes(Layout):
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Of each attribute its word, and what its code is multiplied with there."""
+        """For each attribute, its word and what its code is multiplied with there."""
         packed: list[list[int]] = []
         for size in self.sizes:
             if not packed or prod(packed[-1]) * size > MAX_WORD:

@@ -96,7 +96,7 @@ class Clipped(View):
         return half, (self.cells - 1) * self.group + half
 
     def within(self, low: float, high: float) -> tuple[float, float]:
-        """The same as numbers, where the codes are points from low to high."""
+        """The numbers at both ends of the inner grid, where the codes are points from low to high."""
         last = self.size - 1 - self.says_none
         lowest, highest = (low + float(end / last) * (high - low) for end in self.ends)
         return lowest, highest

@@ -94,7 +94,7 @@ class DiscreteLaplace:
         return size * (plus.astype(np.int64) - minus)
 
     def noise_one(self, words: list[int]) -> int:
-        """The same for one row in plain Python."""
+        """What `noise` gives, for one row in plain Python."""
         size = 1
         for place, levels in enumerate(self._digits):
             digit, word = 0, words[1 + place]

@@ -88,7 +88,7 @@ class HM(MeanMechanism):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         coin, word = draw.open(self.digest, canonical_one(value))(2, 64)
         if self._pm and coin >= self._coin:

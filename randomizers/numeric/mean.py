@@ -62,7 +62,7 @@ class MeanMechanism(Mechanism):
         return self.profile(support, n)[:1]
 
     def mean(self, support: Counts, n: int) -> float:
-        """The same as a number."""
+        """The estimate as one number."""
         return float(self.profile(support, n)[0])
 
     def profile(self, support: Counts, n: int) -> Floats:

@@ -105,7 +105,7 @@ class ValueAndPresence(Sliding):
         return np.array([share, total, min(max(float(profile[2]), total * total / share if share else 0.0), share)])
 
     def noise(self, profile: Floats) -> Floats:
-        """Of share and total: float64[2]."""
+        """The noise of share and total: float64[2]."""
         share, _, square = profile
         gain = self.window.gain
         none, holder = (float(x * (1 - x) / gain**2) for x in (self.p, self.q))

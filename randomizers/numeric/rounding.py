@@ -66,7 +66,7 @@ class SR(MeanMechanism):
         return np.asarray(words < cells.astype(np.uint64) * np.uint64(self._step) + np.uint64(self._low))
 
     def one(self, word: int, cell: int) -> bool:
-        """The same for one word."""
+        """What a device sends for one word."""
         return word < self._low + cell * self._step
 
     def chance(self, cell: int) -> Fraction:
@@ -82,7 +82,7 @@ class SR(MeanMechanism):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         return bytes([self.one(draw.open(self.digest, canonical_one(value))(1, 64)[0], value)])
 

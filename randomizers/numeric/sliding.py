@@ -84,7 +84,7 @@ class Sliding(Mechanism):
         return reports
 
     def perturb_one(self, value: int, draw: DrawOne) -> bytes:
-        """The same in plain Python."""
+        """What `perturb` gives, for one user in plain Python."""
         value = self.checked_one(value, draw)
         word = draw.open(self.digest, canonical_one(value))(1, 64)[0]
         number = self.window.place_one(word, self._start(value))

@@ -85,7 +85,7 @@ class Window:
         return np.where(words < beyond, skip, step)
 
     def place_one(self, word: int, start: int) -> int:
-        """The same for one word in plain Python."""
+        """What `place` gives, for one word in plain Python."""
         beyond = (self.cells - self.width) * self.low
         if word < beyond:
             skip = word // self.low

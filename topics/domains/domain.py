@@ -101,8 +101,8 @@ class Domain(ABC):
 
 
 def keep_smallest(rows: Sequence[Words], entry: int, most: int, ranks: Ranks) -> Values:
-    """Of each row's entries, `entry` words each and the item first, the `most` of the smallest ranks, by item:
-    uint32[n, entry * most].
+    """The entries of each row that have the smallest ranks, `most` of them, by item: uint32[n, entry * most]. An entry
+    is `entry` words, the item first.
     """
     lengths = np.array([len(row) // entry for row in rows], np.int64)
     words = np.fromiter((word for row in rows for word in row), np.uint32, int(lengths.sum()) * entry)

@@ -84,7 +84,7 @@ class Grid(Domain):
         return round(part * (self.cells - 1)) if self.form == "points" else min(int(part * self.cells), self.cells - 1)
 
     def encode(self, numbers: NDArray[np.float64]) -> NDArray[np.uint32]:
-        """The same of many at once: uint32[n]."""
+        """The codes of many numbers at once: uint32[n]."""
         part = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
         if self.form == "points":
             return np.rint(part * (self.cells - 1)).astype(np.uint32)

@@ -63,7 +63,7 @@ class Measured(Domain):
         return {VALUE: self.inner.value(first), MEASURE: self.measure.value(int(row[-1]))}
 
     def cut(self, rows: Sequence[Words], ranks: Ranks) -> Values:
-        """Of the inner lists those of the smallest ranks."""
+        """The words with the entries of the inner lists that have the smallest ranks."""
         levels = np.array([[row[-1]] for row in rows], np.uint32)
         return np.concatenate((self.inner.cut([row[:-1] for row in rows], ranks), levels), axis=1)
 

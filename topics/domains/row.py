@@ -56,7 +56,7 @@ class Row(Domain):
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Of each attribute the word that holds it, and by what its code is multiplied there."""
+        """For each attribute, the word that holds it, and by what its code is multiplied there."""
         groups: list[list[int]] = [[]]
         product = 1
         for size in self.sizes:

@@ -125,7 +125,9 @@ class Comparison:
 
     @property
     def allowed(self) -> float:
-        """So many standard errors: what is as unlikely for Student's t as 4 are for a normal one, to third order."""
+        """The number of standard errors by which figures may differ: as unlikely for Student's t as 4 are for a normal
+        one, to third order.
+        """
         z, freedom = ERRORS, self.runs - 1
         orders = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
         return z + math.fsum(order / freedom**i for i, order in enumerate(orders, 1))

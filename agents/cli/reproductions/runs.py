@@ -208,7 +208,7 @@ def _bytes(seed: int) -> bytes:
 
 
 def _through_stages(holders: Holders, options: MethodOptions, setting: Setting, case: Case, seed: int) -> Series:
-    """The same by the path of every user: raw events, devices, shuffle, tallies, releases."""
+    """A run by the path of every user: raw events, devices, shuffle, tallies, releases."""
     own = {key: float(value) if key == "first_share" else value for key, value in options.own.items()}
     method = {"name": options.name, "filter": options.filter} | own
     values = [str(value) for value in range(setting.d)]

@@ -58,7 +58,7 @@ class Reader:
         return got
 
     async def runs(self) -> list[Run]:
-        """The same without what a stage has no use for: there may be many small ones."""
+        """Records without what a stage has no use for: there may be many small ones."""
         found = await self._next(POLL_MS, None)
         return [
             Run(Place(at.topic, at.partition), [(r.offset, r.value or b"") for r in records])
