@@ -69,6 +69,8 @@ class StreamFacts:
     """What returns after so long, by the file."""
     asks_everybody_first: bool = False
     """Whether a clipping threshold is found first."""
+    bias: str = ""
+    """By what figures are off in the mean, if by anything."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         cells=stream.domain.none if stream.range else None,
         season_ms=None if stream.season is None else stream.season * stream.every_ms,
         asks_everybody_first=asks_everybody_first(made, stream),
+        bias=stream.measure.bias,
     )
 
 
@@ -216,6 +219,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
     needed = f"a round asks {asked}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
     yield from _wrapped(needed, indent, indent)
+    if stream.bias:
+        yield from _wrapped(stream.bias, indent, indent)
     if stream.season_ms is not None:
         phases = min(stream.season_ms // stream.every_ms, PHASES)
         learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"

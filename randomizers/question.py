@@ -183,6 +183,10 @@ class ServerFace(ABC):
     def statistics(self) -> int:
         """How many numbers a method follows: the first ones of a profile."""
 
+    def summing(self) -> NDArray[np.bool_]:
+        """Of which statistics `sums` is true: bool[statistics]."""
+        return np.full(self.statistics, self.sums)
+
     def added_variance(self, n: int, profile: Floats) -> Floats:
         """What a public choice, new in every round, adds to the variance of each statistic: nothing, as a rule."""
         return np.zeros(self.statistics)
@@ -200,6 +204,10 @@ class ServerFace(ABC):
         profiles are taken as they are: float64[statistics].
         """
         raise ParameterError(f"{self.name}: found asked for its noise; allowed: a mechanism that serves a stream")
+
+    def drawn(self, profile: Floats) -> Floats:
+        """The part of `noise` that comes of who answers, not of how: errors that move no sum of shares of a whole."""
+        return np.zeros(self.statistics)
 
     def sampling(self, profile: Floats) -> Floats:
         """The variance of each statistic among users: what it adds to draw one of very many: float64[statistics]."""

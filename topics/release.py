@@ -25,6 +25,9 @@ MAX_NAMES = 1 << 12
 MAX_FIGURES = MAX_NAMES + 1
 """In one release: with those who have no value."""
 
+BETWEEN = " | "
+"""Between the attributes in the name of a cell: values may hold commas, as the stretches of a range do."""
+
 Number = Annotated[int, Field(ge=-(1 << 63), le=(1 << 64) - 1)] | float  # the integers that JSON writers have
 Nats = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -39,7 +42,9 @@ def _rounded(table: Mapping[str, float | None]) -> Mapping[str, float | None]:
     return table
 
 
-Name = Annotated[str, Field(min_length=1, max_length=256)]
+MAX_NAME = 1 << 8
+"""Characters of a statistic's name."""
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Statistics = Annotated[Mapping[Name, float | None], Field(max_length=MAX_FIGURES), AfterValidator(_rounded), *Freeze]
 Known = Mapping[str, float | None]
 """Figures by name; None where nothing is known."""
@@ -49,9 +54,9 @@ def cell_names(of: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str,
     """What the cells of a table are called, the last attribute's values side by side.
 
     >>> cell_names(["screen", "os"], [["home", "help"], ["ios"]])
-    ('screen=home, os=ios', 'screen=help, os=ios')
+    ('screen=home | os=ios', 'screen=help | os=ios')
     """
-    return tuple(", ".join(f"{a}={v}" for a, v in zip(of, cell, strict=True)) for cell in product(*values))
+    return tuple(BETWEEN.join(f"{a}={v}" for a, v in zip(of, cell, strict=True)) for cell in product(*values))
 
 
 class Table(Part):
@@ -207,7 +212,7 @@ class Release(Message, tag="murmurate/release/2"):
     where the names are declared.
     """
     tables: Annotated[tuple[Table, ...], Field(min_length=1, max_length=64)] | None = None
-    """How names make tables: each table's cells follow each other, called "attribute=value, attribute=value". Not
+    """How names make tables: each table's cells follow each other, called "attribute=value | attribute=value". Not
     written where names stand for themselves.
     """
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_FIGURES), *Freeze] | None = None

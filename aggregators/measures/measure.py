@@ -139,6 +139,12 @@ class Measure(Planned):
         """Between what the statistics of a mechanism lie; None for shares."""
         return None
 
+    def wholes(self, asked: Question) -> Sequence[int] | None:
+        """Of shares, how many follow each other that sum to 1, whole after whole, one where a share stands by itself;
+        None: all of them together, or there are none.
+        """
+        return None
+
     def follows_reports(self, division: Division) -> bool:
         """Whether a filter follows shares of reports instead of statistics: where all come by one mechanism."""
         return False
@@ -198,6 +204,11 @@ class Measure(Planned):
         return ""
 
     @property
+    def bias(self) -> str:
+        """By what its figures are off in the mean, however many users there are, in words; empty where by nothing."""
+        return ""
+
+    @property
     def brief(self) -> str:
         """What it is, in as few words as tell it."""
         return f"{self.name} of {self.what}"
@@ -225,7 +236,7 @@ class Measure(Planned):
         }  # fmt: skip
 
     @abstractmethod
-    def example(self, mark: int, *, peak: bool) -> str | float:
+    def example(self, mark: int, *, peak: bool) -> Any:
         """The value of a made-up event, by a mark from 0 to 99; `peak`: in the minutes in which something happens."""
 
     # ---- for the kinds ----

@@ -64,6 +64,8 @@ class InTables:
     """Figures of every combination of some attributes' values."""
 
     filled: tuple[Filled, ...]
+    course: Floats | None = None
+    """Of all cells in a row, mean and variance of the estimates so far, where a filter follows the stream."""
 
     @property
     def named(self) -> Named:
@@ -73,7 +75,7 @@ class InTables:
             np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])
             for what in ("estimate", "stderr", "unbiased")
         )
-        return Named(names, estimate, stderr, unbiased)
+        return Named(names, estimate, stderr, unbiased, self.course)
 
 
 Result = Named | InTables

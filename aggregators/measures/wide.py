@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import ClassVar, Final, Self
 
 import numpy as np
@@ -115,6 +116,11 @@ class WideMeasure(Measure):
         return self._asked(
             [Viewed(view, mechanism({"name": name, "d": view.d, "epsilon": epsilon})) for view in self.views]
         )
+
+    def wholes(self, asked: Question) -> tuple[int, ...]:
+        """The codes of a view are a whole; of a sample each share stands by itself."""
+        lengths = [(view.d,) if view.statistics is None else (1,) * view.statistics for view in self.views]
+        return tuple(chain.from_iterable(lengths))
 
     def _asked(self, each: list[Viewed]) -> Question:
         return each[0] if len(each) == 1 else Branches([(1, question) for question in each])
