@@ -19,6 +19,7 @@ from math import sqrt
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.agents.replay.measured import report_bits
 from murmurate.agents.simulate.drawn import Holders
@@ -163,6 +164,8 @@ class Assumed:
     drift: float = DRIFT
     presence: float = 1.0
     like: Holders | None = None
+    values: NDArray[np.uint32] | None = None
+    """Which values the recorded counts are of, where they are rows of words."""
 
 
 @dataclass(frozen=True)
@@ -225,11 +228,12 @@ class _Desk:
         self.users = users = serving_users(plan, stream, job.users)
         prefer = stream.prefer if stream.mechanism == AUTO else "accuracy"
         asked = replace(stream, mechanism=AUTO, prefer=prefer).setting(plan, first_t=0)
-        self.setting = replace(asked, measure=stream.measure.tried(), seed=bytes(32))
+        values = job.assumed.values
+        measure = stream.measure.tried() if values is None else stream.measure.tried().over(values)
+        self.setting = replace(asked, measure=measure, seed=bytes(32))
         self.truths = _truths(stream, users, job.assumed)
         self.bench = Bench(self.truths, stream.d, job.within, plan.min_batch)
         several = [self.truths(run) for run in range(SEVERAL)]
-        measure = self.setting.measure
         self.profile = measure.true_profiles(np.concatenate(several)).mean(axis=0)
         paths = map(measure.true_figures, several)
         self.moved = float(np.mean([moved(path, stream.w, settled(stream.w, len(path))) for path in paths]))
