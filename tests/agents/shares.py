@@ -35,7 +35,17 @@ def _word(rng: random.Random) -> str:
     return rng.choice(["", "a", "abc", "abd", "müde", "über", "zzzzzz", "tea"])
 
 
+def _set(rng: random.Random) -> list[str]:
+    return rng.sample(["home", "basket", "help", "search"], rng.choice([0, 1, 1, 2, 2, 2, 3]))
+
+
 SHARES: dict[str, Share] = {
+    "items": Share(
+        'measure = "items"\nvalues = ["home", "basket", "help", "search"]\nmost = 3\npad = 3\n',
+        _set,
+        (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]),
+        "sets",
+    ),
     "strings": Share(
         'measure = "strings"\nbits = 48\nprefix = 8\n', _word, ("seven..", "a\0b", 7, ["a"], None), "strings"
     ),
