@@ -29,9 +29,11 @@ from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.events import Fields
 
 MOST_TARGETS: Final = 8
-"""Reports partitions where the file does not say: batches stay large, and a mixing zone has no more instances."""
+"""The most partitions of reports where the file does not say how many: batches stay large, and a mixing zone has no
+more instances.
+"""
 TALLIES: Final = 1
-"""Partitions of tallies and releases: a tally is small, and one publish instance keeps up with all streams."""
+"""The partitions of tallies and releases: a tally is small, and one publish instance keeps up with all streams."""
 FEWEST_SLOTS: Final = 4096
 FILTERED: Final = 4
 """Rounds' worth of reports that estimates of the filter are taken to rest on, where post = "auto" is decided."""
@@ -68,7 +70,7 @@ def default_slots(w: int) -> int:
     """S: the smallest multiple of 2 w that is at least 32 w and at least 4 096, or the largest up to 65 536.
 
     A multiple of 2 w, because a method's unit is S / 2w slots and a rest would never be asked. 32 w gives a unit of 16
-    slots (spec/streams.md, section 6); 4 096 keeps the sizes of units even where w is small. A bitmap of 65 536 slots
+    slots (ARCHITECTURE section 5.6); 4 096 keeps the sizes of units even where w is small. A bitmap of 65 536 slots
     is the largest that a round carries.
 
     >>> default_slots(61), default_slots(20), default_slots(5_000)

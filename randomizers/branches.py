@@ -5,8 +5,8 @@ in the clear in front of the report, which is zero-filled to the longest branch.
 its own law, and epsilon the largest of the branches'.  Estimates divide by what each branch received.  A support is,
 branch after branch, how many reports it had and their support.  With w the chance of a branch, n reports give it n_b
 with E[1/n_b] = (1 + (1 - w) / (n w)) / (n w) up to second order, and those users are a sample of all: both are in
-`variance`.  Where n is small a branch may receive nothing: its numbers are NaN.  Source: DESIGN rule 24; shape of the
-groups of Wang 2021, chapters 4 to 7.  Not here: who makes tables or strings of it (methods).
+`variance`.  Where n is small a branch may receive nothing: its numbers are NaN.  Source: ARCHITECTURE rule 24; shape of
+the groups of Wang 2021, chapters 4 to 7.  Not here: who makes tables or strings of it (methods).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Branches(Question):
                 raise ParameterError(f"{self.name}: found layouts {found}; allowed: one")
         total = sum(self.weights)
         self._ends = tuple(_TOP * end // total for end in accumulate(self.weights))
-        """Of each branch the first word out of 2^64 that is not its own."""
+        """For each branch, the first word out of 2^64 that lies behind its own words."""
         pairs = zip((0, *self._ends), self._ends, strict=False)
         self.chances = tuple(Fraction(end - start, _TOP) for start, end in pairs)
         self.epsilon_micro = max(question.epsilon_micro for question in self.questions)

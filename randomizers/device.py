@@ -1,7 +1,7 @@
 """The client-side guard: answers a round at most once and always with the same bytes, and refuses what would overspend.
 
-Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (DESIGN rule 7).
-A user's value for a period is the one of the first answer in it; a correction comes too late (one report per round
+Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (ARCHITECTURE rule
+7). A user's value for a period is the one of the first answer in it; a correction comes too late (one report per round
 and user, I3).  `Device` is one user's guard for an app; `DeviceArray` guards all users of a raw partition for one
 stream.  Both decide by `Ledger`.
 """
@@ -29,7 +29,7 @@ from murmurate.randomizers.views import one_or_more, words_of
 
 DEVICE: Final = Form("device", 1)
 DEVICES: Final = Form("devices", 1)
-"""Of what one device has spent and answered, and of what the users of a stream have."""
+"""Form of what is kept of one device's spending and answers, and of those of all users of a stream."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Grant:
 
     ask: Ask
     answering: Mask
-    """bool[S]"""
+    """bool[S]: the slots that answer the round."""
     refused: Mapping[str, int]
-    """Users by reason."""
+    """How many users were refused, by reason."""
 
 
 class Answers(NamedTuple):

@@ -6,7 +6,7 @@ Contract: it shares no code with ledger, Device or stages; it holds the edge's k
 multiset of reports that must be there with the one that is: lost, twice, over budget (an answer that some window did
 not allow), conflicting (a second, different report of one user for one round), foreign (anything else).  What an
 aborted transaction held must be a part of the same.  Counts of seals and tallies are recounted (recount.py).  Source:
-trust.md section 3, test 1.  Not here: where logs come from.
+ARCHITECTURE section 5.12, the auditor.  Not here: where logs come from.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from murmurate.topics.messages import Done, Progress, Round
 from murmurate.topics.names import stream_id
 
 Asked = Sequence[tuple[int, Round]]
-"""Rounds with their numbers in the log."""
+"""The rounds, each with its number in the log."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class There:
     reports: dict[Place, Counter[bytes]] = field(default_factory=lambda: defaultdict(Counter))
     dones: dict[Place, list[Done]] = field(default_factory=lambda: defaultdict(list))
     attempts: dict[Place, list[Counter[bytes]]] = field(default_factory=lambda: defaultdict(list))
-    """Answers that were not committed."""
+    """How many answers were not committed."""
     waiting: set[Place] = field(default_factory=set)
     """Where an answer may have come in part: it is seen partition by partition."""
 

@@ -3,8 +3,8 @@
 Contract: a flush is one transaction of outputs and a state record.  Recovery: 1. fence every earlier writer, 2. the
 newest state record, 3. its snapshot, 4. the logs from there to the marks, outputs thrown away, 5. live from the marks.
 Whatever is delivered again lies below the marks and is skipped; a log that no longer reaches back to the snapshot is
-an error, never a smaller state.  Any failure ends the Task for good.  Source: DESIGN rules 12 to 14.  Not here: who
-owns a partition (app.py, worker.py); the same steps without a broker are agents/embedded/task.py.
+an error, never a smaller state.  Any failure ends the Task for good.  Source: ARCHITECTURE rules 12 to 14.  Not here:
+who owns a partition (app.py, worker.py); the same steps without a broker are agents/embedded/task.py.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Task:
         self.marks: dict[Log, int] = {}
         self.stage: Stage | None = None
         self.state_bytes = 0
-        """Of the newest snapshot, or the small state."""
+        """The bytes of the newest snapshot, or of the small state."""
         self.replayed = 0  # records folded again by the last recovery
         self._client, self._observer, self._hold, self._shared = client, observer, hold, shared or {}
         self._writer: Writer | None = None

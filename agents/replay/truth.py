@@ -9,8 +9,8 @@ batches and clocks.
 3. A user's value in a period is the last (or first) event by (time, code); else the value before, while the period's
    start is at most `carry` after its event; else none. When values stand for ever, users are asked from the period of
    their first event on, and have the stream's initial value until one of theirs counts.
-This is raw data: it stays with the replay that computes it (DESIGN rule 9).  Memory is a few numbers a user and open
-period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's.
+This is raw data: it stays with the replay that computes it (ARCHITECTURE rule 9).  Memory is a few numbers a user and
+open period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Stream:
     code: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Each user's value; -1 before the first."""
     time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """When it was said."""
+    """The time at which each user's value was said."""
 
     def __post_init__(self) -> None:
         self.figures: Figures = self.plan.measure.truth

@@ -2,7 +2,7 @@
 
 Contract: a configuration and a seed give the same truth; marks say what a stream is, never what came out.  `resting`:
 its values stand still most of the time, so that bars may hold more.  Each file of real sequences adds configurations of
-its own (sequences.py).  Source: spec filter.md, second look.  Not here: what is measured (compared.py), what it should
+its own (sequences.py).  Source: ARCHITECTURE section 5.9.  Not here: what is measured (compared.py), what it should
 be (agents/cli/reproductions/verdicts.py).
 """
 
@@ -26,7 +26,7 @@ PERIODS: Final = 400
 SLOTS: Final = 4_000
 FEW: Final = 2_000
 MOST: Final = 48
-"""Configurations."""
+"""The most configurations that are looked at."""
 
 
 @dataclass(frozen=True)

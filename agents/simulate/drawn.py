@@ -6,7 +6,7 @@ support has, cell by cell, the distribution of real reports; what a pool of hash
 error of its variance, anew in every round.  GRR's cells have it together, subset selection's too up to 32 values, and
 so has the support of any other mechanism: drawn by its law where that is short, else real reports of every user.  The
 same seed, the same run.
-Source: spec streams.md section 7.  Not here: streams (made_up.py), what is made of a run (series.py), the path of every
+Source: ARCHITECTURE section 5.7.  Not here: streams (made_up.py), what is made of a run (series.py), the path of every
 user through all stages (run.py).
 """
 
@@ -34,11 +34,12 @@ Rows = NDArray[np.uint32]
 MOST_USERS = 999_999_999
 """NumPy draws samples from fewer than 10^9."""
 MOST_REPORTS = 1 << 9
-"""Mechanisms of so many reports at most are drawn by their law."""
+"""The most different reports that a mechanism may have to be drawn by its law."""
 MOST_TOGETHER = 32
-"""Subsets of so many values at most are drawn whole: of more, that they hold k values each says next to nothing."""
+"""Subsets of at most so many values are drawn whole: of larger ones, that they hold k values each says next to nothing.
+"""
 MOST_ONE_BY_ONE = 10_000_000
-"""So many users at most are put into their slots one by one."""
+"""The most users who are put into their slots one by one."""
 _KEY = Key(hashlib.sha256(b"murmurate/drawn/1").digest(), deployment="drawn")
 
 
@@ -49,7 +50,7 @@ class Heard:
     request: Request
     answer: Answer
     slots: int
-    """How many were asked."""
+    """How many slots were asked."""
 
 
 @dataclass(frozen=True, eq=False)

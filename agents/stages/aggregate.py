@@ -2,7 +2,7 @@
 
 Log: its batches partition.  The seal that ends a sub-batch brings the round's descriptor, so that its mechanism is
 known without another log.  Reports that no value could have given are dropped and counted.  A tally of many counts is
-a message and blocks, all in one transaction (tallies.py).  Source: DESIGN rules 16 and 20.
+a message and blocks, all in one transaction (tallies.py).  Source: ARCHITECTURE rules 16 and 20.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from murmurate.topics.messages import MAX_CELLS, Rejected, Seal
 from murmurate.topics.names import stream_partition
 
 FORM: Final = Form("aggregate", 1)
-"""Of its state."""
+"""The form of the stage's state."""
 SLACK = 64
 """Seals that may stand between a sub-batch's first block and its own, beyond two for each stream."""
 

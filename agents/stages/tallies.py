@@ -3,7 +3,8 @@
 Contract: few counts stand in a message; many stand in blocks that a message before them announces by their SHA-256, all
 in one transaction.  So a block that was announced counts once, wherever it stands behind its announcement, and any
 other one is nobody's.  A state holds the message and the offset at which it stands, never the counts: whoever recovers
-folds the blocks again from there on.  Source: DESIGN rules 13, 16, 19 and 20.  Not here: whose turn it is (course.py).
+folds the blocks again from there on.  Source: ARCHITECTURE rules 13, 16, 19 and 20.  Not here: whose turn it is
+(course.py).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from murmurate.topics.messages import MESSAGE_CELLS, Tally, TallyInBlocks
 
 Counts = NDArray[np.int64]
 Fate = Literal["taken", "repeated", "foreign"]
-"""Of a block: it was announced, and is here for the first time; it has been here before; nobody has announced it."""
+"""What becomes of a block: "taken", announced and here for the first time; "repeated", here before; "foreign",
+announced by nobody.
+"""
 
 
 def tally_records(said: Mapping[str, Any], counts: Counts) -> Iterator[bytes]:
@@ -57,7 +60,7 @@ class RoundTallies:
     """The tallies of a round so far, one of each sub-batch."""
 
     got: dict[int, Tally | TallyInBlocks] = field(default_factory=dict)
-    """By sub-batch, those in blocks from their announcement on."""
+    """The tallies by sub-batch, those in blocks from their announcement on."""
     _counts: dict[int, Counts] = field(default_factory=dict)
     _announced: dict[int, Announced] = field(default_factory=dict)
 

@@ -4,7 +4,7 @@ Contract: many statistics jump at once with a chance of their own (an epoch), ea
 besides, each may jump alone.  The posterior is exact in that model.  Frequencies sum to 1, so that d of them are d - 1
 observations and their evidence counts (d - 1) / d: two mirror images are one.  The chances are learned: a first guess
 that weighs some periods, and what was seen since; where a leap is hardly larger than the noise, both are smaller, and
-evidence counts less (Models.leap, Models.plain).  Our own, beyond spec filter.md, where each category is alone: after a
+evidence counts less (Models.leap, Models.plain).  Our own (ARCHITECTURE section 5.8). Were each category alone, after a
 jump the error bars of the others are right at once, and small evidence in many of them is seen.
 """
 
@@ -32,9 +32,9 @@ class Jumps:
     """The variance of a leap, in units."""
     periods: int = 0
     epochs: float = 0.0
-    """Periods in which many jumped, and"""
+    """The expected number of periods in which many statistics jumped at once, given what was seen."""
     alone: float = 0.0
-    """of those in which not, jumps a statistic: both expected, given what was seen."""
+    """The expected number of jumps of one statistic in the other periods, given what was seen."""
 
     @property
     def chances(self) -> tuple[float, float]:

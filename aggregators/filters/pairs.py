@@ -1,8 +1,8 @@
 """How models with two states go on: a level with a velocity, or a level with what fluctuates around it.
 
 Contract: x' = x + push y + noise, y' = left y + noise, where x is what is measured: of a trend the level, y its
-velocity; of a fluctuation both together, y what is off the level.  So one step serves both.  Source: spec filter.md.
-Not here: the step (tracks.py), and back (smoothing.py).
+velocity; of a fluctuation both together, y what is off the level.  So one step serves both.  Source: ARCHITECTURE
+section 5.8. Not here: the step (tracks.py), and back (smoothing.py).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Pairs:
     """Each float64[pairs, 1], trends first. What is added to the variances is in units."""
 
     trends: int
-    """How many are trends,"""
+    """How many of the models are trends."""
     lasting: int
-    """and how many keep something of their second state: the first ones."""
+    """How many of the models, the first ones, keep something of their second state."""
     push: Floats
     left: Floats
     noise_of_level: Floats
     noise_of_both: Floats
-    """The covariance of both noises."""
+    """The covariance of the noise of both states."""
     noise: Floats
     usual: Floats
     """The variance of the second state in the long run."""

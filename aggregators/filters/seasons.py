@@ -4,8 +4,8 @@ Contract: each row is the exact Kalman filter of one way of moving, for all stat
 value for each phase of the season, of which neighbours are alike, and white fluctuation around both.  How much is left
 to learn is the same for all statistics, in units of the observation variance of an average period, so that a covariance
 is kept once; what was learned is kept for each.  Where a season has more periods than PHASES, neighbouring ones are one
-phase.  A season that is declared and not there costs little: its rows are soon believed no more.  Our own, beyond spec
-filter.md, which has a mean per phase.  Not here: how likely each row is (adaptive.py).
+phase.  A season that is declared and not there costs little: its rows are soon believed no more. Our own (ARCHITECTURE
+section 5.8).  Not here: how likely each row is (adaptive.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from murmurate.aggregators.filters.models import Floats, Models
 
 PHASES = 168
-"""At most: the hours of a week."""
+"""The most periods that a season may have: the hours of a week."""
 CHANGING = 1e-5
 """The part of a profile's variance that is new in each period."""
 
@@ -43,7 +43,7 @@ class Seasons:
         """Levels and profiles: float64[rows, 1 + phases, statistics]."""
         self.states[:, 0] = center
         self.covariance = np.zeros((rows, phases + 1, phases + 1))
-        """Of them, in units."""
+        """The covariance of the states, in units."""
         self.covariance[:, 1:, 1:] = profile
 
     def begin(self, room: float) -> None:

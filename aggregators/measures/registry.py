@@ -19,4 +19,4 @@ from murmurate.aggregators.measures.strings import Prefixes
 KINDS: Final[dict[str, type[Measure]]] = {
     kind.name: kind for kind in (Frequency, Mean, Distribution, ItemShares, Marginals, Prefixes)
 }
-"""By name."""
+"""The kinds of measures by name."""

@@ -2,7 +2,8 @@
 
 Contract: Base is unbiased; Base-Pos and Base-Cut are never negative; a threshold is in the scale of the estimates and
 never below 0.  Source: Wang 2021, sections 3.5.2 (equation 3.13) and 8.1.  Deviation: equation 8.1 calls Var* "the
-standard deviation"; the threshold takes its square root, as 3.13 does (erratum C17).  Not here: sums to 1 (norms.py).
+standard deviation"; the threshold takes its square root, as 3.13 does (ARCHITECTURE erratum C17).  Not here: sums to 1
+(norms.py).
 """
 
 from statistics import NormalDist
@@ -15,9 +16,9 @@ from murmurate.aggregators.postprocess.context import Context, Floats, finite, s
 from murmurate.randomizers import ParameterError
 
 CUT_ALPHA: Final = 2.0
-"""Base-Cut's: about two values that nobody holds stay."""
+"""The alpha of Base-Cut: about two values that nobody holds stay."""
 SIGNIFICANT_ALPHA: Final = 0.05
-"""The significance threshold's: in one release of twenty a value that nobody holds passes."""
+"""The alpha of the significance threshold: in one release of twenty a value that nobody holds passes."""
 
 
 def threshold(context: Context, alpha: float) -> float:

@@ -1,7 +1,7 @@
 """The reference figures of the comparison of post-processing methods: what a run of ours has to come near.
 
 Source: a simulation of the dissertation's setting (Wang 2021, section 8.2) by its reader, independent of this code and
-given in spec/dissertation.md, section 3: Zipf(1.5), d = 1024, n = 10^6, epsilon 1, OLH, 30 runs.  Mean squared errors
+given in ARCHITECTURE section 5.14: Zipf(1.5), d = 1024, n = 10^6, epsilon 1, OLH, 30 runs.  Mean squared errors
 of single values, of totals of random sets of 10, 50 and 90 % of the values, and of the most frequent 10 and 32.
 The text itself has plots only.
 """
@@ -26,6 +26,6 @@ MSE: Final[Mapping[str, tuple[float, ...]]] = MappingProxyType(
         "power-ns": (3.35e-7, 3.49e-5, 8.05e-5, 2.75e-5, 4.12e-6, 8.27e-6),
     }
 )
-"""By method and metric."""
+"""The mean squared error by method and metric."""
 MLE_NEAR_NORM_SUB: Final = 0.07
 """How far MLE-Apx was from Norm-Sub at most, over all metrics."""
