@@ -265,7 +265,7 @@ class Branches(Question):
         return np.concatenate([of.estimate(part, m) if m else np.full(of.statistics, np.nan) for m, part, of in parts])
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """The variance of all branches' statistics at these frequencies, with random sizes and a sample of all users."""
+        """The variance of all branches' statistics at these frequencies with random sizes and a sample of all users."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ParameterError(f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1")
 

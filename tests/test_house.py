@@ -140,8 +140,11 @@ def test_what_explains_a_field_stands_by_itself(folder: str) -> None:
 def test_what_explains_a_function_stands_by_itself(name: str) -> None:
     """An editor shows it where the function is called, not below the one before."""
     tree = ast.parse(Path(str(importlib.import_module(name).__file__)).read_text(encoding="utf-8"))
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    each = ((node, ast.get_docstring(node) or "") for node in ast.walk(tree) if isinstance(node, kinds))
+    each = [
+        (node, ast.get_docstring(node) or "")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
     found = [f"{name}:{node.lineno} {node.name}: {text}" for node, text in each if LEANS.match(text)]
     assert not found, "\n".join(found)
 

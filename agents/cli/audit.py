@@ -47,7 +47,7 @@ def command() -> None:
     show_default=True,
     help="Chance of a false alarm.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alpha: float, as_json: bool) -> None:
     """Compare a mechanism's claimed epsilon with its realised and its measured one."""
     audited = mechanism({"name": name, "d": d, "epsilon": epsilon})
@@ -81,8 +81,8 @@ def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alp
 
 @command.command("ledger")
 @click.option("-c", "--config", type=click.Path(path_type=Path), default=Path("murmurate.toml"), show_default=True,
-              help="The deployment.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+              help="The deployment file.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def ledger_command(config: Path, as_json: bool) -> None:
     """Recompute from raw, rounds and the edge's keys which reports have to be there, and compare. It shares no code
     with the ledger. Exit 4: something was found; 1: nothing was, but the logs do not go back far enough to tell.

@@ -28,14 +28,18 @@ NOT_YET = (
 
 
 @click.command("check")
-@click.option("-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The file.")
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment file."
+)
 @click.option("--users", type=click.IntRange(1), help="Warn where so many users would give too few reports.")
 @click.option(
     "--against", metavar="BROKERS|FILE", help='What would change: HOST:PORT, "config" for its brokers, or another file.'
 )
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(config: Path, users: int | None, against: str | None, as_json: bool) -> None:
-    """Say in words what a deployment promises, or what it would change. Exit 1: it may not; 2: a line a mistake."""
+    """Say in words what a deployment promises, or what it would change. Exit 1: the change is refused; 2: the file has
+    mistakes, which are printed one a line.
+    """
     try:
         deployment = load(config)
         facts = explain(plan(deployment), users)

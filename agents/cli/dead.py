@@ -49,7 +49,7 @@ def command() -> None:
 @click.option("--zone", type=click.Choice(ZONES), help="Only this zone's; all that we may read by default.")
 @click.option("--last", "count", type=click.IntRange(0, 10_000), default=10, show_default=True,
               help="Show the places of so many of the newest.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def show(config: Path, zone: Zone | None, count: int, as_json: bool) -> None:
     """Count dead letters by reason, and show where the newest of them stand."""
     this = opened(config)
@@ -83,8 +83,8 @@ async def _letters(this: Opened, zone: Zone | None) -> tuple[Found, list[str]]:
 @click.option("--topic", "name", required=True, help="The source topic.")
 @click.option("--partition", type=click.IntRange(0), required=True)
 @click.option("--offset", type=click.IntRange(0), required=True, help="Where the record stands.")
-@click.option("--to", type=click.IntRange(0), help="With it: every record from --offset to here that a letter names.")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--to", type=click.IntRange(0), help="Retry every record from --offset to this one that a letter names.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def again(
     config: Path, zone: Zone, name: str, partition: int, offset: int, to: int | None, as_json: bool
 ) -> None:  # fmt: skip

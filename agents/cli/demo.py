@@ -24,9 +24,9 @@ PAUSE_S = 0.15  # after each period, so that a day takes three quarters of a min
 
 
 @click.command("demo")
-@click.option("--once", is_flag=True, help="As fast as it goes, and end by itself.")
+@click.option("--once", is_flag=True, help="Run as fast as it goes, and end when the day is over.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Of the page; 0: any free one."
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port of the page; 0: any free port."
 )
 def command(once: bool, port: int) -> None:
     """Watch a recorded day: which screen of an app are 60 000 people on, released privately every five minutes."""

@@ -36,7 +36,7 @@ class Opened(NamedTuple):
 def config_option(command: _Command) -> _Command:
     """The option -c/--config of a verb."""
     option = click.option(
-        "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment."
+        "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment file."
     )
     return option(command)
 

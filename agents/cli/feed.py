@@ -46,7 +46,7 @@ class Speed(click.ParamType):
 
 @click.command("feed")
 @click.argument("source")
-@click.option("--stream", help="Which stream the source holds; needed where the deployment has several topics.")
+@click.option("--stream", help="Which stream the source is of; needed where the deployment has several topics.")
 @click.option(
     "--speed", type=Speed(), default="max", show_default=True, help="1x is real time; max waits for releases."
 )

@@ -16,7 +16,9 @@ DEFAULT = "telemetry"
 
 @click.command("init")
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=".")
-@click.option("--example", type=click.Choice(samples.names()), default=DEFAULT, show_default=True, help="Which one.")
+@click.option(
+    "--example", type=click.Choice(samples.names()), default=DEFAULT, show_default=True, help="Which example to write."
+)
 def command(folder: Path, example: str) -> None:
     """Write a deployment that works, events that fit it, and a compose file with dashboards into DIR (here, unless
     named).

@@ -56,7 +56,7 @@ def command() -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--zone", "zones", type=click.Choice(HOLDING), multiple=True, help="Only this zone's; all by default.")
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def new(folder: Path, zones: Sequence[Zone], config: Path, as_json: bool) -> None:
     """Write a secret a file into DIR, and print their fingerprints and the lines for the deployment file."""
     deployment = _deployment(config)
@@ -84,7 +84,7 @@ def new(folder: Path, zones: Sequence[Zone], config: Path, as_json: bool) -> Non
 @command.command("fingerprint")
 @click.option("--zone", "zones", type=click.Choice(HOLDING), multiple=True, help="Only this zone's; all by default.")
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def fingerprint(zones: Sequence[Zone], config: Path, as_json: bool) -> None:
     """Print the fingerprints of the secrets that can be read from here. Exit 2: those of a named zone cannot."""
     deployment = _deployment(config)

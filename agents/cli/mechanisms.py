@@ -25,7 +25,13 @@ SCALE = (0.99, 3.0)
 @click.command("mechanisms")
 @click.option("--epsilon", "epsilons", type=float, multiple=True, default=EPSILONS, show_default=True)
 @click.option(
-    "--d", "domains", type=int, multiple=True, default=DOMAINS, show_default=True, help="Sizes of the domain."
+    "--d",
+    "domains",
+    type=int,
+    multiple=True,
+    default=DOMAINS,
+    show_default=True,
+    help="A size of the domain; may be repeated.",
 )
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Write an SVG of the variances, too.")
 def command(epsilons: Sequence[float], domains: Sequence[int], picture: Path | None) -> None:

@@ -43,10 +43,10 @@ HIDDEN = ("kind", "descriptor", "deployment", "config", "schema")
 @click.command("peek")
 @click.argument("name", metavar="TOPIC")
 @click.option("--last", "count", type=click.IntRange(1, 10_000), default=10, show_default=True,
-              help="So many of the newest records of each partition.")  # fmt: skip
-@click.option("--partition", type=click.IntRange(0), help="Only this one; all by default.")
+              help="How many of the newest records of each partition to show.")  # fmt: skip
+@click.option("--partition", type=click.IntRange(0), help="Show this partition only; all by default.")
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each record.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each record.")
 def command(name: str, count: int, partition: int | None, config: Path, as_json: bool) -> None:
     """Show headers, counts and control records of TOPIC, such as raw, rounds or state.perturb; never a row."""
     this = opened(config)

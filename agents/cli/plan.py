@@ -53,7 +53,7 @@ WITHIN = 0.03
 @click.argument("stream", required=False)
 @click.option(
     "--users", type=click.IntRange(1, MOST_USERS),
-    help="Of the whole deployment; needed where the file does not say population.users.",
+    help="Number of users of the whole deployment; needed where the file does not say population.users.",
 )  # fmt: skip
 @click.option(
     "--drift", type=click.FloatRange(0, 0.5),
@@ -64,16 +64,20 @@ WITHIN = 0.03
 )
 @click.option("--like", metavar="SOURCE", help="Take the truth from a recording, or what else `replay` takes.")
 @click.option(
-    "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment."
+    "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment file."
 )
 @click.option(
     "--within", type=click.FloatRange(0.01, 1), default=WITHIN, show_default=True,
     help="How well to know simulated errors, as a part of them. Half of it takes four times as long.",
 )  # fmt: skip
 @click.option(
-    "--processes", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="one a core", help="To work in."
+    "--processes",
+    type=click.IntRange(1),
+    default=os.cpu_count() or 1,
+    show_default="one a core",
+    help="How many processes work at once.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(
     stream: str | None, users: int | None, drift: float | None, presence: float | None, like: str | None, config: Path,
     within: float, processes: int, as_json: bool,

@@ -37,9 +37,9 @@ Tell = Callable[[Frame], None]
 
 @click.command("replay")
 @click.argument("source")
-@click.option("--stream", help="Which stream the source holds; needed where the deployment has several topics.")
+@click.option("--stream", help="Which stream the source is of; needed where the deployment has several topics.")
 @click.option(
-    "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment."
+    "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment file."
 )
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write releases, truth, summary and report."
@@ -47,7 +47,7 @@ Tell = Callable[[Frame], None]
 @click.option(
     "--repeatable", is_flag=True, help="Known keys instead of fresh ones: the same bytes every time, and no privacy."
 )
-@click.option("--json", "as_json", is_flag=True, help="The summary as one line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one line of JSON.")
 def command(source: str, stream: str | None, config: Path, out: Path | None, repeatable: bool, as_json: bool) -> None:
     """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log|sets|..[,n=..][,periods=..][,seed=..].
 

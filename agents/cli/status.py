@@ -34,7 +34,7 @@ LISTED = 8
 
 @click.command("status")
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(config: Path, as_json: bool) -> None:
     """Show workers, lags, open rounds and last releases. Exit 1: something is wrong."""
     this = opened(config)

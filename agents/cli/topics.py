@@ -43,9 +43,9 @@ def command() -> None:
     "told",
     multiple=True,
     type=click.Path(dir_okay=False, allow_dash=True),
-    help="Of secrets that cannot be read here: what `murmurate keys fingerprint` printed there.",
+    help="Fingerprints of secrets that cannot be read here, as `murmurate keys fingerprint` prints them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def make(config: Path, dry_run: bool, told: Sequence[str], as_json: bool) -> None:
     """Make the topics that are missing, correct settings, and write down what every worker compares before it joins.
     Exit 1: something is wrong that stays wrong.
@@ -64,7 +64,7 @@ def make(config: Path, dry_run: bool, told: Sequence[str], as_json: bool) -> Non
 
 @command.command("describe")
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def describe(config: Path, as_json: bool) -> None:
     """A table of the topics and what is wrong with them. Exit 1: something is."""
     this = opened(config)
@@ -79,7 +79,7 @@ def describe(config: Path, as_json: bool) -> None:
 
 @command.command("acl")
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def rights(config: Path, as_json: bool) -> None:
     """Print the commands of kafka-acls that let each zone do its part and nothing else. Nobody is contacted."""
     this = opened(config)

@@ -76,16 +76,18 @@ FORMS: Final = (
 @config_option
 @click.option(
     "--last", "history", type=click.IntRange(0, 10_000), default=1, show_default=True,
-    help="First show so many that are there already.",
+    help="How many releases that are there already to show first.",
 )  # fmt: skip
 @click.option(
     "--for", "question", type=click.Choice(QUESTIONS),
     help="Shape a frequency's estimates for single values, the most frequent ones, or totals.",
 )  # fmt: skip
 @click.option(
-    "--k", type=click.IntRange(1, MAX_NAMES), help="So many of the most frequent ones; or so many have users."
+    "--k",
+    type=click.IntRange(1, MAX_NAMES),
+    help="How many of the most frequent values to show; for other questions, how many values have users.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The releases themselves, one line of JSON each.")
+@click.option("--json", "as_json", is_flag=True, help="Print the releases themselves, one line of JSON each.")
 def command(stream: str, config: Path, history: int, question: Query | None, k: int | None, as_json: bool) -> None:
     """Show the releases of STREAM as they come. Ctrl-C ends it."""
     this = opened(config)

@@ -47,9 +47,9 @@ log = logging.getLogger("murmurate.worker")
 @click.command("worker")
 @config_option
 @click.option(
-    "--zone", "zones", type=click.Choice(ZONES), multiple=True, help="Only this zone's stages; all by default."
+    "--zone", "zones", type=click.Choice(ZONES), multiple=True, help="Run this zone's stages only; all by default."
 )
-@click.option("--instance", help="This worker's name in its groups, the same after a restart; any by default.")
+@click.option("--instance", help="The worker's name in its groups, which it keeps after a restart; any by default.")
 def command(config: Path, zones: Sequence[Zone], instance: str | None) -> None:
     """Run the stages of a zone on Kafka. Exit 0 after SIGTERM, 1 failed, 2 config or secrets, 3 broker."""
     zones = tuple(zone for zone in ZONES if zone in zones) or ZONES

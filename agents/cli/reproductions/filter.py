@@ -49,10 +49,12 @@ Job = tuple[Configuration, int, int]
     "--periods", type=click.IntRange(40), default=None,
     help=f"Of each run.  [default: {PERIODS}, with --over-lpa {OVER_LPA_PERIODS}]",
 )  # fmt: skip
-@click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="To make the runs in.")
+@click.option(
+    "--processes", type=click.IntRange(1), default=2, show_default=True, help="How many processes make the runs."
+)
 @click.option("--over-lpa", is_flag=True, help="The eight streams of the papers' setting beside LPA, instead.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Pictures of these eight (SVG), too.")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(
     seeds: int, seed: int, kinds: str | None, data: Sequence[Path], periods: int | None, processes: int, over_lpa: bool,
     out: Path | None, as_json: bool,

@@ -57,15 +57,21 @@ minute, and table 2 has 63 a seed: --users and --periods make it shorter.
     type=click.IntRange(1000, MOST_USERS),
     default=USERS,
     show_default=True,
-    help="Of made-up streams and of sequences.",
+    help="Number of users of made-up streams and of sequences.",
 )
 @click.option(
-    "--periods", type=click.IntRange(20), default=PERIODS, show_default=True, help="Of made-up streams and sequences."
+    "--periods",
+    type=click.IntRange(20),
+    default=PERIODS,
+    show_default=True,
+    help="Number of periods of made-up streams and of sequences.",
 )
 @click.option("--users-path", is_flag=True, help="Every user answers for themselves, through all stages.")
-@click.option("--processes", type=click.IntRange(1), default=1, show_default=True, help="To make the runs in.")
+@click.option(
+    "--processes", type=click.IntRange(1), default=1, show_default=True, help="How many processes make the runs."
+)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write a picture of each figure (SVG).")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(
     tables: str | None, said: str | None, data: Sequence[Path], config: Path | None, seeds: int, seed: int, users: int,
     periods: int, users_path: bool, processes: int, out: Path | None, as_json: bool,

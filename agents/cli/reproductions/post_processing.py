@@ -41,9 +41,11 @@ NEAR, ERRORS = 0.15, 4.0
 @click.command("post-processing")
 @click.option("--runs", type=click.IntRange(5), default=4000, show_default=True, help="Simulated collections.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same table.")
-@click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="To make the runs in.")
+@click.option(
+    "--processes", type=click.IntRange(1), default=2, show_default=True, help="How many processes make the runs."
+)
 @click.option("--strict", is_flag=True, help="Exit 1 for every figure more than 15 % off, chance or not.")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(runs: int, seed: int, processes: int, strict: bool, as_json: bool) -> None:
     """Mean squared errors of the ways to post-process an estimate, on a Zipf distribution."""
     jobs, squares = [(seed, first, min(BATCH, runs - first)) for first in range(0, runs, BATCH)], list[Floats]()
