@@ -23,12 +23,12 @@ from murmurate.randomizers.lanes import Bytes
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.ledger import NEVER, REASONS, Ledger, Mask, Verdict
 from murmurate.randomizers.question import Reports, Value, Values
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.randomizers.terms import Terms
 from murmurate.randomizers.views import one_or_more, words_of
 
-DEVICE: Final = Form("device", 1)
-DEVICES: Final = Form("devices", 1)
+DEVICE: Final = StateForm("device", 1)
+DEVICES: Final = StateForm("devices", 1)
 """Of what one device has spent and answered, and of what the users of a stream have."""
 
 

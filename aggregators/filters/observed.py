@@ -23,7 +23,7 @@ from murmurate.aggregators.methods.method import Answer
 _MEMORY = 7 / 8
 
 
-class Source(Protocol):
+class ReportModel(Protocol):
     """What a filter must know of the reports behind an answer: of a Question, what a method follows."""
 
     sums: ClassVar[bool]
@@ -117,7 +117,7 @@ class Observed:
 
     @classmethod
     def of(
-        cls, mechanism: Source, answer: Answer, users: float | None, believed: Floats, tail: Tail, *, whole: bool
+        cls, mechanism: ReportModel, answer: Answer, users: float | None, believed: Floats, tail: Tail, *, whole: bool
     ) -> Observed:
         """From a round of at least one report. whole: the statistics are frequencies that sum to 1.
 

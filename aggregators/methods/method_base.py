@@ -23,7 +23,7 @@ from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Requ
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Crowd
 from murmurate.randomizers import Question, SnapshotError
-from murmurate.randomizers.state import Arrays, Form, dump, load
+from murmurate.randomizers.state import Arrays, StateForm, dump, load
 from murmurate.randomizers.terms import Division
 
 
@@ -121,11 +121,11 @@ class MethodBase(ABC):
             "standing": self.standing.facts(),
             "own": self._facts(),
         }
-        return dump(Form(f"method {self.name}", self.form), facts, {**self.standing.arrays(), **self._arrays()})
+        return dump(StateForm(f"method {self.name}", self.form), facts, {**self.standing.arrays(), **self._arrays()})
 
     def load(self, state: bytes) -> None:
         """Go on from `state()`, given the same setting."""
-        facts, arrays = load(Form(f"method {self.name}", self.form), state)
+        facts, arrays = load(StateForm(f"method {self.name}", self.form), state)
         if facts["setting"] != self._setting:
             raise SnapshotError(f"method {self.name}: found the state of another setting; allowed: of this one")
         self.t = facts["t"]

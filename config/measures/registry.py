@@ -19,11 +19,11 @@ from murmurate.config.kinds import seen
 from murmurate.config.measures.distribution import DistributionStream
 from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.mean import MeanStream
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 
-TABLES: Final[dict[str, type[Stream]]] = {}
+TABLES: Final[dict[str, type[StreamTable]]] = {}
 """Every table by the name of its measure."""
-Registered = TypeVar("Registered", bound=type[Stream])
+Registered = TypeVar("Registered", bound=type[StreamTable])
 
 
 def register(table: Registered) -> Registered:
@@ -55,4 +55,4 @@ def _known(found: Any) -> Any:
     return found
 
 
-AnyStream = Annotated[Stream, _Registered()]
+AnyStream = Annotated[StreamTable, _Registered()]

@@ -22,7 +22,7 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError
 from murmurate.randomizers import device as devices
-from murmurate.randomizers.state import REMEDY, Form
+from murmurate.randomizers.state import REMEDY, StateForm
 from tests.agents.world import FIRST, KEYS, SECOND, Event, arrivals, deployment, played, stream
 from tests.measured import sized, vector_decision
 
@@ -50,7 +50,7 @@ def tasks() -> Mapping[str, Task]:
     return found
 
 
-def refused(found: str, allowed: Form, read: Callable[[], object]) -> None:
+def refused(found: str, allowed: StateForm, read: Callable[[], object]) -> None:
     """It is, in one line that says what was found, what is allowed, and what to do."""
     with pytest.raises((StateError, SnapshotError)) as caught:
         read()
@@ -59,9 +59,9 @@ def refused(found: str, allowed: Form, read: Callable[[], object]) -> None:
     assert "\n" not in str(caught.value)
 
 
-def another(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> tuple[Form, Form]:
+def another(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> tuple[StateForm, StateForm]:
     """From now on the program knows a later form: the one that it knew, and that one."""
-    old: Form = getattr(module, name)
+    old: StateForm = getattr(module, name)
     new = old._replace(number=old.number + 1)
     monkeypatch.setattr(module, name, new)
     return old, new
@@ -111,7 +111,7 @@ def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, kind in METHODS.items():
-        options, old = MethodOptions(name), Form(f"method {name}", kind.form)
+        options, old = MethodOptions(name), StateForm(f"method {name}", kind.form)
         state = method(options, NUMBERS).state()
         method(options, NUMBERS).load(state)
         with monkeypatch.context() as patch:
