@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from murmurate.aggregators.filters.wholes import Wholes
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
@@ -20,15 +21,21 @@ from murmurate.randomizers import Question
 
 
 def heard_error(measure: Measure, mechanism: Question, n: float, users: float | None, profile: Floats) -> float:
-    """`Measure.round_error` of what a filter hears, which knows that shares of a domain sum to 1: where their errors
-    are independent, each is less by its part of the sum's.
+    """`Measure.round_error` of what a filter hears, which knows that shares of a whole sum to 1: where their errors are
+    independent, each is less by its part of the sum's.
     """
     error = measure.round_error(mechanism, n, users, profile)
-    if not measure.sums_to_one or mechanism.sums:
+    lengths = measure.wholes(mechanism)
+    if lengths is None:
+        lengths = (mechanism.statistics,) if measure.sums_to_one else ()
+    exact = mechanism.summing()
+    wholes = [whole for whole in Wholes(lengths).slices if not exact[whole.start]]
+    if not wholes:
         return error
     near = mechanism.plausible(profile)
-    noise = mechanism.noise(near) / n + mechanism.added_variance(max(1, round(n)), near)
-    return error - float((noise**2).mean() / noise.sum())
+    noise = (mechanism.noise(near) - mechanism.drawn(near)) / n + mechanism.added_variance(max(1, round(n)), near)
+    known = sum(float((noise[whole] ** 2).sum() / noise[whole].sum()) for whole in wholes)
+    return error - known / len(noise)
 
 
 def usual_mechanism(method: str, setting: Setting) -> Question:

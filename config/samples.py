@@ -55,7 +55,7 @@ def events(made: Plan) -> Iterator[bytes]:
         yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
 
 
-def _event(stream: StreamPlan, user: str, time_ms: int, value: str | float) -> dict[str, Any]:
+def _event(stream: StreamPlan, user: str, time_ms: int, value: Any) -> dict[str, Any]:
     """The document in which every pointer leads to what it names."""
     fields = stream.fields
     instant = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{time_ms % 1000:03d}Z"

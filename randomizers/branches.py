@@ -66,16 +66,18 @@ class Branches(Question):
                 raise ParameterError(f"{self.name}: found layouts {found}; allowed: one")
         total = sum(self.weights)
         self._ends = tuple(_TOP * end // total for end in accumulate(self.weights))
-        """Of each branch the first word out of 2^64 that is not its own."""
-        self.chances = tuple(
-            Fraction(end - start, _TOP) for start, end in zip((0, *self._ends), self._ends, strict=False)
-        )
+        """For each branch, the first word out of 2^64 that lies behind its own words."""
+        pairs = zip((0, *self._ends), self._ends, strict=False)
+        self.chances = tuple(Fraction(end - start, _TOP) for start, end in pairs)
         self.epsilon_micro = max(question.epsilon_micro for question in self.questions)
         digests = b"".join(question.digest for question in self.questions)
-        named = b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + digests
-        self.digest = hashlib.sha256(named).digest()
-        facts = {"memoised": any(question.memoised for question in self.questions), "measure": "branches"}
-        vars(self).update(facts)
+        self.digest = hashlib.sha256(b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + digests).digest()
+        vars(self).update(memoised=any(question.memoised for question in self.questions), measure="branches")
+
+    @property
+    def answered_by(self) -> str:
+        """Those of all branches."""
+        return ", ".join(dict.fromkeys(question.answered_by for question in self.questions))
 
     @property
     def of(self) -> Layout:
@@ -196,19 +198,16 @@ class Branches(Question):
 
     def evidence(self, reports: Reports, one: Value, other: Value) -> NDArray[np.bool_]:
         """What speaks for the one in that branch."""
-        branches, inner = self._read(reports)
-        best = self._first_apart
-        rows = np.flatnonzero(branches == best)
-        found = np.zeros(len(reports), np.bool_)
+        (branches, inner), best = self._read(reports), self._first_apart
+        rows, found = np.flatnonzero(branches == best), np.zeros(len(reports), np.bool_)
         found[rows] = self.questions[best].evidence(inner[rows, : self.questions[best].wire_size], one, other)
         return found
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
         """That branch's, by its chance."""
-        best = self._first_apart
-        one, other = self.questions[best].telling
-        return one * self.chances[best], other * self.chances[best]
+        (one, other), chance = self.questions[self._first_apart].telling, self.chances[self._first_apart]
+        return one * chance, other * chance
 
     # ---- the server's ----
 
@@ -259,16 +258,11 @@ class Branches(Question):
             yield int(support[start]), support[start + 1 : end]
             start = end
 
-    def _each(self, tell: Callable[[Question, Counts, int], Floats], support: Counts, length: str) -> Floats:
-        told = []
-        for (n, part), question in zip(self.parts(support), self.questions, strict=True):
-            told.append(tell(question, part, n) if n else np.full(getattr(question, length), np.nan))
-        return np.concatenate(told)
-
     def estimate(self, support: Counts, n: int) -> Floats:
         """The estimates of all branches, each by what it received; NaN of one that received nothing."""
         self.check(support, n)
-        return self._each(lambda question, part, m: question.estimate(part, m), support, "statistics")
+        parts = ((*part, of) for part, of in zip(self.parts(support), self.questions, strict=True))
+        return np.concatenate([of.estimate(part, m) if m else np.full(of.statistics, np.nan) for m, part, of in parts])
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
         """Of all branches, for all statistics at these frequencies: with random sizes and a sample of all users."""
@@ -292,13 +286,21 @@ class Branches(Question):
         pairs = zip(self.questions, self.chances, parts, strict=True)
         return np.concatenate([tell(question, float(chance), part) for question, chance, part in pairs])
 
+    def summing(self) -> NDArray[np.bool_]:
+        """As of each branch."""
+        return np.concatenate([question.summing() for question in self.questions])
+
     def plausible(self, profile: Floats) -> Floats:
         """As of each branch."""
         return self._joined(lambda question, _, part: question.plausible(part), profile)
 
     def noise(self, profile: Floats) -> Floats:
-        """Of a branch with chance w the noise of 1/w reports, and that only this part of the asked answers there."""
-        return self._joined(lambda of, w, part: of.noise(part) / w + of.sampling(part) * (1 / w - 1), profile)
+        """Of a branch with chance w the noise of 1/w reports, and what is drawn."""
+        return self._joined(lambda of, w, part: of.noise(part) / w, profile) + self.drawn(profile)
+
+    def drawn(self, profile: Floats) -> Floats:
+        """Of a branch with chance w that only this part of the asked answers there."""
+        return self._joined(lambda of, w, part: of.drawn(part) / w + of.sampling(part) * (1 / w - 1), profile)
 
     def sampling(self, profile: Floats) -> Floats:
         """As of each branch."""

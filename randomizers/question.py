@@ -48,11 +48,11 @@ class Atom(NamedTuple):
     """Reports of one kind, as the pair of values sees them that is told apart best."""
 
     mass: Fraction
-    """What every value gives them at least, all of the kind together."""
+    """The probability that every value gives these outputs at least, all outputs of the kind together."""
     one: Fraction
-    """How many times that the one of the pair gives,"""
+    """How many times `mass` the first value of the pair gives these outputs."""
     other: Fraction
-    """and the other."""
+    """How many times `mass` the second value of the pair gives these outputs."""
 
 
 Blanket = tuple[Atom, ...]
@@ -69,9 +69,14 @@ class DeviceFace(ABC):
     epsilon_micro: int
     """The claim, in millionths of a nat."""
     digest: bytes
-    """Its identity: 32 bytes, of its spec."""
+    """The identity of the question: the SHA-256 of its spec, 32 bytes."""
     memoised: ClassVar[bool] = False
     """Whether a report holds randomness that outlives its round: no stream may ask by such a one (DESIGN rule 11)."""
+
+    @property
+    def answered_by(self) -> str:
+        """The mechanism that makes its reports, as a deployment file names it; of several each once, with commas."""
+        return self.name
 
     @property
     @abstractmethod
@@ -178,6 +183,10 @@ class ServerFace(ABC):
     def statistics(self) -> int:
         """How many numbers a method follows: the first ones of a profile."""
 
+    def summing(self) -> NDArray[np.bool_]:
+        """Of which statistics `sums` is true: bool[statistics]."""
+        return np.full(self.statistics, self.sums)
+
     def added_variance(self, n: int, profile: Floats) -> Floats:
         """What a public choice, new in every round, adds to the variance of each statistic: nothing, as a rule."""
         return np.zeros(self.statistics)
@@ -195,6 +204,10 @@ class ServerFace(ABC):
         profiles are taken as they are: float64[statistics].
         """
         raise ParameterError(f"{self.name}: found asked for its noise; allowed: a mechanism that serves a stream")
+
+    def drawn(self, profile: Floats) -> Floats:
+        """The part of `noise` that comes of who answers, not of how: errors that move no sum of shares of a whole."""
+        return np.zeros(self.statistics)
 
     def sampling(self, profile: Floats) -> Floats:
         """The variance of each statistic among users: what it adds to draw one of very many: float64[statistics]."""

@@ -41,7 +41,11 @@ class Level(View):
         return {"widths": self.widths}
 
     def codes(self, values: Values, draw: Draw) -> Codes:
-        """Cells in mixed radix, the first attribute most significant."""
+        """The cells."""
+        return self.cells_of(values)
+
+    def cells_of(self, values: Values) -> Codes:
+        """Cells in mixed radix, the first attribute most significant; of nobody's value the last code."""
         rows = self.of.rows(values)
         codes = np.zeros(len(rows), np.int64)
         for attribute, (cells, width) in enumerate(zip(self.cells, self.widths, strict=True)):

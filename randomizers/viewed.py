@@ -28,7 +28,7 @@ from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.views import View, canonical_json, checked_value
 
 MAX_REPORT: Final = 1 << 12
-"""Bytes of a report about a value of several words or bits: whoever perturbs holds one for each user."""
+"""The most bytes of a report about a value of several words or bits: whoever perturbs holds one for each user."""
 
 
 class Viewed(Question):
@@ -63,6 +63,11 @@ class Viewed(Question):
         facts: dict[str, Any] = {"measure": mechanism.measure, "says_none": mechanism.says_none}
         facts |= {"sums": mechanism.sums and view.chance is None, "memoised": mechanism.memoised}
         vars(self).update(facts, name=called)
+
+    @property
+    def answered_by(self) -> str:
+        """The mechanism behind the view, unless the two have a name together."""
+        return self.mechanism.name if self.name == type(self).name else self.name
 
     @property
     def of(self) -> Layout:

@@ -28,7 +28,7 @@ class ZoneKeys(NamedTuple):
     edge: EdgeSecrets | None
     shuffle: Key | None
     fingerprints: Mapping[str, str] = MappingProxyType({})
-    """Of all of them."""
+    """The fingerprints of all secrets, by name."""
 
 
 def zone_keys(secrets: Mapping[str, bytes], deployment: str) -> ZoneKeys:

@@ -26,6 +26,7 @@ from murmurate.aggregators.filters.observed import Observed, ReportModel, Tail
 from murmurate.aggregators.filters.seasons import Seasons
 from murmurate.aggregators.filters.smoothing import Belief, Past
 from murmurate.aggregators.filters.tracks import Tracks
+from murmurate.aggregators.filters.wholes import Wholes
 from murmurate.aggregators.methods.method import Answer
 from murmurate.randomizers import ParameterError, SnapshotError
 from murmurate.randomizers.errors import shown
@@ -34,11 +35,11 @@ from murmurate.randomizers.state import Arrays
 Ranges = Sequence[tuple[float, float]]
 
 MEMORY = 7 / 8
-"""Of the average precision of a period, after another one."""
+"""What is left of the average precision of a period after another period."""
 LEAST = 1e-30
-"""No model is ever given up: weights stay above."""
+"""The weight below which no model falls: no model is ever given up."""
 LONGEST = 1_000
-"""Periods that are stepped through one by one; more of silence tell nothing else."""
+"""The most periods that are stepped through one by one; longer silence tells nothing else."""
 _OWN = ("occupied", "odds", "precision", "chance", "likelihood", "gained")
 _TRACKS = ("level", "variance", "velocity", "cross", "velocity_variance")
 
@@ -59,12 +60,15 @@ class AdaptiveFilter:
         statistics: int,
         *,
         ranges: Ranges | None = None,
+        wholes: Sequence[int] | None = None,
         ordered: bool = False,
         revisable: int = 0,
         season: int | None = None,
         models: Models | None = None,
     ) -> None:
-        """ranges: the lowest and highest value of each statistic, of numbers; None: frequencies of one domain.
+        """ranges: the lowest and highest value of each statistic, of numbers; None: frequencies.
+        wholes: of frequencies, how many follow each other that sum to 1, whole after whole, one where a share stands by
+        itself; None: all of them.
         ordered: of cells in a row, which move and err with their neighbours, and not by how large they are.
         revisable: how many past periods `smoothed` can speak of; each is a filter's worth of memory.
         season: how many periods a season has, where one is declared: what returns with it is learned.
@@ -77,26 +81,30 @@ class AdaptiveFilter:
             raise ParameterError(f"filter: revisable: found {shown(revisable)}; allowed: a whole number from 0")
         if season is not None and (isinstance(season, bool) or not isinstance(season, int) or season < 2):
             raise ParameterError(f"filter: season: found {shown(season)}; allowed: a whole number of periods from 2")
+        if wholes is not None and (ranges is not None or sum(wholes) != statistics or min(wholes) < 1):
+            raise ParameterError(f"filter: wholes: found {shown(list(wholes))}; allowed: {statistics} frequencies")
         m = models or Models()
         self.models = m = m.with_season() if season else m
         self.statistics = statistics
         setting = {"statistics": statistics, "ranges": [list(r) for r in ranges or ()], "ordered": ordered} | asdict(m)
         setting["season"] = season
+        if wholes is not None:
+            setting["wholes"] = list(wholes)
         self._setting = hashlib.sha256(orjson.dumps(setting, option=orjson.OPT_SORT_KEYS)).hexdigest()
         self._past = Past(m, revisable)
+        self._wholes = Wholes((wholes or (statistics,)) if ranges is None else (), ordered=ordered)
         if ranges is None:
-            share, low, high = 1 / max(statistics, 2), np.zeros(statistics), np.ones(statistics)
-            center, spread = np.full(statistics, share), np.full(statistics, share * (1 - share))
+            center, low, high = self._wholes.even, np.zeros(statistics), np.ones(statistics)
+            spread = center * (1 - center)
         else:
             low, high = np.array(ranges, np.float64).T
             center, spread = (low + high) / 2, ((high - low) / 2) ** 2
-        self._whole = ranges is None and statistics > 1  # frequencies, which sum to 1
-        self._apart = self._whole and not ordered  # and err independently, or so that errors sum to 0
+        self._shares = ranges is None and statistics > 1
         self._spread = spread  # the largest variance that a statistic with this mean can have
         self._bounds = low, high
         self._tracks = Tracks.at(m, center, spread, most=((high - low) / 2) ** 2)
         self._seasons = Seasons(m, season or 1, center)
-        independent = (statistics - 1) / statistics if self._whole else 1.0
+        independent = self._wholes.independent(statistics)
         self._jumps = Jumps(m, independent)
         self._misses, self._course = Misses(statistics, independent, m.sure), EstimateHistory(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
@@ -120,7 +128,7 @@ class AdaptiveFilter:
             return
         if mechanism.statistics != self.statistics:
             raise ParameterError(f"filter: found {mechanism.statistics} statistics; allowed: {self.statistics}")
-        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, whole=self._apart)
+        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, wholes=self._wholes.apart)
         noise = np.maximum(seen.noise, self._spread * 1e-18)
         gained = 1 / noise
         if not self.informed:
@@ -141,7 +149,7 @@ class AdaptiveFilter:
         believed, mean = self._weights * (self._weights + self.models.doubt), self._leaning()
         believed /= believed.sum(axis=0)
         variance = self._tracks.spread(believed, mean) + self._misses.unsaid
-        return self._summed(mean, variance), variance
+        return self._wholes.summed(mean, variance), variance
 
     def past(self) -> tuple[Floats, Floats]:
         """Mean and variance of the estimates so far, the current one among them: two float64[statistics]."""
@@ -163,7 +171,7 @@ class AdaptiveFilter:
             raise ParameterError(f"filter: lag: found {shown(lag)}; allowed: from 0")
         nothing = np.zeros((self.models.moving, self.statistics))
         estimates, variances = self._past.revised(Belief.of(self._tracks, self._weights, nothing, self._unit), lag)
-        return self._summed(estimates, variances), variances
+        return self._wholes.summed(estimates, variances), variances
 
     def facts(self) -> dict[str, Any]:
         """What of the state is no array."""
@@ -259,7 +267,7 @@ class AdaptiveFilter:
         likely = held / before
         self._occupied += likely
         others = self._jumps.independent * self.statistics - 1
-        guess, first = m.company if self._whole else m.strangers, m.first_odds(self._room)
+        guess, first = m.company if self._shares else m.strangers, m.first_odds(self._room)
         odds = (guess * first + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
         held *= odds / self._odds
         held *= before / held.sum(axis=0)
@@ -287,17 +295,6 @@ class AdaptiveFilter:
         more = (self.models.leaning - 1) * self._weights[0]
         return np.asarray((self._mean + more * self._tracks.level[0]) / (1 + more))
 
-    def _summed(self, estimates: Floats, variances: Floats) -> Floats:
-        """Frequencies that sum to 1: values learn at different speeds, so that those of the filter nearly do.  What is
-        missing goes to each by its standard error, as if all errors were as like their sum; bars take no credit for it.
-        Of two values each is what the other leaves.
-        """
-        if not self._whole or (self._apart and self.statistics == 2):
-            return estimates.copy()
-        part = np.sqrt(variances)
-        part /= np.maximum(part.sum(axis=-1, keepdims=True), LEAST)
-        return np.asarray(estimates + part * (1 - estimates.sum(axis=-1, keepdims=True)))
-
     @property
     def informed(self) -> bool:
         """Whether anything was heard."""
@@ -315,6 +312,5 @@ class AdaptiveFilter:
 
     @property
     def _unit(self) -> Floats:
-        """What drifts are multiples of, at each value's own pace. Two values have the same one."""
-        unit = self._plain_unit
-        return unit * self.models.pace(self._mean) if self._apart and self.statistics > 2 else unit
+        """What drifts are multiples of, at each value's own pace."""
+        return self._wholes.paced(self._plain_unit, self.models, self._mean)

@@ -36,8 +36,9 @@ class Following:
         self.revise = revise
         ranges, season = measure.ranges(followed), method.setting.season
         self.filter = AdaptiveFilter(
-            statistics, ranges=ranges, ordered=measure.ordered, revisable=revise, season=season
-        )
+            statistics, ranges=ranges, wholes=measure.wholes(followed), ordered=measure.ordered, revisable=revise,
+            season=season,
+        )  # fmt: skip
         self._asked: Question | None = None  # by which the open question is asked
 
     def remember(self, known: Iterable[OutsideEstimate | None]) -> None:

@@ -10,8 +10,9 @@ Source: spec streams.md 2.1; aggregators/methods.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,13 @@ _MEMORY = 7 / 8
 class ReportModel(Protocol):
     """What a filter must know of the reports behind an answer: of a Question, what a method follows."""
 
-    sums: ClassVar[bool]
-    """Whether they are frequencies that sum to 1 whatever was reported."""
-
     @property
     def statistics(self) -> int:
         """How many numbers are followed: the first ones of a profile."""
+        ...
+
+    def summing(self) -> NDArray[np.bool_]:
+        """Which of them are frequencies of a whole that sums to 1 whatever was reported: bool[statistics]."""
         ...
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
@@ -44,6 +46,10 @@ class ReportModel(Protocol):
 
     def noise(self, profile: Floats) -> Floats:
         """The variance of each statistic of one report."""
+        ...
+
+    def drawn(self, profile: Floats) -> Floats:
+        """The part of that which moves no sum of a whole."""
         ...
 
     def sampling(self, profile: Floats) -> Floats:
@@ -60,10 +66,12 @@ class ReportShares:
     since their errors swing from cell to cell and cancel in every sum.
     """
 
-    sums: ClassVar[bool] = True
-
     def __init__(self, outcomes: int) -> None:
         self.statistics = outcomes
+
+    def summing(self) -> NDArray[np.bool_]:
+        """All of them."""
+        return np.ones(self.statistics, np.bool_)
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
         """How many of them gave each report."""
@@ -76,6 +84,10 @@ class ReportShares:
     def noise(self, profile: Floats) -> Floats:
         """Of one report, whoever gives it: the sampling of users is in it."""
         return profile * (1 - profile)
+
+    def drawn(self, profile: Floats) -> Floats:
+        """All of it, and nobody asks: sums of reports are exact."""
+        return self.noise(profile)
 
     def sampling(self, profile: Floats) -> Floats:
         """Nothing on top."""
@@ -109,24 +121,25 @@ class Observed:
     """A measurement: each float64[statistics]."""
 
     statistics: Floats
-    """Unbiased and raw, but for their sum."""
+    """The statistics as the answer says them: unbiased and raw, but for their sum."""
     noise: Floats
-    """Their variance if things are as believed,"""
+    """The variance of the statistics if things are as believed."""
     noise_of_jump: Floats
-    """and if they have just jumped."""
+    """The variance of the statistics if they have just jumped."""
 
     @classmethod
     def of(
-        cls, mechanism: ReportModel, answer: Answer, users: float | None, believed: Floats, tail: Tail, *, whole: bool
-    ) -> Observed:
-        """From a round of at least one report. whole: the statistics are frequencies that sum to 1.
+        cls, mechanism: ReportModel, answer: Answer, users: float | None, believed: Floats, tail: Tail, *,
+        wholes: Sequence[slice],
+    ) -> Observed:  # fmt: skip
+        """From a round of at least one report. wholes: of the statistics those that together sum to 1.
 
         By Bayes: y + R1 (1 - 1'y) / 1'R1, and the variances of R - R11'R / 1'R1; R1 are the mechanism's own variances,
         since the errors of sampling sum to 0.
         """
         n = answer.counted
         raw = mechanism.profile(answer.support, n)
-        statistics, rest = np.split(raw, [mechanism.statistics])
+        statistics, rest = raw[: mechanism.statistics].copy(), raw[mechanism.statistics :]
         rest = tail.learn(rest, n)
         apart = mechanism.plausible(raw)[: mechanism.statistics]
 
@@ -138,12 +151,14 @@ class Observed:
 
         usual, jumped = near(believed), near((believed + apart) / 2)
         noise, noise_of_jump = noise_at(usual), noise_at(jumped)
-        if whole and not mechanism.sums:  # sampling moves no sum
-            part = noise / float(noise.sum())
-            statistics = statistics + part * (1 - float(statistics.sum()))
-            part *= noise
-            noise -= part
-            noise_of_jump -= noise_of_jump * (noise_of_jump / float(noise_of_jump.sum()))
+        exact = mechanism.summing()
+        for whole in (whole for whole in wholes if not exact[whole.start]):
+            drawn, drawn_of_jump = (mechanism.drawn(profile)[whole] / n for profile in (usual, jumped))
+            own, jump = noise[whole] - drawn, noise_of_jump[whole] - drawn_of_jump  # who is drawn moves no sum
+            part = own / float(own.sum())
+            statistics[whole] += part * (1 - float(statistics[whole].sum()))
+            noise[whole] = own - part * own + drawn
+            noise_of_jump[whole] = jump - jump * (jump / float(jump.sum())) + drawn_of_jump
         if users is not None:
             left = not_asked(n, users) / n
             noise += mechanism.sampling(usual) * left

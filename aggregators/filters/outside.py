@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +22,8 @@ class OutsideEstimate:
     known: Floats
     """The statistics, and what else a profile holds."""
     variance: Floats
-    """Of each statistic, of all users together: float64[statistics]."""
+    """The variance of each statistic, over all users together: float64[statistics]."""
     users: int
-    sums: ClassVar[bool] = False
 
     def parts(self, count: int) -> Iterator[OutsideEstimate]:
         """The same as so many answers of a part of the users each, whose average it is. They differ as such answers do:
@@ -43,6 +41,10 @@ class OutsideEstimate:
         """How many numbers are followed."""
         return len(self.variance)
 
+    def summing(self) -> NDArray[np.bool_]:
+        """None of them: what is known need not sum to 1."""
+        return np.zeros(self.statistics, np.bool_)
+
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
         """What is known."""
         return self.known.copy()
@@ -54,6 +56,10 @@ class OutsideEstimate:
     def noise(self, profile: Floats) -> Floats:
         """As much a user as makes up the variance."""
         return self.variance * self.users
+
+    def drawn(self, profile: Floats) -> Floats:
+        """Nothing of it."""
+        return np.zeros(len(self.variance))
 
     def sampling(self, profile: Floats) -> Floats:
         """Nothing on top."""

@@ -23,11 +23,11 @@ class NamedFigures:
 
     names: tuple[str, ...]
     estimate: Floats
-    """The best there is, always possible,"""
+    """The best estimate there is, always a possible one."""
     stderr: Floats
-    """its error,"""
+    """The standard error of `estimate`."""
     unbiased: Floats
-    """and what the period's own method says, raw."""
+    """What the period's own method says: raw and unbiased."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
     found: bool = False
@@ -64,6 +64,8 @@ class InTables:
     """Figures of every combination of some attributes' values."""
 
     filled: tuple[Filled, ...]
+    course: Floats | None = None
+    """Of all cells in a row, mean and variance of the estimates so far, where a filter follows the stream."""
 
     @property
     def named(self) -> NamedFigures:
@@ -73,7 +75,7 @@ class InTables:
             np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])
             for what in ("estimate", "stderr", "unbiased")
         )
-        return NamedFigures(names, estimate, stderr, unbiased)
+        return NamedFigures(names, estimate, stderr, unbiased, self.course)
 
 
 Result = NamedFigures | InTables

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import ClassVar, Final, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ Rows = NDArray[np.uint32]
 """Values of several words: uint32[n, words]."""
 
 _LANE: Final = 1 << 12
-"""Rows that are looked at together, so that nobody holds a number for every user and statistic."""
+"""How many rows are looked at together, so that nobody holds a number for every user and statistic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,11 @@ class WideMeasure(Measure):
             [Viewed(view, mechanism({"name": name, "d": view.d, "epsilon": epsilon})) for view in self.views]
         )
 
+    def wholes(self, asked: Question) -> tuple[int, ...]:
+        """The codes of a view are a whole; of a sample each share stands by itself."""
+        lengths = [(view.d,) if view.statistics is None else (1,) * view.statistics for view in self.views]
+        return tuple(chain.from_iterable(lengths))
+
     def _asked(self, each: list[Viewed]) -> Question:
         return each[0] if len(each) == 1 else Branches([(1, question) for question in each])
 
@@ -146,6 +152,10 @@ class WideMeasure(Measure):
     def over(self, values: Rows) -> Self:
         """The same where counts of users are counts of these values."""
         return replace(self, among=Catalogue(values))
+
+    def told_apart(self, rows: Rows) -> NDArray[np.uint8]:
+        """What is true of them."""
+        return np.packbits(self.true_of(rows), axis=1)
 
     @property
     def held_by(self) -> Rows:
@@ -194,7 +204,7 @@ class WideMeasure(Measure):
         return self._true[:, self.shown]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)  # of a hundred megabytes at most
 def _true_of(measure: WideMeasure, among: Catalogue | None) -> Floats:
     """Of each value of its crowd what is true: float64[values, statistics]."""
     return measure.true_of(measure.held_by).astype(np.float64)

@@ -49,6 +49,4 @@ class NumbersStream(StreamTable):
             yield Mistake("mechanism", seen(self.mechanism), f"{', '.join((AUTO, *serve))}, {why}")
         if self.initial is not None and not self.range[0] <= self.initial <= self.range[1]:
             yield Mistake("initial", seen(self.initial), f"from {self.range[0]:g} to {self.range[1]:g}, the range")
-        if self.method.variance == "paper" and not self.measured.even_noise:
-            yield Mistake("method.variance", seen("paper"), "sampling, for numbers")
         yield from super()._mistakes()

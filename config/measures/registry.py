@@ -18,8 +18,11 @@ from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import seen
 from murmurate.config.measures.distribution import DistributionStream
 from murmurate.config.measures.frequency import FrequencyStream
+from murmurate.config.measures.items import ItemsStream
+from murmurate.config.measures.marginals import MarginalsStream
 from murmurate.config.measures.mean import MeanStream
 from murmurate.config.measures.stream import StreamTable
+from murmurate.config.measures.strings import StringsStream
 
 TABLES: Final[dict[str, type[StreamTable]]] = {}
 """Every table by the name of its measure."""
@@ -34,7 +37,7 @@ def register(table: Registered) -> Registered:
     return table
 
 
-for _table in (FrequencyStream, MeanStream, DistributionStream):
+for _table in (FrequencyStream, MeanStream, DistributionStream, ItemsStream, MarginalsStream, StringsStream):
     register(_table)
 
 

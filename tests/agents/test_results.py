@@ -45,7 +45,7 @@ method = {{ name = "lpu", revise = {revise} }}
 """
 COMMON = FILE.format(measure="common", values=[f"page {k}" for k in range(12)], revise=2)
 PAIRS = FILE.format(measure="pairs", values=["home/ios", "home/web", "help/ios", "help/web"], revise=0)
-CELLS = ("screen=home, os=ios", "screen=home, os=web", "screen=help, os=ios", "screen=help, os=web")
+CELLS = ("screen=home | os=ios", "screen=home | os=web", "screen=help | os=ios", "screen=help | os=web")
 ASKED = GRR(d=5, epsilon=1)
 
 
@@ -126,7 +126,7 @@ def test_a_table_has_a_figure_for_every_combination_by_name_and_by_values(tmp_pa
     assert table == {"of": ["screen", "os"], "values": [["home", "help"], ["ios", "web"]]}
     told = record.result
     assert isinstance(told, Told)
-    assert told.estimate[0]["help", "web"] == record.estimate["screen=help, os=web"]
+    assert told.estimate[0]["help", "web"] == record.estimate["screen=help | os=web"]
     assert summary(tmp_path / "out")["estimate_mse"] is not None
     assert any(f"{cell} " in watch.line(record, plan.streams[0], 20) for cell in CELLS)
     cells = np.array([[0.4, 0.1], [0.2, 0.05]])

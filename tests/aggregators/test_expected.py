@@ -72,7 +72,7 @@ def test_what_a_filter_hears_of_a_domain_errs_less_by_the_error_of_the_sum() -> 
     profile, n, shares = np.array([0.6, 0.3, 0.1]), 5_000, sized(3)
     answer = Answer(np.array([2_000, 1_500, 1_000]), n)
     for oracle in (OUE(d=3, epsilon=1.0), OLH(d=3, epsilon=1.0), GRR(d=3, epsilon=1.0)):
-        seen = Observed.of(oracle, answer, N, profile, Tail(), whole=True)
+        seen = Observed.of(oracle, answer, N, profile, Tail(), wholes=[slice(0, oracle.statistics)])
         heard = heard_error(shares, oracle, n, N, profile)
         assert heard == pytest.approx(seen.noise.mean(), rel=1e-9)
         assert (heard < 0.75 * shares.round_error(oracle, n, N, profile)) == (oracle.name != "grr")

@@ -9,6 +9,7 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import build, load
 from murmurate.config.measures.frequency import FrequencyStream
+from murmurate.config.measures.registry import TABLES
 from murmurate.randomizers import ORACLES
 from tests.config.deployments import SHOP, lines, shop, small
 
@@ -87,8 +88,8 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"streams": {}}, "streams: found none; allowed: one or more tables [streams.NAME]"),
         ({"streams": None}, "streams: found nothing; allowed: a table"),
         ({"screen__measure": "median"},
-         "streams.screen.measure: found 'median'; allowed: frequency, mean, distribution"),
-        ({"screen__measure": None}, "streams.screen.measure: found nothing; allowed: frequency, mean, distribution"),
+         f"streams.screen.measure: found 'median'; allowed: {', '.join(TABLES)}"),
+        ({"screen__measure": None}, f"streams.screen.measure: found nothing; allowed: {', '.join(TABLES)}"),
         ({"streams__screen": MEAN | {"range": None}}, f"streams.screen.range: found nothing; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"range": [120, 0]}}, f"streams.screen.range: found [120, 0]; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"range": "0..1"}}, f"streams.screen.range: found '0..1'; allowed: {RANGE}"),
@@ -142,7 +143,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          "streams.screen.mechanism: found 'value_presence'; allowed: auto, hm, pm, sr, "
          'with missing = { carry = "always" }'),
         ({"streams__screen": MEAN | {"method": {"name": "lpa", "variance": "paper"}}},
-         "streams.screen.method.variance: found 'paper'; allowed: sampling, for numbers"),
+         "streams.screen.method.variance: found 'paper'; allowed: sampling, for measure = \"mean\""),
         ({"streams__screen": MEAN | {"measure": "distribution", "cells": 1}},
          "streams.screen.cells: found 1; allowed: a whole number from 2 to 4095"),
         ({"streams__screen": MEAN | {"measure": "distribution", "mechanism": "sw"}},

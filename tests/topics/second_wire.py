@@ -121,7 +121,7 @@ FOUND = _SHARES | {
     "stream": "words", "measure": "common", "names": "found", "estimate": {"bread": 0.31, "tea": 0.12},
     "stderr": {"bread": 0.012, "tea": 0.011}, "unbiased": {"bread": 0.3104, "tea": 0.1198},
 }  # fmt: skip
-_CELLS = ("screen=home, os=ios", "screen=home, os=web", "screen=help, os=ios", "screen=help, os=web")
+_CELLS = ("screen=home | os=ios", "screen=home | os=web", "screen=help | os=ios", "screen=help | os=web")
 TABLED = _SHARES | {
     "stream": "pairs", "measure": "pairs",
     "tables": [{"of": ["screen", "os"], "values": [["home", "help"], ["ios", "web"]]}],

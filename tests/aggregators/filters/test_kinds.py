@@ -8,7 +8,7 @@ models.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +33,9 @@ class Told:
     """Reports that say numbers: what is counted stands for them in millionths."""
 
     statistics: int
-    sums: ClassVar[bool] = False
+
+    def summing(self) -> NDArray[np.bool_]:
+        return np.zeros(self.statistics, np.bool_)
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
         return np.asarray(support / 1e6)
@@ -43,6 +45,9 @@ class Told:
 
     def noise(self, profile: Floats) -> Floats:
         return np.full_like(profile, NOISE * 1_000)
+
+    def drawn(self, profile: Floats) -> Floats:
+        return np.zeros_like(profile)
 
     def sampling(self, profile: Floats) -> Floats:
         return np.zeros_like(profile)

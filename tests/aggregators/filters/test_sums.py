@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -28,7 +27,9 @@ class Even:
 
     statistics: int
     variance: float = 2.0
-    sums: ClassVar[bool] = False
+
+    def summing(self) -> NDArray[np.bool_]:
+        return np.zeros(self.statistics, np.bool_)
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
         return np.asarray(support / n)
@@ -38,6 +39,9 @@ class Even:
 
     def noise(self, profile: Floats) -> Floats:
         return np.full_like(profile, self.variance)
+
+    def drawn(self, profile: Floats) -> Floats:
+        return np.zeros_like(profile)
 
     def sampling(self, profile: Floats) -> Floats:
         return np.zeros_like(profile)
@@ -69,7 +73,7 @@ def test_a_measurement_is_the_gaussian_one_given_the_sum(kind: type[Mechanism], 
     mechanism = kind(d=d, epsilon=1.5)
     heard, n, users = counts(mechanism, 1), 4_000, 20_000.0
     believed = np.random.default_rng(2).dirichlet(np.ones(d))
-    seen = Observed.of(mechanism, heard, users, believed, Tail(), whole=True)
+    seen = Observed.of(mechanism, heard, users, believed, Tail(), wholes=[slice(0, mechanism.statistics)])
     one_user = (np.diag(believed) - np.outer(believed, believed)) / n * ((users - n) / (users - 1))
     covariance = np.diag(mechanism.noise(believed) / n) + one_user
     mean, left = given_the_sum(mechanism.profile(heard.support, n), covariance)
@@ -91,7 +95,8 @@ def test_a_measurement_is_the_gaussian_one_given_the_sum(kind: type[Mechanism], 
 )
 def test_where_reports_sum_to_1_by_themselves_nothing_changes(mechanism: Mechanism, heard: Answer) -> None:
     believed = np.full(mechanism.d, 1 / mechanism.d)
-    one, other = (Observed.of(mechanism, heard, 1e5, believed, Tail(), whole=whole) for whole in (True, False))
+    wholes: list[list[slice]] = [[slice(0, mechanism.statistics)], []]
+    one, other = (Observed.of(mechanism, heard, 1e5, believed, Tail(), wholes=some) for some in wholes)
     for name in ("statistics", "noise", "noise_of_jump"):
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
 

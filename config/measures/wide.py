@@ -1,0 +1,33 @@
+"""What tables of streams share whose values take several words, of which a question looks at a part."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from murmurate.aggregators.measures.measure import AUTO
+from murmurate.aggregators.measures.wide import WideMeasure
+from murmurate.config.errors import Mistake
+from murmurate.config.kinds import seen
+from murmurate.config.measures.stream import StreamTable
+
+
+class WideStream(StreamTable):
+    """A stream whose measure tells values by views."""
+
+    mechanism: str
+
+    @abstractmethod
+    def statistic(self) -> WideMeasure:
+        """What it measures."""
+
+    @property
+    def initial_code(self) -> None:
+        """The domain says what users say of whom no value was valid yet."""
+        return
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        able = (AUTO, *self.statistic().possible)
+        if self.mechanism not in able:
+            yield Mistake("mechanism", seen(self.mechanism), f"{', '.join(able)}, for {self.most_names} figures")
+        yield from super()._mistakes()
