@@ -4,7 +4,8 @@ Contract: arrays are [periods, values].
   MRE   mean over periods of |r - c| / max(|c|, .001); of the second value where there are two (the papers' value 1),
         else the mean over all values.
   MSE   mean over periods and values of (r - c)^2.
-  bits  per user and period (spec streams.md 2.1), from what was received.  A report costs b = ceil(log2 d) bits, d
+    bits  per user and period (ARCHITECTURE section 5.1), from what was received. A report costs b = ceil(log2 d) bits,
+    d
         where it is a bit vector.  Population: (b + 1) a report, the one being the announcement to its sender.  Budget:
         b a report, and for a method that decides min(m, w - m) / w a user, m publications in w periods: who publishes
         rarely announces that, who publishes mostly announces the rest.

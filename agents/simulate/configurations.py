@@ -2,8 +2,8 @@
 
 Contract: a configuration and a seed give the same truth; marks say what a stream is, never what came out.  `resting`:
 its values stand still most of the time, so that bars may hold more.  Each file of real sequences adds configurations of
-its own (real_sequences.py).  Source: spec filter.md, second look.  Not here: what is measured (filter_comparison.py),
-what it should be (agents/cli/reproductions/verdicts.py).
+its own (real_sequences.py).  Source: ARCHITECTURE section 5.9.  Not here: what is measured (filter_comparison.py), what
+it should be (agents/cli/reproductions/verdicts.py).
 """
 
 from __future__ import annotations

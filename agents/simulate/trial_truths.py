@@ -74,8 +74,8 @@ def _promised(stream: StreamPlan, source: Synthetic) -> Iterator[Floats]:
 
 
 def _shares(plan: Plan, source: Source, name: str, of: Figures) -> Iterator[Floats]:
-    """Of each period with users, the share of every code or value: also of numbers, whose mean alone says too
-    little.""" truth = Truth(plan, source, {name: of})
+    """Of each period with users, the share of every code or value: of numbers too, whose mean alone says too little."""
+    truth = Truth(plan, source, {name: of})
     for batch in source.batches():
         yield from (period.figures for period in truth.fold(batch) if period.users and period.stream == name)
     yield from (period.figures for period in truth.close(source.end_clock) if period.users and period.stream == name)

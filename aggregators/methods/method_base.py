@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from murmurate.aggregators.methods import last_estimate as standing
+from murmurate.aggregators.methods import last_estimate
 from murmurate.aggregators.methods.asking import sample_of
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.last_estimate import LastEstimate
@@ -47,7 +47,7 @@ class MethodBase(ABC):
     def __init__(self, setting: Setting, *, would_use: Question, **options: str) -> None:
         self.setting = setting
         self.crowd = Crowd(setting.slots)
-        self.standing = standing.nothing(would_use)
+        self.standing = last_estimate.nothing(would_use)
         self.t = setting.first_t - 1
         """The newest period that was opened."""
         self.waiting: tuple[Purpose, int] | None = None
@@ -132,12 +132,12 @@ class MethodBase(ABC):
         self.t = facts["t"]
         self.waiting = (facts["waiting"][0], facts["waiting"][1]) if facts["waiting"] else None
         self.crowd.reports, self.crowd.asked = facts["reports"], facts["asked"]
-        self.standing = standing.restored(facts["standing"], arrays)
+        self.standing = last_estimate.restored(facts["standing"], arrays)
         self._load(facts["own"], arrays)
 
     def _stands(self, mechanism: Question, answer: Answer) -> LastEstimate:
         """The estimate from an answer of this period that counts."""
-        return standing.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
+        return last_estimate.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
 
     # ---- what a method fills in ----
 

@@ -16,7 +16,7 @@ from murmurate.agents.stages import aggregate, door, frozen, perturb, publish, s
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
 from murmurate.aggregators.methods import holdout
-from murmurate.aggregators.methods import last_estimate as standing
+from murmurate.aggregators.methods import last_estimate
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
@@ -130,10 +130,10 @@ def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
 
 def test_a_decision_that_is_kept_has_a_form_too(monkeypatch: pytest.MonkeyPatch) -> None:
     decision = vector_decision(3, False, 2, np.zeros(2), np.ones(2), GRR(d=2, epsilon=1.0))
-    kept = standing.packed(decision)
-    assert standing.unpacked(kept).t == 3
-    old, new = another(monkeypatch, standing, "FORM")
-    refused(str(old), new, lambda: standing.unpacked(kept))
+    kept = last_estimate.packed(decision)
+    assert last_estimate.unpacked(kept).t == 3
+    old, new = another(monkeypatch, last_estimate, "FORM")
+    refused(str(old), new, lambda: last_estimate.unpacked(kept))
 
 
 def test_what_devices_have_spent_is_not_read_in_another_form(monkeypatch: pytest.MonkeyPatch) -> None:
