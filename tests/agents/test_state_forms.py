@@ -15,8 +15,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages import aggregate, door, frozen, perturb, publish, shuffle
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
-from murmurate.aggregators.methods import holdout
-from murmurate.aggregators.methods import last_estimate
+from murmurate.aggregators.methods import holdout, last_estimate
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method

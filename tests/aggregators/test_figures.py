@@ -138,7 +138,7 @@ def test_who_was_seen_to_hold_a_value_is_not_forgotten_because_time_has_passed(f
 def test_what_stands_survives_a_crash_with_its_reports() -> None:
     decision = decided(ValueAndPresence(d=65_538, epsilon=2), np.full(2_000, 40_000), users=50_000.0)
     told = decision.vector
-    stands = standing.LastEstimate(
+    stands = last_estimate.LastEstimate(
         decision.measured_t, told.unbiased, told.variance, decision.question, told.answer, told.users
     )
     again = last_estimate.restored(stands.facts(), stands.arrays()).decision(3)
