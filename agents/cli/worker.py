@@ -27,7 +27,7 @@ from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, ope
 from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
-from murmurate.agents.kafka.topology import Topology, held
+from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker, collect_garbage_rarely
 from murmurate.agents.observe.logs import configure
 from murmurate.agents.observe.metrics import Metrics
@@ -94,7 +94,7 @@ def _stopping() -> asyncio.Event:
 async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], instance: str) -> int:
     stop = _stopping()
     try:
-        keys = held(secrets, this.plan.name)
+        keys = zone_keys(secrets, this.plan.name)
         found = await _begin(this, zones, keys.fingerprints, stop)
         if found is None:
             return 0

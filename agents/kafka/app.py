@@ -66,11 +66,11 @@ def _assignor(partitions: int) -> type:
     would be handed that nothing again, for ever.
     """
 
-    class Planned:
+    class PlannedPartitions:
         def partitions_for_topic(self, topic: str) -> set[int]:
             return set(range(partitions))
 
-    known: Any = Planned()
+    known: Any = PlannedPartitions()
 
     class Assignor(driver.RoundRobinPartitionAssignor):  # type: ignore[name-defined,misc]
         @classmethod

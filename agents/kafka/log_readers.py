@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from murmurate.agents.kafka.client import Client, Place, Run
+from murmurate.agents.kafka.client import Client, Place, RecordRun
 
 CROWD = 10_000
 """Records that may wait in a Task before its own reader pauses."""
 LOOK_S = 0.01
 
-Take = Callable[[Run], None]
+Take = Callable[[RecordRun], None]
 Reach = Callable[[Place, int], None]
 
 
@@ -41,7 +41,7 @@ class LogFollower:
 
     take: Take
     reach: Reach
-    held: list[Run] | None = field(default_factory=list)
+    held: list[RecordRun] | None = field(default_factory=list)
     """What has come while it catches up; None once it has."""
 
 
@@ -67,7 +67,7 @@ class SharedLog:
             if start < upto:
                 async with self._client.reader() as reader:
                     async for got in reader.between(self._place, start, upto):
-                        take(Run(got.place, [(got.offset, got.value or b"")]))
+                        take(RecordRun(got.place, [(got.offset, got.value or b"")]))
             for run in follower.held or ():
                 take(run)
             follower.held = None

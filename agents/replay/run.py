@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from murmurate.agents.audit.watch import Watch
+from murmurate.agents.audit.budget_watch import BudgetWatch
 from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.page_header import page_header
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
@@ -86,7 +86,7 @@ class Replay:
     ) -> None:
         self._plan, self._source, self._pepper, self._tell = plan, source, keys.edge.pepper, tell
         self._runtime = Runtime(plan, keys)
-        self._watch = Watch(plan, keys.edge.devices)
+        self._watch = BudgetWatch(plan, keys.edge.devices)
         self._runtime.logs.listeners.append(self._watch.follow)
         self._truth = Truth(plan, source)
         self._admission = Admission(plan, keys.edge.pepper)

@@ -20,19 +20,19 @@ from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import tally_records
 from murmurate.config.plan import Plan
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import BatchBlock
 from murmurate.topics.messages import MAX_CELLS, Rejected, Seal
 from murmurate.topics.names import stream_partition
 
-FORM: Final = Form("aggregate", 1)
+FORM: Final = StateForm("aggregate", 1)
 """The form of the stage's state."""
 SLACK = 64
 """Seals that may stand between a sub-batch's first block and its own, beyond two for each stream."""
 
 
 @dataclass(eq=False)
-class Batch:
+class OpenSubBatch:
     """Blocks of a sub-batch whose seal has not come yet."""
 
     first: int
@@ -49,7 +49,7 @@ class Aggregate:
 
     def __init__(self, plan: Plan, partition: int) -> None:
         self._plan, self._partition = plan, partition
-        self._open: dict[tuple[str, int], Batch] = {}
+        self._open: dict[tuple[str, int], OpenSubBatch] = {}
         self._sealed: list[tuple[str, int, int]] = []  # (round, q, offset of the seal): what a replay may meet again
         self._met = 0  # seals
         self._lag = 2 * len(plan.streams) + SLACK
@@ -63,7 +63,7 @@ class Aggregate:
         if isinstance(found, BatchBlock):
             key = found.round.hex(), found.q
             if not any(key == (digest, q) for digest, q, _ in self._sealed):
-                self._open.setdefault(key, Batch(record.offset, self._met)).reports.append(found.reports)
+                self._open.setdefault(key, OpenSubBatch(record.offset, self._met)).reports.append(found.reports)
         elif isinstance(found, Seal):
             self._met += 1
             self._forget_strangers()

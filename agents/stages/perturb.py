@@ -22,21 +22,21 @@ from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.frozen import facts_of, frozen
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import dead, read
-from murmurate.agents.stages.sealing import Seal
+from murmurate.agents.stages.sealing import SnapshotSeal
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.stream_at_partition import StreamAtPartition, stream_at_partition
 from murmurate.agents.stages.user_index import UNKNOWN, UserIndex
 from murmurate.config.plan import Plan
 from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
-from murmurate.randomizers.state import Arrays, Form, collect, pieces
+from murmurate.randomizers.state import Arrays, StateForm, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
 from murmurate.topics.block import RawBlock, encode_reports
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
-FORM: Final = Form("perturb snapshot", 1)
+FORM: Final = StateForm("perturb snapshot", 1)
 NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
@@ -49,7 +49,7 @@ class Perturb:
         self._plan, self._secrets, self._partition = plan, secrets, partition
         self._sources = dict(sources)
         self._terms = plan.terms(secrets.fingerprints())
-        self._seal = Seal(secrets.state, f"{plan.name}/perturb/{partition}")
+        self._seal = SnapshotSeal(secrets.state, f"{plan.name}/perturb/{partition}")
         self.proof = self._seal.proof  # what its state records bear
         self._user_index = UserIndex()
         self._placed = 0  # users of the index who have their places in the streams

@@ -31,14 +31,14 @@ from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Requ
 from murmurate.aggregators.methods.registry import method
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question, ReportError
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
-FORM: Final = Form("publish", 1)
+FORM: Final = StateForm("publish", 1)
 """The form of the stage's state."""
 ROUNDS = Log("rounds", 0)
 TALLIES = "tallies"

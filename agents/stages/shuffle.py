@@ -26,13 +26,13 @@ from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
-FORM: Final = Form("shuffle", 1)
+FORM: Final = StateForm("shuffle", 1)
 """The form of the stage's state."""
 SLACK = 64
 """How many rounds may be met late, or missed, beyond those that may be open."""

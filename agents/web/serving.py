@@ -23,7 +23,7 @@ from murmurate.agents.observe.health import Probe, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.page_header import page_header
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running, serve
+from murmurate.agents.web.server import RunningServer, serve
 from murmurate.config.enough import needs
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
@@ -43,7 +43,7 @@ log = logging.getLogger("murmurate.web")
 class Serving:
     """What runs beside a worker until it is told to stop."""
 
-    servers: tuple[Running, ...]
+    servers: tuple[RunningServer, ...]
     """The public one; of an edge worker its own after it."""
     tasks: tuple[asyncio.Task[None], ...]
 

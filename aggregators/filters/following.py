@@ -19,9 +19,9 @@ from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.randomizers import Question, SnapshotError, question
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 
-FORM: Final = Form("following", 1)
+FORM: Final = StateForm("following", 1)
 
 
 class Following:

@@ -16,7 +16,7 @@ from murmurate.aggregators.distribution_posterior import posterior
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.measures.measure import stands
 from murmurate.aggregators.measures.numbers import Numbers
-from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.measures.wandering import bumps
 from murmurate.aggregators.methods.dissimilarity import finite_population_factor
 from murmurate.aggregators.methods.last_estimate import measured
@@ -50,7 +50,7 @@ class Distribution(Numbers):
         """Under budget division reports differ from round to round, and cells are all they have in common."""
         return division == "population"
 
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The distribution behind the reports, where they are known together; else the nearest shares."""
         said, question, told = stands(decision), decision.question, decision.vector
         if isinstance(question, SW | WaveAndPresence):

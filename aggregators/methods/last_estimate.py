@@ -15,11 +15,20 @@ from typing import Any, Final
 import numpy as np
 
 from murmurate.aggregators.methods.dissimilarity import finite_population_factor
-from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Floats, Found, Outcome, Tables, Vector
+from murmurate.aggregators.methods.method import (
+    Answer,
+    Decision,
+    Estimate,
+    Floats,
+    FoundValues,
+    Outcome,
+    TableEstimates,
+    Vector,
+)
 from murmurate.randomizers import Question, question
-from murmurate.randomizers.state import Arrays, Form, dump, load
+from murmurate.randomizers.state import Arrays, StateForm, dump, load
 
-FORM: Final = Form("decision", 1)
+FORM: Final = StateForm("decision", 1)
 """The version of the form in which a decision is kept."""
 _FILTERED = ("best", "revised")
 _OF_TABLES = ("estimates", "errors")
@@ -81,7 +90,7 @@ def packed(decision: Decision) -> bytes:
                 arrays[name] = np.vstack((estimate.statistics, estimate.variance, course))
         return dump(FORM, facts, arrays)
     facts |= {"measured_t": decision.measured_t, "mechanism": decision.question.spec()}
-    if isinstance(outcome, Found):
+    if isinstance(outcome, FoundValues):
         arrays = {"values": outcome.values, "estimates": outcome.estimates, "errors": outcome.errors}
         return dump(FORM, {**facts, "outcome": "found"}, arrays)
     pairs = enumerate(zip(outcome.estimates, outcome.errors, strict=True))
@@ -106,10 +115,10 @@ def unpacked(kept: bytes) -> Decision:
         speaks = stands.unbiased, stands.variance, stands.answer, stands.users
         outcome = Vector(*speaks, told.get("best"), told.get("revised"), facts["clipped"])
     elif kind == "found":
-        outcome = Found(*(arrays[what].copy() for what in ("values", "estimates", "errors")))
+        outcome = FoundValues(*(arrays[what].copy() for what in ("values", "estimates", "errors")))
     else:
         tables = (tuple(arrays[f"{what} {k}"].copy() for k in range(facts["tables"])) for what in _OF_TABLES)
-        outcome = Tables(*tables)
+        outcome = TableEstimates(*tables)
     return Decision(facts["t"], facts["published"], facts["measured_t"], question(facts["mechanism"]), outcome)
 
 

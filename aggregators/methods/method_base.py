@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from murmurate.aggregators.methods import last_estimate as standing
+from murmurate.aggregators.methods import last_estimate
 from murmurate.aggregators.methods.asking import sample_of
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.last_estimate import LastEstimate
@@ -23,7 +23,7 @@ from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Requ
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Crowd
 from murmurate.randomizers import Question, SnapshotError
-from murmurate.randomizers.state import Arrays, Form, dump, load
+from murmurate.randomizers.state import Arrays, StateForm, dump, load
 from murmurate.randomizers.terms import Division
 
 
@@ -47,7 +47,7 @@ class MethodBase(ABC):
     def __init__(self, setting: Setting, *, would_use: Question, **options: str) -> None:
         self.setting = setting
         self.crowd = Crowd(setting.slots)
-        self.standing = standing.nothing(would_use)
+        self.standing = last_estimate.nothing(would_use)
         self.t = setting.first_t - 1
         """The newest period that was opened."""
         self.waiting: tuple[Purpose, int] | None = None
@@ -122,22 +122,22 @@ class MethodBase(ABC):
             "standing": self.standing.facts(),
             "own": self._facts(),
         }
-        return dump(Form(f"method {self.name}", self.form), facts, {**self.standing.arrays(), **self._arrays()})
+        return dump(StateForm(f"method {self.name}", self.form), facts, {**self.standing.arrays(), **self._arrays()})
 
     def load(self, state: bytes) -> None:
         """Go on from `state()`, given the same setting."""
-        facts, arrays = load(Form(f"method {self.name}", self.form), state)
+        facts, arrays = load(StateForm(f"method {self.name}", self.form), state)
         if facts["setting"] != self._setting:
             raise SnapshotError(f"method {self.name}: found the state of another setting; allowed: of this one")
         self.t = facts["t"]
         self.waiting = (facts["waiting"][0], facts["waiting"][1]) if facts["waiting"] else None
         self.crowd.reports, self.crowd.slots_asked = facts["reports"], facts["asked"]
-        self.standing = standing.restored(facts["standing"], arrays)
+        self.standing = last_estimate.restored(facts["standing"], arrays)
         self._load(facts["own"], arrays)
 
     def _stands(self, mechanism: Question, answer: Answer) -> LastEstimate:
         """The estimate from an answer of this period that counts."""
-        return standing.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
+        return last_estimate.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
 
     # ---- what a method fills in ----
 

@@ -20,7 +20,7 @@ from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import OF_FILTERS, MethodOptions
 from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
-from murmurate.aggregators.methods.threshold import Answers
+from murmurate.aggregators.methods.threshold import ExpectedAnswers
 from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
 from murmurate.aggregators.methods.worthwhile import worthwhile
 from murmurate.randomizers import ParameterError
@@ -68,10 +68,10 @@ def finds_first(options: MethodOptions, setting: Setting) -> bool:
     return worthwhile(setting, _answers(options, setting))
 
 
-def _answers(options: MethodOptions, setting: Setting) -> Answers:
+def _answers(options: MethodOptions, setting: Setting) -> ExpectedAnswers:
     kind = kind_of(options.name)
     periods = PERIODS if options.filtered or kind.averages else 1
-    return Answers(kind.usual(setting.w), kind.division == "budget", periods)
+    return ExpectedAnswers(kind.usual(setting.w), kind.division == "budget", periods)
 
 
 def kind_of(name: object) -> type[MethodBase]:

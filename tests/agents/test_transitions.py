@@ -17,7 +17,7 @@ from murmurate.agents.kafka import life
 from murmurate.agents.kafka import task as kafka
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.client.access import Access
-from murmurate.agents.kafka.topology import Held, Topology
+from murmurate.agents.kafka.topology import Topology, ZoneKeys
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.open_period import PERIOD_STATES
 from murmurate.agents.stages.round_in_progress import ROUND_STATES, RoundInProgress, RoundState
@@ -68,7 +68,7 @@ def test_every_other_step_is_refused_and_changes_nothing(heading: str) -> None:
 
 
 def test_a_task_that_has_stopped_folds_nothing_and_one_that_is_dead_flushes_nothing() -> None:
-    topology = Topology(deployment(partitions=1), Held(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
+    topology = Topology(deployment(partitions=1), ZoneKeys(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
     (wiring,) = topology.wirings("aggregate")[:1]
     task = Task("aggregate 0", wiring.build, wiring.inputs, Logs(), {})
     assert task.life is embedded.Life.LIVE
@@ -102,7 +102,7 @@ def test_a_task_on_kafka_cannot_be_live_before_it_is_open() -> None:
         await task.close()
         assert task.life is life.Life.CLOSED
 
-    topology = Topology(deployment(partitions=1), Held(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
+    topology = Topology(deployment(partitions=1), ZoneKeys(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
     for stage in ("publish", "perturb"):
         asyncio.run(checked(topology.wirings(stage)[0]))
 

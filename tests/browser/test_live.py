@@ -8,7 +8,7 @@ import pytest
 from murmurate.agents.kafka.release_reader import ReleaseReader
 from murmurate.agents.page_header import page_header
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from murmurate.agents.web.serving import show
 from murmurate.topics.release import Release
 from tests.agents.web.test_serving import PLAN, Scripted, released
@@ -21,7 +21,7 @@ DRAWN = "[...panels.values()].reduce((sum, panel) => sum + panel.periods.length,
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_releases_are_drawn_as_the_topic_gets_them(
-    chromium: Chromium, feed: Feed, site: Running, tab: Opened, width: int
+    chromium: Chromium, feed: Feed, site: RunningServer, tab: Opened, width: int
 ) -> None:
     found = released()
     first, rest = found[:5], found[5:]

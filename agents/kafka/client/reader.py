@@ -8,7 +8,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
-from murmurate.agents.kafka.client.records import Got, Place, Run
+from murmurate.agents.kafka.client.records import Got, Place, RecordRun
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
@@ -57,11 +57,11 @@ class Reader:
             got += [Got(place, r.offset, r.key, r.value, r.timestamp) for r in records]
         return got
 
-    async def runs(self) -> list[Run]:
+    async def runs(self) -> list[RecordRun]:
         """Records without what a stage has no use for: there may be many small ones."""
         found = await self._next(POLL_MS, None)
         return [
-            Run(Place(at.topic, at.partition), [(r.offset, r.value or b"") for r in records])
+            RecordRun(Place(at.topic, at.partition), [(r.offset, r.value or b"") for r in records])
             for at, records in found.items()
             if records
         ]

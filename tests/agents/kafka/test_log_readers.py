@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from murmurate.agents.kafka.client import Client, Got, Place, Run
+from murmurate.agents.kafka.client import Client, Got, Place, RecordRun
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.log_readers import SharedLog
 
@@ -39,13 +39,13 @@ class Reader:
     def at(self, offsets: Mapping[Place, int]) -> None:
         self._at = offsets[ROUNDS]
 
-    async def runs(self) -> list[Run]:
+    async def runs(self) -> list[RecordRun]:
         await asyncio.sleep(0)
         if self._log.broken:
             raise AwayError("gone")
         found = [(offset, b"%d" % offset) for offset in range(self._at, min(self._at + 3, self._log.size))]
         self._at += len(found)
-        return [Run(ROUNDS, found)] if found else []
+        return [RecordRun(ROUNDS, found)] if found else []
 
     async def position(self, place: Place) -> int:
         return self._at

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.drawn import run
+from murmurate.agents.simulate.simulated_answers import run
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.observed import ReportShares

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.cli.reproductions.runs import Case, Job, made
-from murmurate.agents.simulate.drawn import answer, run, support
-from murmurate.agents.simulate.made_up import Stream, numbers, stream
+from murmurate.agents.cli.reproductions.runs import Case, RunToMake, made
+from murmurate.agents.simulate.simulated_answers import answer, run, support
+from murmurate.agents.simulate.synthetic_counts import SyntheticStream, numbers, stream
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import BLH, GRR, HM, OLH, OUE, PM, SR, SW, Mechanism, SubsetSelection, ValueAndPresence
@@ -171,7 +171,7 @@ def test_the_rounds_of_a_run_are_those_of_its_users(name: str) -> None:
 
 def test_whoever_answers_is_a_sample_without_replacement() -> None:
     # One answer a run, at an epsilon where nobody lies; the holders among n of N are hypergeometric.
-    true, sizes = Stream(np.array([[300, 100]]), np.zeros(1, np.bool_)), list[tuple[int, int]]()
+    true, sizes = SyntheticStream(np.array([[300, 100]]), np.zeros(1, np.bool_)), list[tuple[int, int]]()
     for seed in range(2_000):
         (period,) = run(true.holders, MethodOptions("lpu"), setting(epsilon_micro=20_000_000, slots=40), seed=seed)
         (heard,) = period.rounds
@@ -191,8 +191,8 @@ def test_whoever_answers_is_a_sample_without_replacement() -> None:
     ids=lambda case: f"{case.stream} {case.method}{' numbers' * case.numbers}",
 )
 def test_a_run_is_like_one_of_users_who_go_through_every_stage(case: Case) -> None:
-    drawn = [made(Job(case, seed, stages=False, data=None)) for seed in range(20)]
-    real = [made(Job(case, seed, stages=True, data=None)) for seed in range(3)]
+    drawn = [made(RunToMake(case, seed, stages=False, data=None)) for seed in range(20)]
+    real = [made(RunToMake(case, seed, stages=True, data=None)) for seed in range(3)]
     for what in ("mre",) if case.numbers else ("mre", "bits"):  # a deployment's grid of numbers is finer
         mine, theirs = (np.array([getattr(found, what) for found in runs]) for runs in (drawn, real))
         # Means of 20 and of 3 runs: 7 standard errors, since the spread is known from 20 runs only (Student).

@@ -1,14 +1,14 @@
 """One configuration and seed: the filter behind LPU beside raw LPU, the best of the papers, and a filter told all.
 
-Contract: a function of its arguments.  All methods are the real ones with the real mechanisms (drawn.py) on the same
-truth; the first SETTLED periods are not scored.  Errors are mean squares over all cells (a period and value each),
-after norm_sub for every one alike.  A cell counts for coverage and width where its truth exceeds one standard error of
-the filter's; covered is a truth within two of them of the filter's own estimate, and as shown, of the projected one.
-A value's width is the mean of its standard errors, beside the rms error of the best linear filter that is told how the
-truth moves (told.py), over the same cells; values of one rank (by size) are held together over the seeds.
-Readings: thresholds at QUANTILES of each value's own truth over time, for at most WATCHED values, those that move most;
-of all that are said at CERTAIN, the share that is right.  A truth exactly at its threshold is on neither side, and not
-counted.  Not here: what the figures should be (agents/cli/reproductions/verdicts.py).
+Contract: a function of its arguments.  All methods are the real ones with the real mechanisms (simulated_answers.py) on
+the same truth; the first SETTLED periods are not scored.  Errors are mean squares over all cells (a period and value
+each), after norm_sub for every one alike.  A cell counts for coverage and width where its truth exceeds one standard
+error of the filter's; covered is a truth within two of them of the filter's own estimate, and as shown, of the
+projected one. A value's width is the mean of its standard errors, beside the rms error of the best linear filter that
+is told how the truth moves (informed_filters.py), over the same cells; values of one rank (by size) are held together
+over the seeds. Readings: thresholds at QUANTILES of each value's own truth over time, for at most WATCHED values, those
+that move most; of all that are said at CERTAIN, the share that is right.  A truth exactly at its threshold is on
+neither side, and not counted.  Not here: what the figures should be (agents/cli/reproductions/verdicts.py).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.measured import mean_squared_error
+from murmurate.agents.replay.error_measures import mean_squared_error
 from murmurate.agents.simulate.configurations import Configuration
-from murmurate.agents.simulate.filtered import SETTLED
+from murmurate.agents.simulate.filter_error import SETTLED
+from murmurate.agents.simulate.informed_filters import squared_errors, summed
 from murmurate.agents.simulate.series import Series, series
-from murmurate.agents.simulate.told import squared_errors, summed
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.monitoring import reading
 from murmurate.aggregators.postprocess.norm import norm_sub

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.agents.replay.source import SourceError
-from murmurate.agents.simulate.made_up import Floats, Holders, apportioned
+from murmurate.agents.simulate.synthetic_counts import Floats, Holders, apportioned
 
 Values = NDArray[Any]
 Kind = Literal["events", "items", "recording", "population", "weeks"]
@@ -53,7 +53,7 @@ _SHOWN: Final[dict[Kind, int]] = {"events": 8, "items": 64, "population": 5, "we
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class SequenceFile:
     """What is in a file."""
 
     kind: Kind
@@ -92,7 +92,7 @@ def holders(path: Path, seed: int, *, d: int, users: int, periods: int) -> Holde
 
 
 @lru_cache(maxsize=32)
-def form_of(path: Path) -> Form:
+def form_of(path: Path) -> SequenceFile:
     """Read a file."""
     try:
         form = _array(path) if path.suffix == ".npy" else _table(path) if path.suffix == ".csv" else _lines(path)
@@ -103,34 +103,34 @@ def form_of(path: Path) -> Form:
     return form
 
 
-def _array(path: Path) -> Form:
+def _array(path: Path) -> SequenceFile:
     array = np.load(path, allow_pickle=False)
     if array.ndim == 1 and array.dtype.kind in "iu" and len(array):
-        return Form("events", array)
+        return SequenceFile("events", array)
     if array.ndim == 2 and array.dtype.kind in "iu" and array.size and array.min() >= 0:
-        return Form("recording", array)
+        return SequenceFile("recording", array)
     rising = array.ndim == 1 and array.dtype.kind == "f" and len(array) > 1 and bool((np.diff(array) >= 0).all())
     if rising and array[0] >= 0 and 0.9 <= array[-1] <= 1:
-        return Form("population", array)
+        return SequenceFile("population", array)
     raise ValueError
 
 
-def _lines(path: Path) -> Form:
+def _lines(path: Path) -> SequenceFile:
     with path.open(encoding="ascii") as lines:
         head = [line.split() for line in islice(lines, 100)]
     if not head or not all(word.isdigit() for line in head for word in line):
         raise ValueError
-    return Form("items", np.array(path.read_text(encoding="ascii").split(), np.int64))
+    return SequenceFile("items", np.array(path.read_text(encoding="ascii").split(), np.int64))
 
 
-def _table(path: Path) -> Form:
+def _table(path: Path) -> SequenceFile:
     with path.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     if not rows or any(None in row.values() for row in rows):
         raise ValueError
     first = next(iter(rows[0]))
     found = [(int(row[first]), int(row["day"]) % 7 * DAY + int(row["hour"]), int(row["category"])) for row in rows]
-    return Form("weeks", np.array(found, np.int64))
+    return SequenceFile("weeks", np.array(found, np.int64))
 
 
 def _weekly(events: Values, d: int, periods: int) -> Floats:

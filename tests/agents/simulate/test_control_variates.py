@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.luck import DRIFTS, Luck, adjusted
+from murmurate.agents.simulate.control_variates import DRIFTS, ControlVariates, adjusted
 
 
 def play(rng: np.random.Generator, periods: int) -> tuple[np.ndarray, np.ndarray]:
     """A walk that is measured better after a bad measurement, and not at all after two good ones; squared errors of
     the last measurement, and luck.
     """
-    luck, truth, variance, rows, squares, last, good = Luck(), np.zeros(2), 1.0, [], [], np.zeros(2), 0
+    luck, truth, variance, rows, squares, last, good = ControlVariates(), np.zeros(2), 1.0, [], [], np.zeros(2), 0
     for _ in range(periods):
         truth = truth + rng.normal(0, 0.3, 2)
         luck.advance()

@@ -7,7 +7,7 @@ import pytest
 
 from murmurate.agents.replay.source import SourceError
 from murmurate.agents.replay.sources import open_source
-from murmurate.agents.simulate.shapes import MOST, made_up, recorded
+from murmurate.agents.simulate.trial_truths import MOST, made_up, recorded
 from murmurate.config.plan import Plan
 from tests.config.deployments import planned
 

@@ -11,12 +11,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate import trial
-from murmurate.agents.simulate.drawn import Holders
-from murmurate.agents.simulate.shapes import made_up
-from murmurate.agents.simulate.trial import MOST_OF_COSTLY, SCORED, Bench, scored
+from murmurate.agents.simulate import simulate_method
+from murmurate.agents.simulate.simulate_method import MOST_OF_COSTLY, SCORED, Bench, scored
+from murmurate.agents.simulate.simulated_answers import Holders
+from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.measures.distribution import Distribution
-from murmurate.aggregators.measures.result import Named
+from murmurate.aggregators.measures.result import NamedFigures
 from murmurate.aggregators.methods.method import Decision, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from tests.config.deployments import planned
@@ -68,7 +68,7 @@ def test_all_periods_that_count_are_scored_where_that_takes_no_em() -> None:
 def test_em_is_run_for_no_more_than_the_scored_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = list[int]()
 
-    def watched(self: Distribution, decision: Decision) -> Named:
+    def watched(self: Distribution, decision: Decision) -> NamedFigures:
         shown.append(decision.t)
         return result(self, decision)
 
@@ -79,10 +79,10 @@ def test_em_is_run_for_no_more_than_the_scored_periods(monkeypatch: pytest.Monke
 
 
 def test_fewer_scored_periods_change_neither_the_series_nor_luck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "SCORED", 40)
+    monkeypatch.setattr(simulate_method, "SCORED", 40)
     at = scored("lpa", setting(), PERIODS, 0) - W
     few = bench()._run(MethodOptions("lpa"), setting(), 0)
-    monkeypatch.setattr(trial, "SCORED", PERIODS)
+    monkeypatch.setattr(simulate_method, "SCORED", PERIODS)
     every = bench()._run(MethodOptions("lpa"), setting(), 0)
     assert few.series.tobytes() == every.series.tobytes()
     assert few.luck.tobytes() == every.luck.tobytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.told import Floats, squared_errors, summed
+from murmurate.agents.simulate.informed_filters import Floats, squared_errors, summed
 
 PERIODS, LATE, VALUES = 200, 60, 40
 """Every value is one more run of the same truth."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.kinds import DAY, KINDS, holders
-from murmurate.agents.simulate.made_up import Floats
+from murmurate.agents.simulate.stream_kinds import DAY, KINDS, holders
+from murmurate.agents.simulate.synthetic_counts import Floats
 
 USERS = 100_000
 

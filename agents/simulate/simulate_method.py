@@ -1,10 +1,10 @@
 """A method tried on a truth: its error with the filter and without, what it publishes, what it costs, by simulation.
 
-Contract: runs of the method's own code over users that are drawn all at once (drawn.py), each with another seed, until
-both errors are known well enough, luck taken off (luck.py); the same question gives the same figures.  Errors are those
-of what a release shows (`unbiased`, `estimate`), and of a mean those of the mean alone, in the stream's unit.  The
-first periods, while nothing is known, do not count; and of those at which an estimate takes EM, some do (`scored`).
-Not here: what is tried (shapes.py), closed forms (aggregators/expected.py).
+Contract: runs of the method's own code over users that are drawn all at once (simulated_answers.py), each with another
+seed, until both errors are known well enough, luck taken off (control_variates.py); the same question gives the same
+figures. Errors are those of what a release shows (`unbiased`, `estimate`), and of a mean those of the mean alone, in
+the stream's unit.  The first periods, while nothing is known, do not count; and of those at which an estimate takes EM,
+some do (`scored`). Not here: what is tried (trial_truths.py), closed forms (aggregators/expected.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.measured import bits, report_bits
-from murmurate.agents.simulate.drawn import Holders, run
-from murmurate.agents.simulate.luck import Luck, adjusted
+from murmurate.agents.replay.error_measures import bits, report_bits
+from murmurate.agents.simulate.control_variates import ControlVariates, adjusted
+from murmurate.agents.simulate.simulated_answers import Holders, run
 from murmurate.aggregators.expected import heard_error
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Setting
@@ -61,7 +61,7 @@ class Tried:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class SimulatedRun:
     """One run. Errors and luck are of the periods that count."""
 
     series: Floats
@@ -108,11 +108,11 @@ class Bench:
         told = float(np.mean([one.told for one in runs]))
         return Tried(series, filtered, within, **means, unit=1 / told if told else inf)
 
-    def _run(self, options: MethodOptions, setting: Setting, number: int) -> Run:
+    def _run(self, options: MethodOptions, setting: Setting, number: int) -> SimulatedRun:
         holders, measure = self.truths(number), setting.measure
         setting = replace(setting, seed=hashlib.sha256(b"murmurate/trial/1 %d" % number).digest())
         true, profiles = measure.true_figures(holders), measure.true_profiles(holders)
-        users, whole, luck = int(holders[0].sum()), profiles.mean(axis=0), Luck()
+        users, whole, luck = int(holders[0].sum()), profiles.mean(axis=0), ControlVariates()
         said, best, lucks = np.empty_like(true), np.empty_like(true), []
         answers, published, told = list[tuple[int, int]](), 0, 0.0
         after, name = settled(setting.w, len(holders)), options.name
@@ -139,7 +139,7 @@ class Bench:
                     luck.hear(at, profiles[i][: mechanism.statistics], expected, published=is_publication)
             lucks.append(luck.row)
         share, total = published / len(holders), int(holders.sum())
-        return Run(
+        return SimulatedRun(
             series=((said - true)[after:] ** 2).mean(axis=1),
             filtered=((best[counted] - true[counted]) ** 2).mean(axis=1),
             luck=np.array(lucks)[after:],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.measured import area, events, roc
+from murmurate.agents.replay.error_measures import area, events, roc
 from murmurate.agents.replay.synthetic import probabilities
-from murmurate.agents.simulate.made_up import BINARY, SEVERAL, Held, numbers, stream
+from murmurate.agents.simulate.synthetic_counts import BINARY, SEVERAL, CountsSource, numbers, stream
 from tests.agents.replay.plans import plan
 from tests.agents.replay.plans import stream as stream_plan
 
@@ -49,7 +49,7 @@ def test_how_much_they_move_can_be_said() -> None:
 def test_users_one_by_one_hold_what_the_counts_say() -> None:
     true = numbers("sin", 1, cells=3, users=500, periods=4)
     of = plan(stream_plan("bit", ("a", "b", "c"), carry_ms=None))
-    dealt = list(Held(true.holders, 1, of, "bit").values())
+    dealt = list(CountsSource(true.holders, 1, of, "bit").values())
     assert [np.bincount(codes, minlength=3).tolist() for codes in dealt] == true.holders.tolist()
     assert not np.array_equal(dealt[0], np.sort(dealt[0]))
 

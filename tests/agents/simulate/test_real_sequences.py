@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from murmurate.agents.replay.source import SourceError
-from murmurate.agents.simulate.sequences import DAY, WEEK, form_of, holders
+from murmurate.agents.simulate.real_sequences import DAY, WEEK, form_of, holders
 
 CHANCE = np.random.default_rng(1)
 

@@ -3,7 +3,8 @@
 Contract: the same kind, seed and sizes give the same shares; they are at least 0 and sum to 1.  Every kind is a way in
 which a truth may move, with figures chosen once for what such streams look like, and none of them from what a filter
 makes of it.  A day is DAY periods long.  It may use NumPy's generators: nothing here is anybody's.  Not here: the eight
-streams of the papers' setting (made_up.py), real sequences (sequences.py), which kinds are tried (configurations.py).
+streams of the papers' setting (synthetic_counts.py), real sequences (real_sequences.py), which kinds are tried
+(configurations.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from murmurate.agents.simulate.made_up import Floats, Holders, apportioned
+from murmurate.agents.simulate.synthetic_counts import Floats, Holders, apportioned
 
 DAY: Final = 24
 """The number of periods of a season."""

@@ -3,7 +3,8 @@
 Contract: the same model, seed and sizes give the same stream; every period has the same users.  lns, sin and log are
 synthetic.py's.  step stands still and jumps to U(.02, .3) with probability 1/100 a period.  Of many values: walks of
 logits (sigma .02), sines of logits, jumps of all values at once, swaps of two of them.  It may use NumPy's generators:
-nothing here is anybody's.  Not here: reports (drawn.py), users one by one (`Held` deals them out for a replay).
+nothing here is anybody's.  Not here: reports (simulated_answers.py), users one by one (`CountsSource` deals them out
+for a replay).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SIGMA: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
+class SyntheticStream:
     """What is true."""
 
     holders: Holders
@@ -56,17 +57,17 @@ def stream(
     periods: int = PERIODS,
     spread: float = SPREAD,
     pace: float = PACE,
-) -> Stream:
+) -> SyntheticStream:
     """A stream of this kind: one of BINARY with d = 2, or one of SEVERAL."""
     generator = np.random.default_rng([seed, 2])
     if model in SEVERAL:
         shares, jumped = SEVERAL[model](generator, periods, d)
-        return Stream(apportioned(shares, users), jumped)
+        return SyntheticStream(apportioned(shares, users), jumped)
     if model == "step":
         p, jumped = _step(generator, periods)
-        return Stream(_two(p, users), jumped)
+        return SyntheticStream(_two(p, users), jumped)
     p = probabilities(_known(model), periods, seed, spread=spread, pace=pace)
-    return Stream(_two(p, users), np.zeros(periods, np.bool_))
+    return SyntheticStream(_two(p, users), np.zeros(periods, np.bool_))
 
 
 def numbers(
@@ -78,7 +79,7 @@ def numbers(
     periods: int = PERIODS,
     spread: float = SPREAD,
     pace: float = PACE,
-) -> Stream:
+) -> SyntheticStream:
     """Numbers from 0 to 1 around the same path, as cells of a grid that has both ends: those outside count as the
     nearer end.
     """
@@ -86,7 +87,7 @@ def numbers(
     edges = (np.arange(cells + 1) - 0.5) / (cells - 1)
     below = np.vectorize(lambda z: (1 + erf(z / sqrt(2))) / 2)((edges - p[:, None]) / SIGMA)
     below[:, 0], below[:, -1] = 0, 1
-    return Stream(apportioned(np.diff(below, axis=1), users), np.zeros(periods, np.bool_))
+    return SyntheticStream(apportioned(np.diff(below, axis=1), users), np.zeros(periods, np.bool_))
 
 
 def apportioned(shares: Floats, users: int) -> Holders:
@@ -96,7 +97,7 @@ def apportioned(shares: Floats, users: int) -> Holders:
     return np.diff(ends, axis=1, prepend=0)
 
 
-class Held(PeriodSource):
+class CountsSource(PeriodSource):
     """Any counts as a source: who holds what is drawn anew in each period. Of numbers, the values lie evenly over the
     stream's range, both ends among them.
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate import compared as module
-from murmurate.agents.simulate.compared import PEERS, compared, projected
+from murmurate.agents.simulate import filter_comparison as module
 from murmurate.agents.simulate.configurations import Configuration
-from murmurate.agents.simulate.drawn import run
-from murmurate.agents.simulate.filtered import SETTLED
+from murmurate.agents.simulate.filter_comparison import PEERS, compared, projected
+from murmurate.agents.simulate.filter_error import SETTLED
+from murmurate.agents.simulate.simulated_answers import run
 from murmurate.aggregators.methods.options import MethodOptions
 from tests.measured import figures
 

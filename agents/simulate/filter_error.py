@@ -1,8 +1,8 @@
 """The adaptive filter on made-up streams: its error over LPA's own, and how often its error bars hold.
 
 Contract: a function of its arguments.  LPA and LPU are the real methods with the real mechanisms and the filter behind
-them (drawn.py); both see the same truth, and the first SETTLED periods are not scored.  Source: ARCHITECTURE sections
-5.8 and 5.9.  Not here: what the figures should be (agents/cli/reproductions/filter.py).
+them (simulated_answers.py); both see the same truth, and the first SETTLED periods are not scored.  Source:
+ARCHITECTURE sections 5.8 and 5.9.  Not here: what the figures should be (agents/cli/reproductions/filter.py).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.measured import mean_squared_error
-from murmurate.agents.simulate.made_up import PERIODS, USERS, Stream, stream
+from murmurate.agents.replay.error_measures import mean_squared_error
 from murmurate.agents.simulate.series import Series, series
+from murmurate.agents.simulate.synthetic_counts import PERIODS, USERS, SyntheticStream, stream
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions
@@ -41,7 +41,7 @@ class Trial:
     users: int = USERS
     periods: int = PERIODS
 
-    def truth(self, seed: int) -> Stream:
+    def truth(self, seed: int) -> SyntheticStream:
         """The stream."""
         return stream(self.model, seed, d=self.d, users=self.users, periods=self.periods)
 

@@ -1,11 +1,11 @@
 """How lucky a simulated run was, so that few runs tell as much as many: control variates of a squared error.
 
-Contract: every number of `Luck.row` has expectation 0 whatever a method does, because it compares how a round turned
-out with what was expected of it just before, and weighs that by what was known then.  A linear filter of gain K takes
-an error e to (1 - K) e + K v, and the square of that is (1 - K)^2 e^2 + K^2 V on average, V being the exact variance of
-the round's noise v; what is more or less is luck, which goes on in later errors.  `adjusted` takes off what a squared
-error had of it, by least squares over stretches of the other runs; of a stretch all luck counts, also where its errors
-are those of some periods only.  Not here: runs (trial.py).
+Contract: every number of `ControlVariates.row` has expectation 0 whatever a method does, because it compares how a
+round turned out with what was expected of it just before, and weighs that by what was known then.  A linear filter of
+gain K takes an error e to (1 - K) e + K v, and the square of that is (1 - K)^2 e^2 + K^2 V on average, V being the
+exact variance of the round's noise v; what is more or less is luck, which goes on in later errors.  `adjusted` takes
+off what a squared error had of it, by least squares over stretches of the other runs; of a stretch all luck counts,
+also where its errors are those of some periods only.  Not here: runs (simulate_method.py).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WEIGHT: Final = 4
 """How many runs the first guess USUAL weighs as much as."""
 
 
-class Luck:
-    """The luck of one run."""
+class ControlVariates:
+    """The control variates of one run."""
 
     def __init__(self) -> None:
         self._level: Floats = np.zeros((0, 0))  # of each filter: [filters, statistics]

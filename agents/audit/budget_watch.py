@@ -22,7 +22,7 @@ from murmurate.topics.codec import decode
 from murmurate.topics.messages import Done, Round
 
 
-class Watch:
+class BudgetWatch:
     """Follows a run's logs as they are written."""
 
     def __init__(self, plan: Plan, secrets: Secrets) -> None:

@@ -4,7 +4,7 @@ Contract: counts of users by the codes of the measure on which methods are tried
 values there are where these are rows of words (different.py), int64[periods, d], the same number of users in every
 period; the same question, the same truth.  Drift is the root mean square of what a statistic moves in a period: of a
 share, or of a mean as a part of its range.  Not here: how a truth wanders (aggregators/measures), the papers' streams
-(replay/synthetic.py, made_up.py), reports (drawn.py).
+(replay/synthetic.py, synthetic_counts.py), reports (simulated_answers.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from murmurate.agents.replay.source import Source, SourceError
 from murmurate.agents.replay.synthetic import Synthetic
 from murmurate.agents.replay.truth import Figures, Truth
 from murmurate.agents.simulate.different import Different
-from murmurate.agents.simulate.made_up import Holders, apportioned
+from murmurate.agents.simulate.synthetic_counts import Holders, apportioned
 from murmurate.config.plan import Plan, StreamPlan
 
 Floats = NDArray[np.float64]

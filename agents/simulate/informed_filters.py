@@ -10,7 +10,8 @@ errors, so that the best of the family knows more than anyone can.  Its own erro
   with white noise around or none.
 White noise, walks, trends and seasons have the filter in it that is the best of all linear ones (within the grid, whose
 steps cost 1 %).  All begin with nothing but how far shares can lie from each other.  Frequencies that need not sum to
-1 are first made to, as the adaptive filter makes them.  Not here: the adaptive filter, what is measured (compared.py).
+1 are first made to, as the adaptive filter makes them.  Not here: the adaptive filter, what is measured
+(filter_comparison.py).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.lanes import LANE_ROWS
-from murmurate.randomizers.layouts import FILLER, Items, Row
+from murmurate.randomizers.layouts import FILLER, ItemsLayout, Row
 
 Candidates = Sequence[int] | Sequence[Sequence[int]]
 Ints = NDArray[np.int64]
@@ -30,7 +30,7 @@ MOST_SETS: Final = 1 << 10
 _TABLE: Final = 1 << 20  # items up to which numbers stand in a table
 
 
-class Held(ABC):
+class CandidateIndex(ABC):
     """Candidates among the items of a layout."""
 
     number: int
@@ -38,7 +38,7 @@ class Held(ABC):
     most: int
     """How many a set can hold."""
 
-    def __init__(self, items: Items) -> None:
+    def __init__(self, items: ItemsLayout) -> None:
         self.items = items
 
     @property
@@ -81,10 +81,10 @@ class Held(ABC):
         return picked
 
 
-class EveryItem(Held):
+class EveryItem(CandidateIndex):
     """Every item is a candidate, with its own number."""
 
-    def __init__(self, items: Items) -> None:
+    def __init__(self, items: ItemsLayout) -> None:
         super().__init__(items)
         self.number, self.most = items.d, min(items.most, items.d)
 
@@ -113,10 +113,10 @@ class EveryItem(Held):
         return picked
 
 
-class SomeItems(Held):
+class SomeItems(CandidateIndex):
     """Some items."""
 
-    def __init__(self, items: Items, candidates: Sequence[int]) -> None:
+    def __init__(self, items: ItemsLayout, candidates: Sequence[int]) -> None:
         super().__init__(items)
         self._candidates = tuple(sorted(candidates))
         self.number, self.most = len(candidates), min(items.most, len(candidates))
@@ -156,10 +156,10 @@ def _numbers(candidates: tuple[int, ...], d: int) -> NDArray[np.int32]:
     return table
 
 
-class SetsOfItems(Held):
+class SetsOfItems(CandidateIndex):
     """Sets of items, of which a value holds all or it does not count."""
 
-    def __init__(self, items: Items, candidates: Sequence[Sequence[int]]) -> None:
+    def __init__(self, items: ItemsLayout, candidates: Sequence[Sequence[int]]) -> None:
         super().__init__(items)
         self._candidates = sorted(tuple(sorted(of)) for of in candidates)
         self.number = len(candidates)
@@ -191,7 +191,7 @@ class SetsOfItems(Held):
             yield holds, number
 
 
-def held(name: str, items: Items, candidates: Candidates | None) -> Held:
+def candidate_index(name: str, items: ItemsLayout, candidates: Candidates | None) -> CandidateIndex:
     """The candidates, if each is an item or a set of items of the layout, once, and all fit a round."""
     if candidates is None:
         return EveryItem(items)
@@ -221,7 +221,7 @@ def _bytes(candidates: Candidates) -> int:
         return 0  # what is no number is refused by name
 
 
-def _check(name: str, found: Sequence[object], items: Items) -> None:
+def _check(name: str, found: Sequence[object], items: ItemsLayout) -> None:
     for item in found:
         if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item < items.d:
             raise ParameterError(f"{name}: candidates: found {shown(item)}; allowed: items from 0 to {items.d - 1}")
