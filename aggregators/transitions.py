@@ -1,4 +1,4 @@
-"""A state that changes only as its table allows: what tasks, open periods, rounds in progress and hold-outs stand in.
+"""A state machine whose table says which state may follow which: for tasks, periods, rounds and hold-outs.
 
 Contract: whoever asks for a step that the table does not name gets a TransitionError, and nothing has changed.  Steps
 are taken by names of an enumeration, so that a stored state is one of them or is refused.  The tables are drawn in

@@ -1,4 +1,4 @@
-"""Where a Task stands, and who is told about it."""
+"""The states of a Task's life, and who is told when they change."""
 
 from __future__ import annotations
 

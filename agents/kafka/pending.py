@@ -1,4 +1,4 @@
-"""Records on their way through a Task: folded and not committed."""
+"""Records of a Task that are folded and not yet committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cells of a table's row that is none: what stands beside the value, whatever stands in it.
+"""Reads a CSV row that is not well-formed: the cells beside the value, whatever stands in the value.
 
 Contract: the columns before the value's are read from the left, those behind it from the right, so that separators,
 quotes and bytes in the value change nothing about them.  What cannot be read is empty.  Not here: whole rows

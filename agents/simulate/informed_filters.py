@@ -1,4 +1,4 @@
-"""How well a linear filter does that is told how the truth moves: what the width of error bars is measured by.
+"""The best that a linear filter does which knows how the truth moves: the yardstick for the width of error bars.
 
 Contract: the squared errors of a family of causal linear filters over the series of raw answers, each the Kalman filter
 of one way of moving, in units of the answers' noise; which of them fits a value best is chosen in hindsight by the true

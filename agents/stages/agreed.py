@@ -1,4 +1,4 @@
-"""The config record that holds, as the log shows it, and when it has to stand there again.
+"""The config record in force, as the log shows it, and when it has to be written again.
 
 Contract: a log forgets; so that a worker that starts next month finds what to compare with, publish writes the same
 record again a few times within the log's retention, by its own clock.  A record whose number does not follow changes

@@ -1,4 +1,4 @@
-"""What a round's sub-batches count: as records of `tallies`, and what is there of them so far.
+"""A round's tallies: the records that say what its sub-batches counted, and which of them have come.
 
 Contract: few counts stand in a message; many stand in blocks that a message before them announces by their SHA-256, all
 in one transaction.  So a block that was announced counts once, wherever it stands behind its announcement, and any

@@ -1,4 +1,4 @@
-"""What methods refuse beyond parameters: being told things out of turn."""
+"""What methods refuse beyond parameters: calls that come in the wrong order."""
 
 from murmurate.errors import MurmurateError
 

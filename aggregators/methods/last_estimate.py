@@ -1,4 +1,4 @@
-"""What stands for a period: the estimate measured last, with an honest variance for now.
+"""The estimate measured last, which stands for later periods, with its variance as an estimate of the present.
 
 Contract: variances are per statistic, as errors of the estimate *of period t*.  Freshly measured: the mechanism's
 exact variance at the nearest plausible profile, and the sampling of n of n_hat users where slots were drawn.  Older:

@@ -1,4 +1,4 @@
-"""What the last periods were given: all that shares a window with the present one.
+"""What was spent in the last periods: all that shares a window with the present one.
 
 Contract: a window of w periods that ends now holds now and the w - 1 periods before; `before` is about those, so that
 what fits into the rest of the promise now fits into every window.  Nothing older is remembered.  Source:

@@ -1,4 +1,4 @@
-"""Norm-Sub: frequencies that are none below zero and add to 1, by one shift of them all.
+"""Norm-Sub: shifts all frequencies by one amount and clips them at 0, so that they add to 1.
 
 Contract: max(f + delta, 0) with the one delta for which they sum to 1, which is the nearest point of the simplex; what
 lies on the simplex comes back as it was.  Source: Wang 2021, section 8 (Norm-Sub, there equal to constrained least

@@ -1,4 +1,4 @@
-"""Membership of a group that shares out partitions and reads nothing itself."""
+"""A member of a consumer group that assigns partitions; it reads nothing itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading committed records of partitions that one is told, in no group."""
+"""Reads committed records of named partitions, outside any consumer group."""
 
 from __future__ import annotations
 

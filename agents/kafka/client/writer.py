@@ -1,4 +1,4 @@
-"""Writing: in transactions that fence their predecessors, or record by record.
+"""Writes records: in transactions that fence their predecessors, or one by one.
 
 Contract: a transaction awaits each delivery before it commits: aiokafka commits even where a record was refused.
 """
