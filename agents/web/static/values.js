@@ -75,7 +75,7 @@ class Values {
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
     const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
-    const asked = mechanism.view ? `${mechanism.mechanism} of the ${mechanism.view}` : mechanism.name;
+    const asked = mechanism.view ? `${mechanism.mechanism} behind the view ${mechanism.view}` : mechanism.name;
     const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
     const refused = rejected ? `, ${grouped(rejected)} rejected` : "";
     const mixed = privacy.shuffled && [
