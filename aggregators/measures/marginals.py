@@ -139,6 +139,11 @@ class Marginals(WideMeasure):
         pairs = zip(self.attributes, self.domain.sizes, self.domain.places, strict=True)
         return BETWEEN.join(f"{one.name}={one.values[row[word] // times % size]}" for one, size, (word, times) in pairs)
 
+    def page(self) -> dict[str, Any]:
+        """With what stands above each table, and how many cells it has: they follow each other among the names."""
+        tables = [{"title": BETWEEN.join(table.of), "cells": len(table.names)} for table in self.shapes]
+        return {**super().page(), "tables": tables}
+
     @property
     def called(self) -> tuple[str, str]:
         """As a page calls them."""
