@@ -16,7 +16,7 @@ from murmurate.config.enough import REMEDY, spaced
 from murmurate.config.plan import Plan
 
 WORTH_SAYING: Final = 3
-"""Short periods in a row."""
+"""How many short periods in a row are worth a line."""
 
 
 @dataclass

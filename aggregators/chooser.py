@@ -18,7 +18,7 @@ Prefer = Literal["accuracy", "bytes"]
 NEAR = {"accuracy": 1.01, "bytes": 1.5}
 """How many times the smallest variance is still good enough to let something else decide."""
 QUICK = ("grr", "oue", "sue", "hr", "olh", "subset", "the", "blh")
-"""Oracles by what they ask of a device: of those that are as accurate, the first is taken."""
+"""The oracles by how little they ask of a device: of those that are as accurate, the first is taken."""
 
 
 def choose(*, d: int, epsilon: Epsilon, rule: Rule = "exact", prefer: Prefer = "accuracy") -> Mechanism:

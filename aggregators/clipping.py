@@ -23,24 +23,25 @@ from murmurate.aggregators.distribution import pruned
 Floats = NDArray[np.float64]
 
 PERIODS: Final = 100
-"""So many periods' answers are taken to be behind a release, where something averages: as many as a filter uses of a
-mean that drifts by a hundredth of an answer's standard error a period. Of most streams, which move more, more noise is
-left: the range is rather not clipped than clipped, since a bias stays for ever and noise is averaged away.
+"""The number of periods whose answers are taken to be behind a release, where something averages: as many as a filter
+uses of a mean that drifts by a hundredth of an answer's standard error a period. Most streams move more, so more of
+their noise is left: the range is rather not clipped than clipped, since a bias stays for ever and noise is averaged
+away.
 """
 ROOM: Final = 2.0
-"""So much larger may all amounts become before clipping takes more than was weighed: a threshold close above where most
-users are would turn the first rush hour into a bias of any size.
+"""The factor by which all amounts may grow before clipping takes more than was weighed: a threshold close above where
+most users are would turn the first rush hour into a bias of any size.
 """
 WORTH: Final = 0.9
 """A threshold must leave less than this part of the error of the whole range."""
 FACTORS: Final = 65
-"""Of growth that are tabled, from 1 to the whole range."""
+"""The number of growth factors that are tabled, from 1 to the whole range."""
 TOO_FAR: Final = 2.0
-"""Standard errors of the unbiased mean above the pruned one."""
+"""The unbiased mean lies too far above the pruned one beyond this many standard errors."""
 QUIET: Final = 20
-"""Faint cells in a row behind which there is only noise. The source has 5 of 1024: it ends at gaps that EM leaves in
-long tails. In 432 runs (six shapes of values, n from 2 000 to 100 000, epsilon 0.5 to 2.5, w 4 and 20) thresholds of
-what 20 of 512 leave had the least error of twelve choices.
+"""This many faint cells in a row mean that there is only noise behind them. The source has 5 of 1024: it ends at gaps
+that EM leaves in long tails. In 432 runs (six shapes of values, n from 2 000 to 100 000, epsilon 0.5 to 2.5, w 4 and
+20) thresholds found with 20 of 512 had the least error of twelve choices.
 """
 
 
@@ -91,9 +92,9 @@ class Growth:
     """
 
     levels: Floats
-    """Means of clipped amounts, rising: float64[factors],"""
+    """The means of clipped amounts at each growth factor, rising: float64[factors]."""
     taken: Floats
-    """and what is then taken, more than at first."""
+    """How much more clipping takes from the mean at each growth factor than it does at factor 1: float64[factors]."""
 
     @classmethod
     def of(cls, frequencies: Floats, middles: Floats, edge: float, top: float) -> Growth:

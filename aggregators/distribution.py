@@ -43,7 +43,7 @@ class Distribution:
     """What EM found."""
 
     frequencies: Floats
-    """Not negative, summing to 1."""
+    """The share of each cell: not negative, summing to 1."""
     iterations: int
     log_likelihood: float
 

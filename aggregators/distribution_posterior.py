@@ -31,31 +31,33 @@ from murmurate.randomizers import ParameterError
 Floats = NDArray[np.float64]
 
 KINDS = ((2, 0.0), (4, 0.0), (2, 0.05), (0, 0.0))
-"""By which power of their frequency squared cosines shrink, and which part of their sum does not shrink."""
+"""The kinds of prior: by which power of their frequency squared cosines shrink, and which part of their sum does not
+shrink.
+"""
 SIZES = tuple(4.0**k for k in range(-4, 5))
-"""The variance of a cell's logarithm."""
+"""The sizes of prior: the variance of a cell's logarithm."""
 WEIGHED, USED = 48, 128
-"""Cosines by which kinds and sizes are weighed, and in which the distribution is looked for. Finer ones are not seen
+"""How many cosines weigh kinds and sizes, and in how many the distribution is looked for. Finer ones are not seen
 through a wave: what they may hold is in the error.
 """
 SPIKY, LARGE = (2, 3), 4.0
-"""Kinds of which a distribution may have spikes, and the size from which it has: one cell may be e^2 times another."""
+"""The kinds whose distributions may have spikes, and the size from which they do: one cell may be e^2 times another."""
 LEAN = 0.125
 """How much less likely small sizes are beforehand, as a power: nearly flat distributions would else win by their
 number wherever reports are too few to tell.
 """
 BEGIN, STEPS = 30, 4
-"""Steps of EM from which Newton's begin, and how many there are."""
+"""How many steps of EM come first, and how many of Newton's follow."""
 MOST = 2.0
-"""No logarithm's variance counts for more: with it an error is two and a half times the frequency."""
+"""The largest variance of a logarithm that counts: with it an error is two and a half times the frequency."""
 FREE = 100.0
-"""The variance of a logarithm that nothing is known of: of the sum of all cells, and of none."""
+"""The variance of a logarithm of which nothing is known: that of the sum of all cells, and that of *none*."""
 NEAR = 4.0
-"""Errors above none: less is not known to be more than none."""
+"""A frequency fewer standard errors above 0 than this is not known to be more than 0."""
 REACHES = 1.9
-"""Errors from a small cell's frequency to none: a little fewer than two, which rounding must not undo."""
+"""How many errors lie between a small cell's frequency and 0: a little fewer than two, which rounding must not undo."""
 HELD_OUT = 0.25
-"""The part of the reports that decides between EM and this."""
+"""The part of the reports that decides between EM and this posterior."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,11 +65,11 @@ class Posterior:
     """What was found."""
 
     frequencies: Floats
-    """Not negative, summing to 1."""
+    """The share of each cell: not negative, summing to 1."""
     variance: Floats
-    """Of each, as an error of `frequencies`."""
+    """The variance of each cell's error in `frequencies`."""
     plain: bool
-    """Whether they are EM's own."""
+    """Whether the frequencies are EM's own."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,7 +77,7 @@ class _Quadratic:
     """The log-likelihood around a distribution, in sizes of cosines: b'a - a'Ga/2."""
 
     at: Floats
-    """Logarithms of what it is around, of the cells' mean frequency."""
+    """The logarithms that the quadratic is around, of the cells' mean frequency."""
     gram: Floats
     slope: Floats
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from math import erf, hypot, inf, sqrt
 
 CHANCE = 4.0
-"""That the mean of the estimates lies so many standard errors off a threshold says nothing yet: errors last."""
+"""A mean of the estimates that lies at most so many standard errors off a threshold says nothing yet: errors last."""
 ENOUGH = 0.7
-"""A statistic that has been off the threshold by a mean square of so many squared errors is as much known to move as
-not: who moves by clearly more is known well enough, for its estimates lean towards rest as far as they should.
+"""A statistic is as much known to move as not where the mean square of its distance from the threshold is so many
+squared errors. One that moves by clearly more is known well enough, for its estimates lean towards rest as far as they
+should.
 """
 
 

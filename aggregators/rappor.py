@@ -34,11 +34,14 @@ class Decoded:
     """What a regression found, over all d values."""
 
     frequencies: Floats
-    """Least squares among the selected, 0 elsewhere. Raw: one may be negative, and they need not sum to 1."""
+    """The shares of the selected values by least squares, 0 elsewhere. Raw: one may be negative, and they need not sum
+    to 1.
+    """
     selected: NDArray[np.bool_]
     standard_errors: Floats
-    """Given the selection, of the bits' noise, and under "regression" of what else their residuals show; NaN where
-    nothing was selected or the bits cannot tell apart."""
+    """Standard errors given the selection: of the bits' noise, and under "regression" of what else their residuals
+    show; NaN where nothing was selected or the bits cannot tell apart.
+    """
 
 
 def decode(mechanism: RAPPOR, support: Counts, n: int, *, alpha: float = 0.05, test: Test = "penalty") -> Decoded:

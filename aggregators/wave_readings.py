@@ -51,11 +51,11 @@ class Readings:
 
     inverse: Floats
     frequencies: Floats
-    """Unbiased and raw: float64[inputs]."""
+    """The shares of the inputs, unbiased and raw: float64[inputs]."""
     likely: Floats
-    """At which distribution errors are taken,"""
+    """The distribution of the inputs at which errors are taken."""
     chances: Floats
-    """and of which reports that is the one: float64[outputs]."""
+    """The chance of each report under the distribution `likely`: float64[outputs]."""
     users: int
 
     @classmethod

@@ -21,10 +21,10 @@ from murmurate.topics.messages import Config
 from murmurate.topics.names import Zone
 
 FREE: Final = frozenset({"privacy.min_batch", "time.future_ms", "time.patience_ms", "secrets.shuffle"})
-"""What another record may say otherwise while the deployment lives."""
+"""Facts in which another record may differ while the deployment lives."""
 ABSENT: Final = "nothing"
 MOST_NAMED: Final = 4
-"""Differences that one line names; of more it says how many."""
+"""The most differences that one line names; of more it says how many."""
 _HOME: Final[Mapping[str, Zone]] = {name: zone for zone, names in ZONE_SECRETS.items() for name in names}
 _DIGITS: Final = 16
 _LONG: Final = 120  # characters
@@ -35,9 +35,9 @@ class Difference(NamedTuple):
 
     key: str
     found: str
-    """Here,"""
+    """What is found here; ABSENT where this side does not say it."""
     allowed: str
-    """and in the record; ABSENT where one of them does not say it."""
+    """What stands in the record; ABSENT where the record does not say it."""
 
     @property
     def free(self) -> bool:

@@ -61,7 +61,9 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
 }
-"""By key, the first that fits; keys of MOVED that move a frozen fact are refused before that."""
+"""Explanations by key, of which the first that fits is taken; keys of MOVED that move a frozen fact are refused before
+that.
+"""
 MOVED: Final[Mapping[str, tuple[str, ...]]] = {
     "privacy.epsilon": ("epsilon_micro",),
     "privacy.window": ("streams.*.w", "streams.*.slots"),
@@ -73,7 +75,7 @@ MOVED: Final[Mapping[str, tuple[str, ...]]] = {
     "streams.*.slots": ("slots",),
     "streams.*.method": ("division",),
 }
-"""The frozen facts that a key can move; of a stream's key, the stream's."""
+"""The frozen facts that a key can move; for a stream's key, the facts of that stream."""
 KEYS: Final[Mapping[str, str]] = {
     "epsilon_micro": "privacy.epsilon, in micro-nats",
     "split": "privacy.split",

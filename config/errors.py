@@ -21,7 +21,7 @@ class Mistake:
     """
 
     key: str
-    """Dotted, as in the file; empty where the file as a whole is meant."""
+    """The dotted key, as in the file; empty where the file as a whole is meant."""
     found: str
     allowed: str
     where: str = ""

@@ -39,7 +39,7 @@ class StreamFacts:
     name: str
     measure: str
     what: str
-    """The same in words."""
+    """What is measured, in words."""
     names: tuple[str, ...]
     every_ms: int
     w: int
@@ -50,25 +50,27 @@ class StreamFacts:
     answer_epsilon: float
     """What one answer spends."""
     wire_bytes: int
-    """Of a report."""
+    """The bytes of a report."""
     slots: int
     unit: str
     """The part of all users that the smallest round asks, as a fraction."""
     users_needed: int
-    """From so many users on, in the whole deployment, the smallest round is hardly ever below min_batch."""
+    """The number of users in the whole deployment from which on the smallest round is hardly ever below min_batch."""
     post: str | None
     """How the estimates of a frequency are shaped."""
     carry_ms: int | None
     config: str
     range: tuple[float, float] | None
-    """Of numbers; what lies outside counts as the nearer end."""
+    """The range of the numbers; what lies outside counts as the nearer end."""
     range_unit: str | None
     cells: int | None
-    """Codes of a number, of which no user says more than one a period."""
+    """How many codes a number has, of which no user says more than one a period."""
     season_ms: int | None = None
-    """What returns after so long, by the file."""
+    """After how long values return, by the file."""
     asks_everybody_first: bool = False
     """Whether a clipping threshold is found first."""
+    bias: str = ""
+    """By what figures are off in the mean, if by anything."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         cells=stream.domain.none if stream.range else None,
         season_ms=None if stream.season is None else stream.season * stream.every_ms,
         asks_everybody_first=asks_everybody_first(made, stream),
+        bias=stream.measure.bias,
     )
 
 
@@ -216,6 +219,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     asked = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
     needed = f"a round asks {asked}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
     yield from _wrapped(needed, indent, indent)
+    if stream.bias:
+        yield from _wrapped(stream.bias, indent, indent)
     if stream.season_ms is not None:
         phases = min(stream.season_ms // stream.every_ms, PHASES)
         learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"

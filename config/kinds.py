@@ -174,9 +174,10 @@ class Text(Kind):
     """A text of a certain form."""
 
     pattern: str
-    """What it must match from end to end, in the common part of Python's and JSON Schema's patterns."""
+    """The pattern that the text must match from end to end, in the common part of Python's and JSON Schema's patterns.
+    """
     words: str
-    """The same in words."""
+    """What the pattern allows, in words."""
 
     @property
     def allowed(self) -> str:

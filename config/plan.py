@@ -28,7 +28,7 @@ class StreamPlan:
 
     name: str
     measure: Measure
-    """What it measures, of which it asks all that depends on that."""
+    """What the stream measures: it answers every question that depends on that."""
     every_ms: int
     w: int
     """Periods that one window can touch, carried values included."""
@@ -37,7 +37,7 @@ class StreamPlan:
     """S: at least 32 w and a multiple of 2 w, at most 65 536."""
     method: MethodOptions
     mechanism: str
-    """Word "auto" or a mechanism's name."""
+    """The name of a mechanism, or the word "auto"."""
     several: Literal["last", "first"]
     carry_ms: int | None
     """How long a value stands for periods without an event: 0 not at all, None for ever (the papers' setting)."""
@@ -45,18 +45,18 @@ class StreamPlan:
     """Where its events come from."""
     fields: Fields
     config: str
-    """Digest of all that gives its releases their meaning: 16 hexadecimal digits."""
+    """The digest of all that gives the stream's releases their meaning: 16 hexadecimal digits."""
     revision: int = 1
     prefer: Literal["accuracy", "bytes"] = "accuracy"
-    """By what "auto" chooses."""
+    """What "auto" prefers when it chooses."""
     season: int | None = None
     """Periods after which values return, where the file says so."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
-    """What releases say of statistics besides: on which side of a threshold they are."""
+    """For each monitored statistic, the threshold of which releases say on which side the truth is."""
     initial: int | None = None
-    """Where values stand for ever, the code of users of whom no value was valid yet, if the file says one."""
+    """The code of users of whom no value was valid yet, where values stand for ever and the file says one."""
     post: Shaping = NORM_SUB
-    """How estimates are shaped, of a measure whose estimates are."""
+    """How estimates are shaped, for a measure whose estimates are."""
 
     def __post_init__(self) -> None:
         if self.measure.says_none != (self.carry_ms is not None):
@@ -156,7 +156,8 @@ class Plan:
     patience_ms: int
     streams: tuple[StreamPlan, ...]
     tallies: int = 1
-    """Partitions of tallies, and of releases: each has a publish instance, which asks and releases for its streams."""
+    """The partitions of tallies, and of releases: each has a publish instance, which asks and releases for its streams.
+    """
     users: int | None = None
     """About how many users there will be, where the file says so."""
 

@@ -29,9 +29,11 @@ from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.events import Fields
 
 MOST_TARGETS: Final = 8
-"""Reports partitions where the file does not say: batches stay large, and a mixing zone has no more instances."""
+"""The most partitions of reports where the file does not say how many: batches stay large, and a mixing zone has no
+more instances.
+"""
 TALLIES: Final = 1
-"""Partitions of tallies and releases: a tally is small, and one publish instance keeps up with all streams."""
+"""The partitions of tallies and releases: a tally is small, and one publish instance keeps up with all streams."""
 FEWEST_SLOTS: Final = 4096
 FILTERED: Final = 4
 """Rounds' worth of reports that estimates of the filter are taken to rest on, where post = "auto" is decided."""

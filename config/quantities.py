@@ -193,7 +193,9 @@ class Missing:
     """What a user without an event says: their last value for so long, then none."""
 
     carry_ms: int | None = 0
-    """0: none at once; None: the last value stands for ever."""
+    """How long a value stands after its event, in milliseconds. 0: users say none at once; None: the last value stands
+    for ever.
+    """
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ NAMES: Final[tuple[SecretName, ...]] = get_args(SecretName)
 ZONE_SECRETS: Final[Mapping[Zone, tuple[SecretName, ...]]] = MappingProxyType(
     {"edge": ("pepper", "randomness", "slots", "split", "state"), "mixing": ("shuffle",), "analysis": ()}
 )
-"""Which zone needs which. No secret belongs to two, and analysis needs none."""
+"""Which zone needs which secrets. No secret belongs to two zones, and the analysis zone needs none."""
 FROZEN: Final[tuple[SecretName, ...]] = ("pepper", "slots", "split")
-"""On these the ledger rests: their fingerprints are frozen facts."""
+"""The secrets on which the ledger rests: their fingerprints are frozen facts."""
 SECRET_BYTES: Final = 32
 _FORM: Final = "64 hexadecimal digits and a line end, as `openssl rand -hex 32` prints them"
 _MOST: Final = 4096  # of a file that is read at all

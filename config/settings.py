@@ -33,7 +33,7 @@ NAME: Final = Text(NAME_PATTERN, "1 to 32 of a-z, 0-9, dash, a letter first")
 STREAM_NAME: Final = Text(STREAM_PATTERN, "1 to 32 of a-z, 0-9, dash, underscore, a letter first")
 
 FILE_OR_ENV: Final = '{ file = "PATH" } or { env = "VARIABLE" }'
-"""The forms of a place for a secret."""
+"""The forms in which a place of a secret is written."""
 
 SecretName = Literal["pepper", "randomness", "slots", "split", "state", "shuffle"]
 
@@ -48,11 +48,14 @@ class Privacy(Table):
     split: Literal["users", "budget"] = "users"
     """A user serves one stream with the whole epsilon, or all of them with a part of it each."""
     delta: Annotated[float, Number(0, 1e-3, with_low=False)] = 1e-8
-    """For what the mixing adds to the promise: read and checked, and used by nothing yet; it is in no release."""
+    """The delta of what the mixing adds to the promise: read and checked, and used by nothing yet; it is in no release.
+    """
     min_batch: Annotated[int, Whole(2, 1_000_000_000)] = 1000
-    """Fewer reports than this: nothing is released."""
+    """The number of reports below which nothing is released."""
     assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
-    """The part of the reports that may come from colluders, for the same: used by nothing yet, and in no release."""
+    """The part of the reports that may come from colluders, for what the mixing adds to the promise: used by nothing
+    yet, and in no release.
+    """
 
     @property
     def epsilon_micro(self) -> int:
@@ -66,7 +69,7 @@ class Population(Table):
     partitions: Annotated[int, Whole(1, 1024)] = 8
     """Raw partitions, for life: moving a user would forget what was spent."""
     enrol: Literal["seen"] = "seen"  # naming users beforehand needs a log of its own: not yet
-    """Whoever ever sent an event, from the next period on; or only enrolled users."""
+    """Who takes part: whoever ever sent an event, from the next period on; or only enrolled users."""
     forget_after: Annotated[int, Duration("1s", "4000d")] = written("7d")
     """A silent user leaves after this: at least one window, so that nothing spent is forgotten."""
     users: Annotated[int, Whole(1, 999_999_999)] | None = None
@@ -106,7 +109,7 @@ class Kafka(Table):
     """How the brokers are reached."""
 
     brokers: Annotated[tuple[str, ...], Texts(ADDRESS, 1, 100)] = ("localhost:9092",)
-    """Where to begin."""
+    """The brokers to connect to first."""
     replication: Annotated[int, Whole(1, 100)] = 1
     """Copies of each record; 1 on a laptop."""
     targets: Annotated[int | None, Whole(1, 1024)] = None
@@ -114,9 +117,9 @@ class Kafka(Table):
     security: Literal["plaintext", "ssl", "sasl_ssl"] = "plaintext"
     """What protects the connection."""
     username: Annotated[str, WORD] | None = None
-    """For sasl_ssl."""
+    """The user name for sasl_ssl."""
     password: Secret | None = None
-    """For sasl_ssl."""
+    """The password for sasl_ssl."""
     ca_file: Annotated[str, WORD] | None = None
     """Who signed the brokers' certificates."""
 
@@ -150,7 +153,7 @@ class Web(Table):
     """The page and its endpoints."""
 
     listen: Annotated[str, ADDRESS] = "127.0.0.1:8000"
-    """Where it listens."""
+    """The address at which the page listens."""
     edge: Annotated[str, ADDRESS] = "127.0.0.1:8001"
     """Where an edge worker shows its own metrics: counts of raw events, for the edge alone."""
 

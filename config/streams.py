@@ -18,7 +18,7 @@ from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Number, Text, Whole, seen
 
 MAX_REVISE: Final = 100
-"""Periods after which one may be revised."""
+"""The most periods after which a release may be revised."""
 
 
 class Table(BaseModel):
@@ -60,13 +60,15 @@ class Source(Table):
     """Where a stream's events are found: any JSON topic of yours."""
 
     topic: Annotated[str, TOPIC]
-    """The topic."""
+    """The topic that holds the events."""
     user: Annotated[str, POINTER] = "/user"
-    """Who, a text or a whole number."""
+    """Where an event has its user, a text or a whole number."""
     time: Annotated[str, POINTER] | None = None
-    """When: RFC 3339 or epoch milliseconds. Left out: the door's clock, at its first tick after the event."""
+    """Where an event has its time: RFC 3339 or epoch milliseconds. Left out: the door's clock, at its first tick after
+    the event.
+    """
     value: Annotated[str, POINTER] = "/value"
-    """What."""
+    """Where an event has its value."""
 
 
 class Post(Table):
@@ -98,8 +100,9 @@ class Method(Table):
     """Who is asked when, and what is released."""
 
     name: Annotated[str, OneOf(*METHODS)]
-    """lbu, lpu: the same each period; lsp: everybody, once a window; lbd, lpd, lba, lpa: more where the data change;
-    lb-, lp-: dsat, rescuedp, fast, pegasus, of everybody's epsilon or of the users."""
+    """Which method. lbu, lpu: the same each period; lsp: everybody, once a window; lbd, lpd, lba, lpa: more where the
+    data change; lb-, lp-: dsat, rescuedp, fast, pegasus, of everybody's epsilon or of the users.
+    """
     variance: Literal["sampling", "paper"] | None = None
     """For lp methods but lpu: with the sampling of users (default), or as the paper has it."""
     first_share: Annotated[float, Number(0.001, 1)] | None = None
@@ -109,7 +112,7 @@ class Method(Table):
     filter: Literal["adaptive", "off"] = "adaptive"
     """Estimates from all reports so far, by the adaptive filter; or the method's own series."""
     revise: Annotated[int, Whole(0, MAX_REVISE)] = 0
-    """So many periods later each is released once more, in the light of what came since; 0: not."""
+    """After so many periods each release is made once more, in the light of what came since; 0: not at all."""
 
     @model_validator(mode="after")
     def _only_its_own(self) -> Self:

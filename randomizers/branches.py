@@ -66,7 +66,7 @@ class Branches(Question):
                 raise ParameterError(f"{self.name}: found layouts {found}; allowed: one")
         total = sum(self.weights)
         self._ends = tuple(_TOP * end // total for end in accumulate(self.weights))
-        """Of each branch the first word out of 2^64 that is not its own."""
+        """For each branch, the first word out of 2^64 that lies behind its own words."""
         pairs = zip((0, *self._ends), self._ends, strict=False)
         self.chances = tuple(Fraction(end - start, _TOP) for start, end in pairs)
         self.epsilon_micro = max(question.epsilon_micro for question in self.questions)

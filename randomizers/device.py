@@ -29,7 +29,7 @@ from murmurate.randomizers.views import one_or_more, words_of
 
 DEVICE: Final = Form("device", 1)
 DEVICES: Final = Form("devices", 1)
-"""Of what one device has spent and answered, and of what the users of a stream have."""
+"""Form of what is kept of one device's spending and answers, and of those of all users of a stream."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Grant:
 
     ask: Ask
     answering: Mask
-    """bool[S]"""
+    """bool[S]: the slots that answer the round."""
     refused: Mapping[str, int]
-    """Users by reason."""
+    """How many users were refused, by reason."""
 
 
 class Answers(NamedTuple):

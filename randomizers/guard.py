@@ -29,7 +29,7 @@ class Ask:
     slots: int
     """S, as the server believes it to be."""
     asked: Mask | None
-    """bool[S], or None for every slot."""
+    """bool[S], the slots that are asked; None: every slot."""
     question: Question
     digest: bytes
     """Identity of the round."""

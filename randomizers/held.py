@@ -24,9 +24,9 @@ Candidates = Sequence[int] | Sequence[Sequence[int]]
 Ints = NDArray[np.int64]
 
 MOST_BYTES: Final = 1 << 16
-"""Of a list of candidates, as JSON."""
+"""The most bytes that a list of candidates may take as JSON."""
 MOST_SETS: Final = 1 << 10
-"""Sets of items, and different items in them: a lane of users looks each of them up."""
+"""The most sets of items, and the most different items in them: a lane of users looks each of them up."""
 _TABLE: Final = 1 << 20  # items up to which numbers stand in a table
 
 

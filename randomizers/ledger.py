@@ -29,15 +29,15 @@ class Verdict(IntEnum):
     """What the ledger says to one slot."""
 
     SILENT = 0
-    """Not asked."""
+    """The slot is not asked."""
     CHARGED = 1
-    """Pays and answers."""
+    """The slot pays and answers."""
     REPEATED = 2
-    """Was charged for this very round before: answers with the same bytes."""
+    """The slot was charged for this very round before: it answers with the same bytes."""
     BUDGET = 3
-    """Would overspend a window."""
+    """The answer would overspend a window."""
     GAP = 4
-    """Answered less than w periods ago."""
+    """The slot answered less than w periods ago."""
     CLOSED = 5
     """This t lies before the newest charge, or in a time that stays closed."""
 

@@ -41,7 +41,7 @@ class Mechanism(Question):
     name: ClassVar[str]
     """The word for it in a configuration, a round and a metric."""
     version: ClassVar[int] = 1
-    """Of how words become reports: another one draws words of its own."""
+    """Version of the way in which words become reports: another version draws words that are independent of these."""
     max_domain: ClassVar[int]
     """The largest `d` it takes."""
 

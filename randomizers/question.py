@@ -48,11 +48,11 @@ class Atom(NamedTuple):
     """Reports of one kind, as the pair of values sees them that is told apart best."""
 
     mass: Fraction
-    """What every value gives them at least, all of the kind together."""
+    """The probability that every value gives these outputs at least, all outputs of the kind together."""
     one: Fraction
-    """How many times that the one of the pair gives,"""
+    """How many times `mass` the first value of the pair gives these outputs."""
     other: Fraction
-    """and the other."""
+    """How many times `mass` the second value of the pair gives these outputs."""
 
 
 Blanket = tuple[Atom, ...]
@@ -69,7 +69,7 @@ class DeviceFace(ABC):
     epsilon_micro: int
     """The claim, in millionths of a nat."""
     digest: bytes
-    """Its identity: 32 bytes, of its spec."""
+    """The identity of the question: the SHA-256 of its spec, 32 bytes."""
     memoised: ClassVar[bool] = False
     """Whether a report holds randomness that outlives its round: no stream may ask by such a one (DESIGN rule 11)."""
 

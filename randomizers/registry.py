@@ -40,14 +40,14 @@ from murmurate.randomizers.weighted import Weighted
 ORACLES: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (BLH, GRR, HadamardResponse, OLH, OUE, SHE, SUE, SubsetSelection, THE)
 }
-"""Those that serve a stream of frequencies."""
+"""The mechanisms that serve a stream of frequencies."""
 STREAMED: dict[str, type[Mechanism]] = {
     **ORACLES,
     **{kind.name: kind for kind in (SR, PM, HM, ValueAndPresence, SW, WaveAndPresence)},
 }
-"""Those that a stream may name."""
+"""The mechanisms that a stream may name."""
 MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
-"""All there are."""
+"""Every mechanism by its name."""
 VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
 """What may stand before a mechanism, besides a threshold of numbers."""
 _BY_MEASURE: dict[str, list[str]] = {}

@@ -25,7 +25,7 @@ Piece = bytes | memoryview
 REMEDY: Final = "State never migrates: run the version that wrote it, or a deployment of a new name"
 _FLOW = b"MURMFLOW"
 _OLDER = b"MURMSTAT"
-"""Of a layout that small states once had."""
+"""How the bytes of small states began in a layout that is no longer written."""
 _LAYOUT = 3
 _MOST_HEADER = 1 << 28
 _KINDS = {"b", "i", "u", "f"}

@@ -28,17 +28,19 @@ class StreamTerms:
 
     name: str
     share_micro: int
-    """Its share, in millionths: of the users, or of epsilon."""
+    """The stream's share in millionths: of the users, or of epsilon."""
     w: int
     """Periods that one window can touch."""
     slots: int
     """S: users are addressed by slot, a keyed hash mod S."""
     division: Division
-    """population: a slot answers once in w periods, with the whole epsilon; budget: charges in any w periods add up
-    to it.
+    """"population": a slot answers once in w periods, with the whole epsilon; "budget": charges in any w periods add up
+    to at most the epsilon.
     """
     layout: LayoutSpec
-    """What the words of its values mean, none and other included (layouts.py); a question over another is refused."""
+    """What the words of the stream's values mean, none and other included (layouts.py); a question over another layout
+    is refused.
+    """
     every_ms: int = 1000
     """Length of a period."""
 
@@ -62,7 +64,7 @@ class Terms:
     streams: tuple[StreamTerms, ...]
     """Kept in the order of their names, so that the order of a file does not decide which users serve which stream."""
     split: Split = "users"
-    """users: a user serves one stream, with the whole epsilon; budget: every stream, with a share of epsilon."""
+    """"users": a user serves one stream, with the whole epsilon; "budget": every stream, with a share of epsilon."""
     partitions: int = 1
     """Raw partitions: for life, since moving a user would forget what was spent."""
     keys: tuple[tuple[str, str], ...] = ()

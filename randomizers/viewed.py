@@ -28,7 +28,7 @@ from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.views import View, canonical_json, checked_value
 
 MAX_REPORT: Final = 1 << 12
-"""Bytes of a report about a value of several words or bits: whoever perturbs holds one for each user."""
+"""The most bytes of a report about a value of several words or bits: whoever perturbs holds one for each user."""
 
 
 class Viewed(Question):

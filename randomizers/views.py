@@ -34,11 +34,11 @@ Kind = TypeVar("Kind", bound=Layout)
 Codes = NDArray[np.integer[Any]]
 
 LONGEST: Final = 23
-"""Bits of a prefix that are told as they are; of a longer one so many bits of its fold, of which 2^23 and none fit what
-local hashes take.  Two prefixes share a fold for one pair in 2^23: part of the error.
+"""The longest prefix, in bits, that is told as it is. A longer one is told by so many bits of its fold, whose 2^23
+values and none fit what local hashes take. Two prefixes share a fold for one pair in 2^23: part of the error.
 """
 FOLD: Final = 1
-"""How prefixes are folded: another way would get another number."""
+"""The number of the way in which prefixes are folded: another way would get another number."""
 
 
 class View(ABC):
@@ -46,9 +46,9 @@ class View(ABC):
 
     name: ClassVar[str]
     of: Layout
-    """What it looks at."""
+    """The layout that the view looks at."""
     d: int
-    """How many codes it tells."""
+    """How many codes the view tells."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class View(ABC):
     # ---- what a sampling view adds (padding.py) ----
 
     chance: ClassVar[Fraction | None] = None
-    """Of a view that draws: the chance of the code of each item that a user holds."""
+    """For a view that draws: the chance of the code of each item that a user holds."""
 
     @property
     def statistics(self) -> int | None:

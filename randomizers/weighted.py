@@ -38,7 +38,7 @@ from murmurate.randomizers.viewed import checked_values
 from murmurate.randomizers.views import canonical_json, checked_value, one_or_more
 
 MOST_QUANTA: Final = 1 << 12
-"""So that the squares of many numbers add up to what every JSON reader keeps exactly."""
+"""The most quanta of a number, so that the squares of many numbers add up to what every JSON reader keeps exactly."""
 
 
 class Weighted(Question):

@@ -2,6 +2,7 @@
 explained.
 """
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -10,6 +11,8 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import murmurate
@@ -98,6 +101,37 @@ def test_every_public_name_says_what_you_get(name: str) -> None:
         if (inspect.isclass(thing) or inspect.isfunction(thing)) and not thing.__doc__:
             silent.append(public)
     assert not silent
+
+
+WHOLE = re.compile(r'([A-Z0-9`"(+-]|[a-z]\w*[\[(^]).*[.!?][)"`]*', re.DOTALL)
+"""Begins with a capital, a figure, code or a formula, and ends as a sentence does."""
+GOES_ON = re.compile(r"(And|But|Or|So|Also|Of|The same|That|Those|It|Its|Their)\b")
+"""Words that begin a docstring whose noun is to be found in the one above."""
+
+
+def explained(node: ast.AST, of: str = "") -> Iterator[tuple[str, int, str]]:
+    """Every string that stands below an assignment, in classes, in functions and in modules: what an editor shows."""
+    for part in ("body", "orelse", "finalbody"):
+        body = getattr(node, part, None)
+        for above, below in pairwise(body) if isinstance(body, list) else ():
+            assigned = isinstance(above, ast.Assign | ast.AnnAssign)
+            if assigned and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                yield of, below.lineno, str(below.value.value)
+        for inner in body if isinstance(body, list) else ():
+            yield from explained(inner, getattr(inner, "name", of))
+
+
+@every("folder", sorted(FOLDERS.values()))
+def test_what_explains_a_field_stands_by_itself(folder: str) -> None:
+    """An editor shows one such string at a time, so none may go on where another one ends."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).rglob("*.py"))}
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {of}: {text}"
+        for path, tree in trees.items()
+        for of, line, text in explained(tree)
+        if not WHOLE.fullmatch(text.strip()) or GOES_ON.match(text)
+    ]
+    assert not found, f"{len(found)} of them do not:\n" + "\n".join(found)
 
 
 def test_the_constraints_name_every_dependency_and_no_index() -> None:

@@ -52,9 +52,9 @@ class RawBlock:
     """SHA-256 of the stream's name (`names.stream_id`)."""
     sequence: int
     users: Bytes = field(repr=False)  # nothing of a row may reach a log
-    """uint8[n, 16], pseudonyms."""
+    """uint8[n, 16]: the users' pseudonyms."""
     times: NDArray[np.int64] = field(repr=False)
-    """int64[n], milliseconds since 1970."""
+    """int64[n]: the times of the events, in milliseconds since 1970."""
     values: NDArray[np.uint32] = field(repr=False)
     """uint32[n], or uint32[n, words] where a value takes several words; REFUSED in every word of a refused value."""
 
@@ -71,10 +71,10 @@ class ReportBlock:
     round: bytes
     """The round's digest."""
     contributor: int
-    """The raw partition they come from."""
+    """The raw partition that the reports come from."""
     sequence: int
     reports: Bytes = field(repr=False)
-    """uint8[n, width]."""
+    """uint8[n, width]: one report a row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,9 +99,9 @@ class TallyBlock:
     q: int
     """Which sub-batch of the round."""
     sequence: int
-    """Its first count is number `sequence` x COUNTS_PER_BLOCK."""
+    """Which block of the tally this is, from 0: its first count is number `sequence` x COUNTS_PER_BLOCK."""
     counts: NDArray[np.int64]
-    """int64[n]; a block can hold negative ones, whether they may be is the question's to say."""
+    """int64[n]: counts of the tally. A block can hold negative ones; whether they may be is the question's to say."""
 
 
 Block = RawBlock | ReportBlock | BatchBlock | TallyBlock

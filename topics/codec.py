@@ -35,7 +35,7 @@ from murmurate.topics.release import Release
 MESSAGES: Final[tuple[type[Message], ...]] = (
     Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, TallyInBlocks, Release, Dead,
 )  # fmt: skip
-"""Every message there is."""
+"""Every class of message."""
 MAX_MESSAGE: Final = 1_000_000
 """Bytes of a message: below `names.MAX_RECORD` with room for Kafka's framing."""
 _REMEMBERED: Final = 1 << 14  # bytes up to which a decoded message is kept for the next reader

@@ -80,11 +80,11 @@ class Part:
 
     times: NDArray[np.int64] = field(repr=False)  # nothing of a row may reach a log
     values: NDArray[np.uint32] = field(repr=False)
-    """uint32[n], or uint32[n, words]."""
+    """uint32[n], or uint32[n, words]: the coded values."""
     long: Mapping[int, Words] = field(repr=False)
-    """Of them those whose lists have too many items, with the words of all."""
+    """The rows whose lists have too many items, with the words of all items."""
     rows: NDArray[np.int64]
-    """Which rows of the columns they are."""
+    """Which rows of the columns these values belong to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,14 +96,15 @@ class Columns:
     time: NDArray[np.int64] = field(repr=False)
     """Milliseconds since 1970."""
     code: NDArray[np.uint32] = field(repr=False)
-    """Of the value: uint32[n], or uint32[n, words] where a stream has wider values, with as many words as the widest
-    has (see `words_of`). REFUSED throughout where only the value was wrong, or the record as a whole."""
+    """The coded values: uint32[n], or uint32[n, words] where a stream has wider values, with as many words as the
+    widest has (see `words_of`). REFUSED throughout where only the value was wrong, or the record as a whole.
+    """
     users: list[bytes] = field(repr=False)  # nothing of a row may reach a log
-    """UTF-8; a number as its decimal digits."""
+    """The users' names as UTF-8; a number as its decimal digits."""
     index: NDArray[np.int64]
-    """Which record."""
+    """Which record each row came from."""
     refusals: tuple[tuple[int, Reason], ...]
-    """(record, reason), in order. Of a record with a row only the value was refused."""
+    """(record, reason) of every refusal, in order. Where the record has a row, only its value was refused."""
     long: Mapping[int, Words] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     """Rows whose lists have too many items, with the words of all of them: whoever knows the users cuts them."""
 

@@ -24,7 +24,7 @@ import orjson
 from murmurate.topics.pointers import tokens
 
 LIMIT: Final = 1 << 20
-"""So many bytes are read from each end of a frame: as many as brokers take in one record, unless told otherwise."""
+"""How many bytes are read from each end of a frame: as many as brokers take in one record, unless told otherwise."""
 UNREADABLE: Final = object()
 """No text and no number where a pointer leads, or nothing at all."""
 

@@ -43,17 +43,17 @@ from murmurate.topics.slots import Slots
 
 ROUND_PREFIX = b"murmurate/round/1\n"
 MESSAGE_CELLS = 1 << 12
-"""Counts that a tally says in its message; more of them travel in blocks, which a message announces."""
+"""The most counts that a tally says in its own message; more of them travel in blocks, which a message announces."""
 MAX_CELLS = 1 << 22
-"""Counts of a tally in all."""
+"""The most counts that a tally may have in all."""
 
 _PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,31}")
 Parameter = Annotated[str, Field(pattern=f"^{_PARAMETER.pattern}$")]
 MAX_WORD, MAX_KEYS = 64, 16
 MAX_SPEC = 1 << 18
-"""Bytes of a spec as JSON."""
+"""The most bytes of a spec as JSON."""
 MAX_DEPTH = 8
-"""Lists and tables in each other, that of the question among them."""
+"""How deep lists and tables in a spec may lie in each other, the question's own table included."""
 
 
 def _question(spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -141,7 +141,9 @@ class Round(Message, tag="murmurate/round/1"):
     t: Whole
     slots: Slots
     mechanism: Spec
-    """The canonical spec of the question: words, whole numbers, lists and tables. Of a mechanism a flat table."""
+    """The canonical spec of the question: words, whole numbers, lists and tables. The spec of a mechanism is a flat
+    table.
+    """
     purpose: Literal["dissimilarity", "publication"]
     contributors: Partitions
     """P, the raw partitions: contributors are 0 to P - 1."""
@@ -150,7 +152,7 @@ class Round(Message, tag="murmurate/round/1"):
     patience_ms: Positive
     """How long publish waits before it gives up: a duration, by its own timer."""
     config: ShortDigest
-    """Digest of the stream's configuration."""
+    """The digest of the stream's configuration."""
     revision: Positive
 
     @cached_property
@@ -222,9 +224,9 @@ class Rejected(Part):
     """
 
     malformed: Whole
-    """No value could have given them."""
+    """Reports that no value could have given."""
     undersized: Whole = 0
-    """All of them: the round stayed below `min_batch`. Not written when 0."""
+    """All reports of the round, where it stayed below `min_batch`. Not written when 0."""
 
     @property
     def total(self) -> int:
@@ -271,7 +273,7 @@ class Tallied(Counted):
     stream: Stream
     t: Whole
     targets: Partitions
-    """Q: publish waits for this many."""
+    """Q: publish waits for so many sub-batches."""
 
     @model_validator(mode="after")
     def _of_the_round(self) -> Self:
@@ -294,9 +296,9 @@ class TallyInBlocks(Tallied, Message, tag="murmurate/tally_in_blocks/1"):
     """
 
     cells: Annotated[int, Field(gt=MESSAGE_CELLS, le=MAX_CELLS)]
-    """How many counts there are."""
+    """How many counts the blocks hold together."""
     blocks: Annotated[tuple[Digest, ...], Field(max_length=-(-MAX_CELLS // COUNTS_PER_BLOCK))]
-    """SHA-256 of each block, in the order of their counts."""
+    """The SHA-256 of each block, in the order of the counts."""
 
     @model_validator(mode="after")
     def _all_blocks(self) -> Self:

@@ -56,7 +56,7 @@ class Topic:
     """One row of the table."""
 
     name: str
-    """What follows `{deployment}.`"""
+    """The name after the prefix `{deployment}.`."""
     carries: str
     key: str | None
     partitions: str
@@ -64,14 +64,14 @@ class Topic:
     cleanup: Cleanup
     retention: Retention
     zone: Zone
-    """Whose principals administer it; `readers` says who else may read. One of them is of this zone: it names in the
-    zone's dead letters what nobody can read.
+    """The zone whose principals administer the topic; `readers` says who else may read. One reader is of this zone: it
+    names in the zone's dead letters what nobody can read.
     """
     writers: tuple[str, ...]
     readers: tuple[str, ...]
     max_bytes: int = MAX_RECORD
     fed: bool = False
-    """Whether it exists only where `[time] clock = "feed"`."""
+    """Whether the topic exists only where `[time] clock = "feed"`."""
 
 
 _SHORT = "recovery folds it again from the oldest snapshot; anything longer only keeps raw data or reports alive"

@@ -21,9 +21,9 @@ from murmurate.topics.names import NAME_PATTERN
 
 PLACES = 6
 MAX_NAMES = 1 << 12
-"""Statistics that a deployment declares, at most: three maps of them, names included, fit a message."""
+"""The most statistics that a deployment declares: three maps of them, names included, fit a message."""
 MAX_FIGURES = MAX_NAMES + 1
-"""In one release: with those who have no value."""
+"""The most figures in one release: the declared statistics, and the share of those who have no value."""
 
 BETWEEN = " | "
 """Between the attributes in the name of a cell: values may hold commas, as the stretches of a range do."""
@@ -47,7 +47,7 @@ MAX_NAME = 1 << 8
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Statistics = Annotated[Mapping[Name, float | None], Field(max_length=MAX_FIGURES), AfterValidator(_rounded), *Freeze]
 Known = Mapping[str, float | None]
-"""Figures by name; None where nothing is known."""
+"""Figures by name; None where a figure is not known."""
 
 
 def cell_names(of: Sequence[str], values: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -63,9 +63,9 @@ class Table(Part):
     """Some attributes, every combination of whose values has a figure."""
 
     of: Annotated[tuple[Name, ...], Field(min_length=1, max_length=16)]
-    """The attributes,"""
+    """The attributes of the table, in the order of its axes."""
     values: Annotated[tuple[tuple[Name, ...], ...], Field(min_length=1, max_length=16)]
-    """and the values of each."""
+    """The values of each attribute, in the order of `of`."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Named:
     stderr: Known
     unbiased: Known
     found: bool = False
-    """Whether the names are data, too: another period may have others, or none."""
+    """Whether the names are data, too: another period may have others, or no names at all."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ class Reading(Part):
     threshold: float
     side: Literal["above", "below"]
     confidence: Annotated[float, Field(ge=0.5, le=1)]
-    """The chance that the truth is on this side."""
+    """The chance that the truth is on the side of the threshold that is named."""
 
 
 class Reports(Part):
     """What the release is made of."""
 
     slots: Whole
-    """Slots asked."""
+    """How many slots were asked."""
     received: Whole
     counted: Whole
     rejected: Rejected
@@ -149,7 +149,7 @@ class Privacy(Part):
     w: Positive
     """The window in periods of this stream."""
     shuffled: Shuffled | None
-    """null where it was not computed, as in every release of this version."""
+    """The amplified claim, or null where it was not computed, as in every release of this version."""
     carry: Literal["always"] | None = None
     """Values stand until the next one, so the promise is over the sequence of values: one event that stands for longer
     than a window is answered about in each. Not written where values expire.
@@ -204,23 +204,27 @@ class Release(Message, tag="murmurate/release/2"):
     estimate: Statistics
     """The best current estimate."""
     stderr: Statistics
-    """Of `estimate`: mechanism, sampling, and drift where the value is older than its period; null where that is."""
+    """The standard error of `estimate`: mechanism, sampling, and drift where the value is older than its period; null
+    where the estimate is.
+    """
     unbiased: Statistics
-    """Before any post-processing: may be negative, need not add to 1."""
+    """The raw estimate before any post-processing: it may be negative and need not add to 1."""
     names: Literal["found"] | None = None
-    """That names are data, too: the three maps have what was found in this period, which may be nothing. Not written
-    where the names are declared.
+    """Written where the names are data, too: the three maps have what was found in this period, which may be nothing.
+    Not written where the names are declared.
     """
     tables: Annotated[tuple[Table, ...], Field(min_length=1, max_length=64)] | None = None
     """How names make tables: each table's cells follow each other, called "attribute=value | attribute=value". Not
     written where names stand for themselves.
     """
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_FIGURES), *Freeze] | None = None
-    """Of the statistics that are monitored and known. Not written where there is none."""
+    """For each monitored statistic that is known, on which side of its threshold it is. Not written where there is
+    none.
+    """
     reports: Reports
     privacy: Privacy
     mechanism: Mechanism
-    """Its name, parameters and digest."""
+    """The mechanism's name, parameters and digest."""
     method: Method
 
     @property

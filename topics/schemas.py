@@ -27,7 +27,7 @@ class Event(Part):
 
 _KINDS: Final[Mapping[str, type[Part]]] = {"event": Event} | {kind.tag.split("/")[1]: kind for kind in MESSAGES}
 NAMES: Final = tuple(_KINDS)
-"""What there is a schema of."""
+"""The names of everything that has a schema."""
 
 
 def schema(name: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from murmurate.topics.messages import Done, Progress, Round
 from murmurate.topics.names import stream_id
 
 Asked = Sequence[tuple[int, Round]]
-"""Rounds with their numbers in the log."""
+"""The rounds, each with its number in the log."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class There:
     reports: dict[Place, Counter[bytes]] = field(default_factory=lambda: defaultdict(Counter))
     dones: dict[Place, list[Done]] = field(default_factory=lambda: defaultdict(list))
     attempts: dict[Place, list[Counter[bytes]]] = field(default_factory=lambda: defaultdict(list))
-    """Answers that were not committed."""
+    """How many answers were not committed."""
     waiting: set[Place] = field(default_factory=set)
     """Where an answer may have come in part: it is seen partition by partition."""
 

@@ -17,7 +17,7 @@ from murmurate.topics.message import Message
 Reader = Callable[[str, int], Sequence[bytes]]
 """(topic, partition) -> its records, from offset 0 unless the extent says otherwise."""
 Place = tuple[str, int, int]
-"""(round, contributor, target)"""
+"""The round, the contributor and the target of an answer."""
 WHERE = 20
 """Violations that are named; all are counted."""
 
@@ -35,13 +35,13 @@ class Audit:
     conflicting: int = 0
     foreign: int = 0
     miscounted: int = 0
-    """`done`, seals and tallies that do not say what is there."""
+    """The `done` records, seals and tallies that do not say what is there."""
     aborted: int = 0
     """Reports in transactions that were not committed: they are compared too, since somebody may have read them."""
     pending: int = 0
     """Answers, a round and a contributor each, that may still come."""
     torn: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Of each log, how many records nobody can read: so nobody has."""
+    """For each log, how many of its records nobody can read, so that nobody has counted them."""
     where: list[str] = field(default_factory=list)
     """The first violations, by round and partition; never a user."""
 

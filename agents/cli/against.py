@@ -37,9 +37,9 @@ class Running(NamedTuple):
     """What the topics say."""
 
     partitions: dict[str, int]
-    """Of raw and of reports, as far as they exist."""
+    """The partitions of raw and of reports, as far as these topics exist."""
     facts: Facts
-    """From a state of perturb; none before the first."""
+    """The frozen facts, from a state of perturb; none before the first."""
     digests: dict[str, tuple[str, int]]
     """Config digest and revision of each stream."""
     config: Config | None = None

@@ -19,7 +19,7 @@ from murmurate.randomizers import ORACLES, Mechanism
 EPSILONS, DOMAINS = (0.5, 1.0, 2.0), (4, 64, 1024)
 DRAWN = tuple(1 << k for k in range(1, 13))
 SCALE = (0.99, 3.0)
-"""Ends of the picture's scale: what is above is not seen."""
+"""The ends of the picture's scale: what lies above is not shown."""
 
 
 @click.command("mechanisms")

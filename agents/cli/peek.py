@@ -35,9 +35,9 @@ FIRST = (
     "stream", "t", "decision", "purpose", "reason", "contributor", "q", "sent", "total", "rows", "bytes", "received",
     "counted", "contributors", "topic", "partition", "offset", "time", "end", "marks", "snapshot", "small", "round",
 )  # fmt: skip
-"""What a line shows, in this order; then what else there is, as far as it fits."""
+"""The fields that a line shows first, in this order; then the other fields, as far as they fit."""
 HIDDEN = ("kind", "descriptor", "deployment", "config", "schema")
-"""What no line shows: the round says it, or the command."""
+"""The fields that no line shows: the round says them, or the command."""
 
 
 @click.command("peek")

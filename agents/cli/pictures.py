@@ -67,7 +67,7 @@ class Chart:
     logarithmic: bool = False
     height: float = 130
     ends: Point | None = None
-    """Of the scale; None: as the points need it."""
+    """The ends of the scale; None: as the points need it."""
 
     def scale(self) -> Point:
         """The ends of the scale."""

@@ -184,10 +184,10 @@ def _assumed(
 ) -> Assumed:
     serving = serving_users(plan, stream, users)
     if like is not None:
-        holders = recorded(plan, open_source(like, plan, stream.name), stream.name, serving)
-        if stream.says_none and holders[:, :-1].sum() < len(holders):
+        truth = recorded(plan, open_source(like, plan, stream.name), stream.name, serving)
+        if stream.says_none and truth.holders[:, :-1].sum() < len(truth.holders):
             raise UsageError(f"--like: found less than one user of {stream.name} with a value a period; allowed: more")
-        return Assumed(like=holders)
+        return Assumed(like=truth.holders, values=truth.values)
     if presence is not None and presence < 1 and not stream.says_none:
         raise UsageError(f"--presence: found {presence:g}; allowed: 1, since values of {stream.name} stand for ever")
     if presence is not None and serving * presence < 1:

@@ -49,7 +49,7 @@ SAID: Final[Mapping[str, str]] = {
     "subset": "the estimate for totals", "range": "the estimate for totals of neighbours",
 }  # fmt: skip
 WIDTHS = 16, 8, 4
-"""So many blocks at most show a distribution; fewer, or none, where a figure has no room beside them."""
+"""The most blocks that show a distribution; fewer, or none, where a figure has no room beside them."""
 
 
 class Form(NamedTuple):
@@ -59,7 +59,7 @@ class Form(NamedTuple):
     """Columns of its name, at most."""
     unit: bool = True
     threshold: bool = True
-    """On which side of it the truth is, and how sure that is."""
+    """The columns that say on which side of its threshold the truth is, and how sure that is."""
     exponent: bool = False
     """Whether numbers have one, however many digits they have."""
 

@@ -49,11 +49,11 @@ class Life(Enum):
     """Where a Task stands."""
 
     LIVE = "live"
-    """It folds."""
+    """The Task folds records."""
     FLUSHING = "flushing"
-    """It is in its transaction."""
+    """The Task is in its transaction."""
     DEAD = "dead"
-    """Its process is gone."""
+    """The process of the Task is gone."""
     RECOVERING = "recovering"
     """Another instance becomes what it was."""
     STOPPED = "stopped"
@@ -80,13 +80,13 @@ class StateRecord:
     """Where a recovering instance must begin to read."""
     small: bytes
     snapshot: tuple[bytes, ...]
-    """The newest snapshot, which on Kafka is a pointer,"""
+    """The newest snapshot. On Kafka a pointer stands here instead."""
     chunks: int
-    """and of how many chunks it is: a snapshot that is lost is no snapshot that was never taken."""
+    """The number of chunks of the snapshot: a snapshot that is lost is no snapshot that was never taken."""
     revisions: Mapping[str, tuple[str, int]]
     """Config digest and revision of each stream: another config stops here."""
     proof: bytes = b""
-    """Of a stage that holds a key: that it wrote all of the above. The snapshot proves itself."""
+    """For a stage that holds a key: proof that it wrote all other fields but the snapshot, which proves itself."""
 
     def content(self) -> bytes:
         """All that the record says but its proof and the snapshot: the same bytes for the same content."""

@@ -25,7 +25,7 @@ class Follow:
         self._places = [Place(topic(deployment, "releases"), partition) for partition in range(partitions)]
         self._next: dict[Place, int] = {}
         self.last: dict[str, Release] = {}
-        """Of each stream the release of the newest period that has come."""
+        """For each stream, the release of the newest period that has come."""
         self.unreadable = 0
         """Records that are no release."""
 

@@ -17,13 +17,13 @@ class Life(Enum):
     """Where a Task stands."""
 
     CLOSED = "closed"
-    """It owns nothing."""
+    """The Task owns nothing."""
     OPEN = "open"
-    """It has fenced its predecessors and knows its marks."""
+    """The Task has fenced its predecessors and knows its marks."""
     LIVE = "live"
-    """It folds and flushes."""
+    """The Task folds and flushes."""
     PARKED = "parked"
-    """Its partition was taken away and may come back."""
+    """The Task's partition was taken away and may come back."""
 
 
 LIVES: Final[Mapping[Life, tuple[Life, ...]]] = MappingProxyType({

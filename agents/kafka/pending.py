@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from murmurate.agents.stages.stage import Out, Outbox
 
 OUTPUT_S = 0.2
-"""Outputs that are not decisive wait at most this long for a transaction,"""
+"""The longest that outputs which are not decisive wait for a transaction."""
 MARKS_S = 1.0
-"""and marks alone this long."""
+"""The longest that marks without outputs wait for a transaction."""
 GROUP_BYTES = 1 << 20
 """Decisions that come together share a transaction of up to this size, or one of them has it for itself."""
 

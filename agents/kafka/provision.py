@@ -36,7 +36,9 @@ STATE: Final[Mapping[str, str]] = MappingProxyType(
         "delete.retention.ms": "60000",
     }
 )
-"""What keeps a state topic near the size of its state: 76 MB for a state of 64 MB; Kafka's defaults keep 1 GB."""
+"""The settings that keep a state topic near the size of its state: 76 MB for a state of 64 MB; Kafka's defaults keep 1
+GB.
+"""
 COPIES_IN_SYNC: Final = 2
 _FOR_LIFE: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -25,9 +25,9 @@ class Recovered(NamedTuple):
 
     stage: Stage
     records: int
-    """Folded again,"""
+    """How many records were folded again."""
     size: int
-    """and their bytes."""
+    """The bytes of the records that were folded again."""
 
 
 async def newest(reader: Reader, place: Place) -> tuple[int, StateRecord] | None:

@@ -30,7 +30,8 @@ from murmurate.topics.messages import Dead, Tick
 from murmurate.topics.names import TOPICS, Zone, topic
 
 What = Literal["appended", "late", "future", "refused", "gone", "empty"]
-"""late and future were appended too, and the door will count them as what they are."""
+"""What became of a record. Those that are "late" and "future" were appended too, and the door will count them as such.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Retried:
     """What became of one record."""
 
     offset: int
-    """Where it stands."""
+    """The offset of the record in its source."""
     what: What
     reason: str | None = None
     """Why a door of today would refuse it."""
     at: int | None = None
-    """The offset at which it stands again."""
+    """The offset of the copy that was appended."""
 
 
 async def letters(client: Client, plan: Plan, zone: Zone) -> list[tuple[Got, Dead]]:

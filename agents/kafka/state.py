@@ -57,7 +57,7 @@ class StateRecord:
     config: tuple[str, int] = ("", 0)
     """Fingerprint of what may never change, and the number of the config record that its worker had compared."""
     proof: bytes = b""
-    """Of a stage that holds a key: that it wrote all of the above."""
+    """For a stage that holds a key: proof that it wrote all other fields."""
 
     def dump(self) -> bytes:
         """As a record's value."""

@@ -49,16 +49,16 @@ class StageStatus:
     group: str = "Dead"
     """The state of its group, in Kafka's words."""
     workers: dict[str, list[Place]] = field(default_factory=dict)
-    """What each owns, of the stage's source."""
+    """The partitions of the stage's source that each worker owns."""
     unowned: list[Place] = field(default_factory=list)
     lag: dict[Place, int] = field(default_factory=dict)
     """Records that have not been folded; of a log that several instances read, those of the slowest."""
     refused: list[str] = field(default_factory=list)
-    """What we may not see."""
+    """What the brokers do not let us see."""
     config: int | None = None
     """The oldest config record under which one of its states was written last."""
     clocks: dict[Place, int] = field(default_factory=dict)
-    """Of doors: the newest time that each has passed on."""
+    """For doors: the newest time that each has passed on."""
 
 
 @dataclass
@@ -67,14 +67,14 @@ class StreamStatus:
 
     stream: str
     first: int | None = None
-    """Its first period; None if it has not begun."""
+    """The stream's first period; None if it has not begun."""
     settled: int | None = None
     """The newest period about which nothing more will be asked."""
     open: list[Round] = field(default_factory=list)
     release: Release | None = None
-    """The newest."""
+    """The newest release."""
     age_ms: int | None = None
-    """How long it has been there."""
+    """How long ago the newest release was made."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Status:
     wrong: list[str]
     """A line for each thing that has to be put right."""
     transactions: list[OpenTransaction] = field(default_factory=list)
-    """Those of producers that are open in the sources."""
+    """The transactions of producers that are open in the sources."""
     config: int | None = None
     """The number of the config record that holds."""
 

@@ -48,7 +48,7 @@ class Task:
         self.marks: dict[Log, int] = {}
         self.stage: Stage | None = None
         self.state_bytes = 0
-        """Of the newest snapshot, or the small state."""
+        """The bytes of the newest snapshot, or of the small state."""
         self.replayed = 0  # records folded again by the last recovery
         self._client, self._observer, self._hold, self._shared = client, observer, hold, shared or {}
         self._writer: Writer | None = None

@@ -28,7 +28,7 @@ class Held(NamedTuple):
     edge: EdgeSecrets | None
     shuffle: Key | None
     fingerprints: Mapping[str, str] = MappingProxyType({})
-    """Of all of them."""
+    """The fingerprints of all secrets, by name."""
 
 
 def held(secrets: Mapping[str, bytes], deployment: str) -> Held:

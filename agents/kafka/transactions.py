@@ -24,7 +24,7 @@ class OpenTransaction(NamedTuple):
 
     place: Place
     offset: int
-    """Of its first record."""
+    """The offset of the transaction's first record."""
     since_ms: int
 
     def hangs(self, now_ms: int, limit_ms: int) -> bool:

@@ -22,7 +22,7 @@ class Readiness(NamedTuple):
 
 
 Asked = Callable[[], Readiness]
-"""Says how things are now."""
+"""A function that says how things are now."""
 
 
 def alive() -> dict[str, Any]:

@@ -42,7 +42,7 @@ from murmurate.topics.slots import Slots
 
 REFRESH_S: Final = 5.0
 MOST_NAMES: Final = 64
-"""A stream of more has no estimates here, nor has one whose names are found: each name is a label."""
+"""A stream of more names has no estimates here, nor has one whose names are found: each name is a label."""
 MICRO: Final = 1e-6
 RESULTS: Final[Mapping[str, str]] = {
     **dict.fromkeys((reason.value for reason in Reason), "malformed"),
@@ -74,7 +74,7 @@ class Guard(Protocol):
 
 
 MARKERS = 16
-"""Offsets behind, up to which it is worth looking whether they are records."""
+"""How many offsets behind it is worth looking whether they are records."""
 
 
 class Metrics:
@@ -82,13 +82,13 @@ class Metrics:
 
     def __init__(self, plan: Plan, zones: Iterable[Zone], *, now_ms: Callable[[], int], fed: bool = False) -> None:
         self.plan, self.zones, self.fed = plan, tuple(zones), fed
-        """fed: the door's clock is a recording's, so that a delay by the wall clock says nothing."""
+        """`fed`: the door's clock is a recording's, so that a delay by the wall clock says nothing."""
         self.now_ms = now_ms
         self.ends: dict[Place, int] = {}
         """The ends of the logs at the last refresh."""
         self.sources = SourceTransactions(now_ms)
         self.newest: dict[str, tuple[dict[str, Any], int]] = {}
-        """Of each stream the newest release that was committed here, and when."""
+        """For each stream, the newest release that was committed here, and when."""
         self.since: dict[str, int] = {}
         """When each instance became live."""
         self._shortages = Shortages(plan)

@@ -41,21 +41,21 @@ class StreamScore:
     scale: str
     """What its squared errors are in: the unit of a mean, or "share"."""
     periods: int
-    """In which something was measured, and a truth."""
+    """How many periods have a measurement and a truth."""
     estimated: int
-    """In which there is an estimate, and a truth."""
+    """How many periods have an estimate and a truth."""
     releases: int
     published: int
     unmeasured: int
-    """Before the first answer."""
+    """How many periods lie before the first answer."""
     published_per_window: float
-    """Expected in w periods."""
+    """Publications to expect in w periods."""
     mre: float | None
-    """None, like the others, where there is nothing to compare."""
+    """The mean relative error; None, like the other errors, where there is nothing to compare."""
     mse: float | None
     estimate_mse: float | None
     coverage: float | None
-    """Share of truths within two standard errors of the estimate."""
+    """The share of truths within two standard errors of the estimate."""
     bits: float | None
 
 

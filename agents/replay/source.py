@@ -22,7 +22,7 @@ from murmurate.topics.domains import Words
 
 BATCH_ROWS: Final = 50_000
 NAMED_LINES: Final = 5
-"""So many lines of each reason are named in a summary."""
+"""The most lines of each reason that a summary names."""
 
 Ints = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ class Source(ABC):
     """Events of one or several streams of a plan."""
 
     streams: tuple[str, ...]
-    """Those it may have events for."""
+    """The streams that it may have events for."""
     enrolled: bool = False
     """Whether its users, 0 to `users() - 1`, are all enrolled before the first period, but for streams whose values
     stand for ever.

@@ -28,9 +28,9 @@ DEFAULTS: Final[Mapping[str, int]] = {"n": 200_000, "periods": 800, "seed": 1}
 """The paper's setting."""
 MOST: Final = 100_000_000
 SPREAD: Final = 0.0025
-"""The standard deviation of a step of LNS, the paper's root of Q,"""
+"""The standard deviation of a step of LNS: the paper's root of Q."""
 PACE: Final = 0.01
-"""and its b, by which Sin turns."""
+"""The pace at which Sin turns: the paper's b."""
 
 
 def probabilities(

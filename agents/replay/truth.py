@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ from murmurate.topics.block import REFUSED
 
 SPARE_ROWS = 1 << 20  # events of an open period beyond four a user; then each user's event that counts is kept
 _LONG_AGO, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+Figures = Callable[[NDArray[Any]], NDArray[np.float64]]
+"""From counts of users by code, or everybody's rows of words, to what is true of them."""
 _CODE_BITS = 24  # as many as the largest domain; a period may have 2^39 milliseconds
 
 
@@ -53,7 +56,8 @@ class TruePeriod:
 class Truth:
     """Takes the batches of a source in order and gives the truth of each period that closes."""
 
-    def __init__(self, plan: Plan, source: Source) -> None:
+    def __init__(self, plan: Plan, source: Source, counted: Mapping[str, Figures] | None = None) -> None:
+        """counted: by stream what is said of all users' values, if not what a release would say."""
         self._future = plan.future_ms
         self._rows: dict[bytes, int] = {}  # names to users, in the order in which they came
         enrolled = np.full((source.users() or 0) if source.enrolled else 0, _LONG_AGO)
@@ -61,6 +65,8 @@ class Truth:
             name: _stream(plan.stream(name), plan.lateness_ms, source.first_t(name), enrolled.copy())
             for name in source.streams
         }
+        for name, figures in (counted or {}).items():
+            self._streams[name].figures = figures
         self.refused: Counter[str] = Counter()
         """Events that never came: `late`, `future`; and `value`, which enrol only."""
 
@@ -110,9 +116,10 @@ class _Stream:
     code: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Each user's value; -1 before the first."""
     time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """When it was said."""
+    """The time at which each user's value was said."""
 
     def __post_init__(self) -> None:
+        self.figures: Figures = self.plan.measure.truth
         if not self.plan.says_none:  # users join with their first event, whoever was enrolled
             self.seen = np.zeros(0, np.int64)
 
@@ -162,7 +169,7 @@ class _Stream:
     def _true(self, t: int) -> tuple[int, NDArray[np.float64]]:
         """How many users are asked about a period, and what is true of them."""
         counts = self._counts(t)
-        return int(counts.sum()), self.plan.measure.truth(counts)
+        return int(counts.sum()), self.figures(counts)
 
     def _counts(self, t: int) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d
@@ -232,7 +239,7 @@ class _Rows(_Stream):
         rows, time = self._row[members], self.time[members]
         stands = time != _LONG_AGO if carry is None else time >= start - carry
         rows[~stands] = domain.initial if carry is None else domain.nothing
-        return len(rows), self.plan.measure.truth(rows)
+        return len(rows), self.figures(rows)
 
 
 def _stream(plan: StreamPlan, lateness: int, first_t: int, seen: Ints) -> _Stream:

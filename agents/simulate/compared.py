@@ -35,9 +35,9 @@ Cells = NDArray[np.bool_]
 
 PEERS: Final = ("lsp", "lp-rescuedp", "lp-pegasus", "lp-fast", "lpa")
 RANKS: Final = 32
-"""So many values at most have their width measured: of those that count, the largest."""
+"""The most values whose width is measured: of those that count, the largest."""
 RARELY: Final = 0.1
-"""A rank that counts in fewer cells, as a part of those of the rank that counts most."""
+"""A rank is left out that counts in fewer cells than this part of those of the rank that counts most."""
 WATCHED: Final = 8
 QUANTILES: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 CERTAIN: Final = (0.95, 0.99)
@@ -49,27 +49,29 @@ class Compared:
 
     seeds: int
     filtered: float
-    """Mean squared errors, added: of the filter,"""
+    """The filter's mean squared errors, added up."""
     raw: float
-    """of LPU alone,"""
+    """LPU's own mean squared errors, added up."""
     peers: Floats
-    """of each of PEERS."""
+    """The mean squared errors of each of PEERS, added up."""
     counted: int
-    """Cells whose truth exceeds one standard error,"""
+    """How many cells have a truth that exceeds one standard error."""
     covered: int
-    """those of them within two of the estimate,"""
+    """How many of the counted cells have a truth within two standard errors of the estimate."""
     shown: int
-    """and within two of the projected one."""
+    """How many of the counted cells have a truth within two standard errors of the projected estimate."""
     width: Floats
-    """Standard errors, added up: float64[ranks],"""
+    """Standard errors of the cells of each rank, added up: float64[ranks]."""
     cells: Floats
-    """over so many cells: float64[ranks];"""
+    """How many cells of each rank were added up in `width` and `told`: float64[ranks]."""
     told: Floats
-    """squared errors of the told filters, added up over the same cells: float64[filters, ranks]."""
+    """Squared errors of the filters that know how the truth moves, added up over the cells of each rank:
+    float64[filters, ranks].
+    """
     readings: int
-    """Threshold readings that are said to be that certain,"""
+    """How many threshold readings are said to be that certain."""
     right: int
-    """and how many of them are right."""
+    """How many of the threshold readings that are said to be that certain are right."""
 
     @property
     def coverage(self) -> float:

@@ -26,7 +26,7 @@ PERIODS: Final = 400
 SLOTS: Final = 4_000
 FEW: Final = 2_000
 MOST: Final = 48
-"""Configurations."""
+"""The most configurations that are looked at."""
 
 
 @dataclass(frozen=True)

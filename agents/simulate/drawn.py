@@ -34,11 +34,12 @@ Rows = NDArray[np.uint32]
 MOST_USERS = 999_999_999
 """NumPy draws samples from fewer than 10^9."""
 MOST_REPORTS = 1 << 9
-"""Mechanisms of so many reports at most are drawn by their law."""
+"""The most different reports that a mechanism may have to be drawn by its law."""
 MOST_TOGETHER = 32
-"""Subsets of so many values at most are drawn whole: of more, that they hold k values each says next to nothing."""
+"""Subsets of at most so many values are drawn whole: of larger ones, that they hold k values each says next to nothing.
+"""
 MOST_ONE_BY_ONE = 10_000_000
-"""So many users at most are put into their slots one by one."""
+"""The most users who are put into their slots one by one."""
 _KEY = Key(hashlib.sha256(b"murmurate/drawn/1").digest(), deployment="drawn")
 
 
@@ -49,7 +50,7 @@ class Heard:
     request: Request
     answer: Answer
     slots: int
-    """How many were asked."""
+    """How many slots were asked."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from murmurate.randomizers.thresholds import MICRO
 
 WINDOW, SLOTS = 20, 4_000
 SETTLED = 20
-"""Periods that are not scored."""
+"""The first periods, which are not scored."""
 RECENT = 10
 """Periods after a jump in which coverage is counted again."""
 
@@ -65,20 +65,20 @@ class Sums:
     """Mean squared errors, and how often bars held: of one seed, or added over several."""
 
     lpa: float
-    """LPA's own,"""
+    """The mean squared error of LPA's own series."""
     lpu: float
-    """LPU's own,"""
+    """The mean squared error of LPU's own series."""
     lpa_filter: float
-    """and the filter's behind each."""
+    """The mean squared error of the filter behind LPA."""
     lpu_filter: float
     projected: float
-    """LPU's filter where its estimates are made frequencies, by norm_sub."""
+    """The mean squared error of the filter behind LPU where its estimates are made frequencies, by norm_sub."""
     held: int
-    """Errors of LPU's filter within two standard errors,"""
+    """How many errors of the filter behind LPU lie within two standard errors."""
     told: int
-    """of so many;"""
+    """How many errors of the filter behind LPU there are."""
     held_late: int
-    """the same in the periods after a jump."""
+    """How many errors in the periods after a jump lie within two standard errors."""
     told_late: int
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 from murmurate.agents.simulate.made_up import Floats, Holders, apportioned
 
 DAY: Final = 24
-"""Periods of a season."""
+"""The number of periods of a season."""
 Shares = Callable[[np.random.Generator, int, int], Floats]
 """float64[periods, d] from a generator, periods and d."""
 
@@ -164,4 +164,4 @@ KINDS: Final[dict[str, Shares]] = {
     "rare": _rare,
     "walking": _walks,
 }
-"""By name."""
+"""The kinds of streams by name."""

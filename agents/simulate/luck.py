@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DRIFTS: Final = np.array([[1e-5], [1e-4], [1e-3], [1e-2], [1e-1], [1.0]])
-"""Of the filters, in units of the first round's variance."""
+"""The drifts that the filters suppose, in units of the first round's variance."""
 STRETCHES: Final = 20
-"""Into which a run is cut."""
+"""The number of parts into which a run is cut."""
 USUAL: Final = 0.08
-"""How far an adjusted error of 800 periods is usually off, as a part of it: a first guess,"""
+"""A first guess at how far an adjusted error of USUAL_PERIODS periods is usually off, as a part of it."""
 USUAL_PERIODS: Final = 800
 WEIGHT: Final = 4
-"""which weighs as much as so many runs."""
+"""How many runs the first guess USUAL weighs as much as."""
 
 
 class Luck:
@@ -38,7 +38,7 @@ class Luck:
         self._error = np.zeros_like(DRIFTS)
         self._unit = 0.0
         self.row = np.zeros(len(DRIFTS) + 1)
-        """Of the current period: each filter's luck, and that of publications themselves."""
+        """The current period's luck: each filter's, and that of publications themselves."""
 
     def advance(self) -> None:
         """On to the next period."""

@@ -37,7 +37,7 @@ class Stream:
     """What is true."""
 
     holders: Holders
-    """Of each value: int64[periods, d]."""
+    """How many users hold each value: int64[periods, d]."""
     jumped: Jumped
     """In which periods it jumped: bool[periods]."""
 

@@ -19,6 +19,7 @@ from math import sqrt
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.agents.replay.measured import report_bits
 from murmurate.agents.simulate.drawn import Holders
@@ -44,14 +45,14 @@ from murmurate.randomizers.thresholds import MICRO
 How = Literal["closed form", "simulated", "scaled"]
 
 DRIFT: Final = 0.002
-"""Where nobody says."""
+"""The drift where the command names none."""
 TIE: Final = 1.05
 """Errors within this ratio are as good."""
 FEWEST_PERIODS, MOST_PERIODS = 800, 2_000
-"""Of a made-up truth; in between, five windows."""
+"""The fewest and the most periods of a made-up truth; in between, five windows."""
 
 SEVERAL: Final = 4
-"""Truths over which closed forms are averaged."""
+"""The number of truths over which closed forms are averaged."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,15 @@ class Expected:
 
     mechanism: str
     series: float
-    """Of the method's own series,"""
+    """The standard error of the method's own series."""
     series_by: How
     filtered: float
-    """and of the filter's estimates."""
+    """The standard error of the filter's estimates."""
     filtered_by: How
     bits: float
-    """Per user and period."""
+    """Bits sent per user and period."""
     wire_bytes: int
-    """Of a report."""
+    """The bytes of a report."""
 
     @property
     def helped(self) -> bool:
@@ -93,9 +94,9 @@ class Prospect:
     starves: bool
     """Whether its smallest round would often stay below min_batch."""
     users_needed: int
-    """From so many users on, in the whole deployment, it does not."""
+    """The number of users, in the whole deployment, from which on its smallest round does not stay below min_batch."""
     mechanisms: tuple[Expected, ...]
-    """The one that "auto" takes first."""
+    """The mechanisms in the order of their errors: the first is the one that "auto" takes."""
 
     @property
     def best(self) -> Expected:
@@ -109,17 +110,17 @@ class Outlook:
 
     stream: str
     users: int
-    """Of the deployment's, those who serve this stream."""
+    """How many of the deployment's users serve this stream."""
     epsilon: float
     w: int
     method: str
-    """What the file names,"""
+    """The method that the file names."""
     mechanism: str
-    """and by which mechanism, or "auto"."""
+    """The mechanism that the file names, or "auto"."""
     unit: str | None
-    """Of errors; None: shares."""
+    """The unit of the errors; None: they are shares."""
     prospects: tuple[Prospect, ...]
-    """The smallest error with the filter first; at the end those that starve."""
+    """What to expect of each method, the smallest error with the filter first; at the end the methods that starve."""
     impossible: tuple[str, ...]
     """Why methods cannot serve it."""
 
@@ -163,6 +164,8 @@ class Assumed:
     drift: float = DRIFT
     presence: float = 1.0
     like: Holders | None = None
+    values: NDArray[np.uint32] | None = None
+    """Which values the recorded counts are of, where they are rows of words."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ class Job:
     plan: Plan
     stream: StreamPlan
     users: int
-    """Of the deployment."""
+    """The number of users of the deployment."""
     assumed: Assumed
     within: float
     """How well simulated errors shall be known, as a part of them."""
@@ -225,11 +228,12 @@ class _Desk:
         self.users = users = serving_users(plan, stream, job.users)
         prefer = stream.prefer if stream.mechanism == AUTO else "accuracy"
         asked = replace(stream, mechanism=AUTO, prefer=prefer).setting(plan, first_t=0)
-        self.setting = replace(asked, measure=stream.measure.tried(), seed=bytes(32))
+        values = job.assumed.values
+        measure = stream.measure.tried() if values is None else stream.measure.tried().over(values)
+        self.setting = replace(asked, measure=measure, seed=bytes(32))
         self.truths = _truths(stream, users, job.assumed)
         self.bench = Bench(self.truths, stream.d, job.within, plan.min_batch)
         several = [self.truths(run) for run in range(SEVERAL)]
-        measure = self.setting.measure
         self.profile = measure.true_profiles(np.concatenate(several)).mean(axis=0)
         paths = map(measure.true_figures, several)
         self.moved = float(np.mean([moved(path, stream.w, settled(stream.w, len(path))) for path in paths]))

@@ -30,12 +30,12 @@ from murmurate.agents.simulate.made_up import Floats, Holders, apportioned
 Values = NDArray[Any]
 Kind = Literal["events", "items", "recording", "population", "weeks"]
 Tried = tuple[int, float, int, int | None]
-"""d, epsilon, w, and the periods of a declared season."""
+"""The settings tried: d, epsilon, w, and the periods of a declared season."""
 DAY, WEEK = 24, 168
 PEOPLE: Final = 4_000
-"""Whom a period draws from a population."""
+"""How many people a period draws from a population."""
 FEWEST_CHANGES: Final = 0.05
-"""Of neighbours in a sequence."""
+"""The least part of the neighbours in a sequence that must differ."""
 ALLOWED: Final = (
     ".npy of integers or of rising shares, lines of integers, or CSV with day, hour and category; in the order of time"
 )
@@ -58,8 +58,9 @@ class Form:
 
     kind: Kind
     values: Values
-    """Of events and items their values; of weeks their hours of the week and categories, [events, 3] with a number that
-    is the same for events that belong together."""
+    """The values. Of events and items one each; of weeks the hour of the week, the category, and a number that events
+    which belong together share: [events, 3].
+    """
 
     @property
     def values_shown(self) -> int:

@@ -24,18 +24,18 @@ class Series:
     """Arrays are [periods, statistics]."""
 
     said: Floats
-    """The method's own series, raw."""
+    """The raw series of the method itself."""
     true: Floats
     bits: float
-    """Per user and period."""
+    """Bits sent per user and period."""
     published: float
     """The share of periods that speak by reports of their own."""
     best: Floats | None = None
-    """The filter's estimates, where there is one,"""
+    """The filter's estimates, where there is a filter."""
     variance: Floats | None = None
-    """their variances,"""
+    """The variances of the filter's estimates."""
     course: Floats | None = None
-    """and mean and variance of those so far: [periods, 2, statistics]."""
+    """Mean and variance of the filter's estimates so far: [periods, 2, statistics]."""
 
     def relative_error(self, said: Floats | None = None) -> float:
         """MRE of the method's own series or of another one; of numbers on the scale from 0 to 1."""

@@ -1,7 +1,7 @@
 """Truths to try methods on before there is anybody: made up of a drift and a presence, or as a recording has it.
 
-Contract: counts of users by the codes of the measure on which methods are tried (`Measure.tried`), int64[periods, d],
-the same number of users in every period; the same question, the same truth.  Drift is the root mean square of what a
+Contract: counts of users by the codes of the measure on which methods are tried (`Measure.tried`), or by the different
+values there are where these are rows of words (different.py), int64[periods, d], the same number of users in every period; the same question, the same truth.  Drift is the root mean square of what a
 statistic moves in a period: of a share, or of a mean as a part of its range.  Not here: how a truth wanders
 (aggregators/measures), the papers' streams (replay/synthetic.py, made_up.py), reports (drawn.py).
 """
@@ -9,7 +9,7 @@ statistic moves in a period: of a share, or of a mean as a part of its range.  N
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from murmurate.agents.replay.source import Source, SourceError
 from murmurate.agents.replay.synthetic import Synthetic
-from murmurate.agents.replay.truth import Truth
+from murmurate.agents.replay.truth import Figures, Truth
+from murmurate.agents.simulate.different import Different
 from murmurate.agents.simulate.made_up import Holders, apportioned
 from murmurate.config.plan import Plan, StreamPlan
 
@@ -33,14 +34,33 @@ def made_up(stream: StreamPlan, users: int, *, drift: float, presence: float, pe
     return apportioned(shares, users)
 
 
-def recorded(plan: Plan, source: Source, name: str, users: int) -> Holders:
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """The truth of a source."""
+
+    holders: Holders
+    """How many users hold each code, or each of `values`: int64[periods, d]."""
+    values: NDArray[np.uint32] | None = None
+    """The different values that there are, where they are rows of words: *none* the last one, if users say it."""
+
+
+def recorded(plan: Plan, source: Source, name: str, users: int) -> Recorded:
     """The truth of a source about one of its streams (the first MOST periods), among so many users."""
-    stream = plan.stream(name)
-    each = _promised(stream, source) if isinstance(source, Synthetic) else _shares(plan, source, name)
-    found = [stream.measure.binned(shares) for shares in islice(each, MOST)]
+    stream, different = plan.stream(name), None
+    if isinstance(source, Synthetic):
+        each = _promised(stream, source)
+    elif stream.domain.coded:
+        each = _shares(plan, source, name, stream.measure.every_code().truth)
+    else:
+        different = Different(stream)
+        each = _shares(plan, source, name, different.shares)
+    found = list(islice(each, MOST))
     if not found:
         raise SourceError("source: found no period of which anything is true; allowed: one with events in time")
-    return apportioned(np.array(found), users)
+    if different is None:
+        return Recorded(apportioned(np.array([stream.measure.binned(shares) for shares in found]), users))
+    shares, values = different.all(found)
+    return Recorded(apportioned(shares, users), values)
 
 
 def _promised(stream: StreamPlan, source: Synthetic) -> Iterator[Floats]:
@@ -52,12 +72,9 @@ def _promised(stream: StreamPlan, source: Synthetic) -> Iterator[Floats]:
         yield shares
 
 
-def _shares(plan: Plan, source: Source, name: str) -> Iterator[Floats]:
-    """Of each period with users, the share of every code: also of numbers, whose mean alone says too little."""
-    stream = plan.stream(name)
-    counting = replace(stream, measure=stream.measure.every_code())
-    others = tuple(stream for stream in plan.streams if stream.name != name)
-    truth = Truth(replace(plan, streams=(counting, *others)), source)
+def _shares(plan: Plan, source: Source, name: str, of: Figures) -> Iterator[Floats]:
+    """Of each period with users, the share of every code or value: also of numbers, whose mean alone says too little."""
+    truth = Truth(plan, source, {name: of})
     for batch in source.batches():
         yield from (period.figures for period in truth.fold(batch) if period.users and period.stream == name)
     yield from (period.figures for period in truth.close(source.end_clock) if period.users and period.stream == name)

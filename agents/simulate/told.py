@@ -30,23 +30,23 @@ Parts = Sequence[Floats | float]
 WALKS: Final = (0.0, *(10 ** (half / 2) for half in range(-12, 5)))
 """Variances of a level's step, in units of an answer's noise."""
 SLOW_WALKS: Final = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-"""The same under a fluctuation, under a velocity,"""
+"""Variances of a level's step under a fluctuation or a velocity, in units of an answer's noise."""
 KEPT: Final = (0.0, 0.5, 0.8, 0.95)
-"""what is left of a fluctuation after a period,"""
+"""The parts of a fluctuation that may be left after a period."""
 FLUCTUATIONS: Final = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
-"""and its variance."""
+"""Variances of a fluctuation, in units of an answer's noise."""
 TURNS: Final = tuple(10 ** (half / 2) for half in range(-20, 1))
 """Variances of a velocity's step."""
 DRIFTS: Final = (0.0, 1e-3)
-"""Of a level with a velocity."""
+"""Variances of a level's step where the level has a velocity."""
 OF_DAYS: Final = (0.0, 1e-3, 3e-2)
-"""Variances of a step of the profile, a period,"""
+"""Variances of a step of the daily profile, for each period."""
 UNDER_DAYS: Final = (0.0, 1e-4, 1e-3, 1e-2)
-"""of the level under it,"""
+"""Variances of a step of the level under a daily profile."""
 AROUND_DAYS: Final = (0.0, 0.3, 3.0)
-"""and of white fluctuation around both."""
+"""Variances of white fluctuation around a daily profile and its level."""
 HARMONICS: Final = 3
-"""Of a smooth profile."""
+"""How many harmonics a smooth profile has."""
 DAMPING: Final = 0.995
 """What is left of a velocity after a period."""
 
@@ -56,11 +56,11 @@ class Ways:
     """Some ways of moving with states of one size: x' = F x + a step of variance Q, and an answer H x + noise of 1."""
 
     keep: Floats
-    """F: float64[ways, k, k]."""
+    """The matrices F: float64[ways, k, k]."""
     step: Floats
-    """Q: float64[ways, k, k]."""
+    """The variances Q: float64[ways, k, k]."""
     seen: Floats
-    """H: float64[cycle, k]; a row for each period of a season, or one for all."""
+    """The rows H: float64[cycle, k]; a row for each period of a season, or one for all."""
     begin: Floats
     """The first state's variance: float64[ways, k, k]."""
 

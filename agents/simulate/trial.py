@@ -30,9 +30,9 @@ from murmurate.aggregators.methods.registry import METHODS
 Floats = NDArray[np.float64]
 
 FEWEST, MOST = 3, 60
-"""Runs."""
+"""The fewest and the most runs."""
 MOST_OF_COSTLY: Final = 6
-"""Where estimates are costly, since a run takes seconds: how well errors are known by then is said."""
+"""The most runs where estimates are costly, since a run takes seconds: how well errors are known by then is said."""
 GOLDEN: Final = (5**0.5 - 1) / 2
 SCORED: Final = 80
 """Periods of a run at which an estimate is scored that takes EM, a hundredth of a second or more each. Of 800 periods
@@ -45,17 +45,17 @@ class Tried:
     """What came of it."""
 
     series: float
-    """Mean squared error of the method's own series,"""
+    """The mean squared error of the method's own series."""
     filtered: float
-    """and of the filter's estimates."""
+    """The mean squared error of the filter's estimates."""
     within: float
     """How far the roots of both are likely off, as a part of them: the larger of their standard errors."""
     published: float
     """The share of periods that speak by reports of their own."""
     bits: float
-    """Per user and period."""
+    """Bits sent per user and period."""
     reports: float
-    """Per user and period."""
+    """Reports sent per user and period."""
     unit: float
     """The observation variance of a period: one over the mean of what its rounds tell."""
 
@@ -65,16 +65,16 @@ class Run:
     """One run. Errors and luck are of the periods that count."""
 
     series: Floats
-    """Mean square of each period: float64[periods],"""
+    """The mean squared error of the method's own series in each period: float64[periods]."""
     filtered: Floats
-    """and of the filter's estimates, at the periods `scored`."""
+    """The mean squared error of the filter's estimates, at the periods `scored`."""
     luck: Floats
-    """float64[periods, lucks]."""
+    """The luck of each period, as `luck.py` measures it: float64[periods, lucks]."""
     published: float
     bits: float
     reports: float
     told: float
-    """What rounds tell, a period."""
+    """The precision that rounds add in a period."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Bench:
     within: float
     """Runs go on until errors are known to this part of them."""
     counts_from: int | None = None
-    """So many reports count; None: as many as are worth asking for."""
+    """The number of reports from which a round counts; None: as many as are worth asking for."""
 
     def try_out(self, options: MethodOptions, setting: Setting) -> Tried:
         """Run a method, filtered, as often as it takes."""

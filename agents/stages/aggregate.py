@@ -26,7 +26,7 @@ from murmurate.topics.messages import MAX_CELLS, Rejected, Seal
 from murmurate.topics.names import stream_partition
 
 FORM: Final = Form("aggregate", 1)
-"""Of its state."""
+"""The form of the stage's state."""
 SLACK = 64
 """Seals that may stand between a sub-batch's first block and its own, beyond two for each stream."""
 

@@ -23,7 +23,9 @@ MAX_UNSETTLED = 8
 """Periods of one stream that wait for their decision: perturb keeps no more, and publish asks about no more."""
 
 MAX_WIDE = 2
-"""The same for streams whose values take more than WIDE words: they keep so much more of each period."""
+"""The most periods that wait for their decision where a stream's values take more than WIDE words: they keep so much
+more of each period.
+"""
 WIDE = 4
 
 

@@ -54,11 +54,11 @@ class Turn(Enum):
     """Where the open period of a stream stands."""
 
     OPENING = "opening"
-    """Its method is to say what it asks."""
+    """The method is to say what it asks."""
     ASKED = "asked"
-    """A question of the method's is out."""
+    """A question of the method's waits for its answer."""
     HEARD = "heard"
-    """Its answer is whole: the method is to say what follows."""
+    """The answer is whole: the method is to say what follows."""
     UNASKED = "unasked"
     """The method has decided without a question. A round to nobody says when the period is over."""
 
@@ -81,13 +81,13 @@ class Course:
     first_t: int
     t: int
     open: Asked | None = None
-    """The round that is out."""
+    """The round whose tallies are awaited."""
     ahead: dict[int, Asked] = field(default_factory=dict)
     """The first rounds of the next periods, where they were known and asked before their turn."""
     slots: int = 0
-    """Slots asked in all rounds of this period,"""
+    """Slots asked in all rounds of this period."""
     tallies: list[Tally | TallyInBlocks] = field(default_factory=list)
-    """and what came back in those that are complete."""
+    """The tallies of the complete rounds of this period."""
     unasked: Decision | None = None
     """What the method said of this period without a question: released when the period is over."""
     past: dict[int, Release] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from murmurate.topics.events import EventReader, Fields, Reason
 from murmurate.topics.messages import Dead, Progress, Tick
 
 FORM: Final = Form("door", 1)
-"""Of its state."""
+"""The form of the stage's state."""
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
 UNREAD = frozenset({Reason.JSON, Reason.SIZE})
@@ -48,9 +48,9 @@ class Door:
         self._out: list[Out] = []
         self._urgent = False
         self.read = 0
-        """Events looked at,"""
+        """The number of events looked at."""
         self.counts = self._admission.counts
-        """and (stream, reason) -> events that were refused, or cut, the stream empty where no event says it: raw-side
+        """(stream, reason) -> how many events were refused, or cut, the stream empty where no event says it: raw-side
         facts, for the edge's own metrics.
         """
 

@@ -21,15 +21,15 @@ class Stand(Enum):
     """Where a round stands at one target."""
 
     STRANGE = "strange"
-    """Something came for it before it is known here."""
+    """Something came for the round before the round itself is known here."""
     ASKED = "asked"
-    """It is known, and its contributors are awaited."""
+    """The round is known, and its contributors are awaited."""
     EMPTY = "empty"
-    """The same, and the newest `give_up` found nobody here. Moves only the moment of a `close`."""
+    """The round is known, and the newest `give_up` found nobody here. This moves only the moment of a `close`."""
     CLOSED = "closed"
     """The first `close` says who counts, and they are awaited."""
     SEALED = "sealed"
-    """It is over."""
+    """The round is over."""
     FORGOTTEN = "forgotten"
     """Nobody will ask for it any more."""
 
@@ -63,9 +63,9 @@ class Gathering:
     stand: State[Stand]
     contributions: dict[int, Contribution] = field(default_factory=dict)
     asked: Round | None = None
-    """The round, from `asked` on,"""
+    """The round, once it is known here."""
     closed: tuple[int, ...] = ()
-    """and who counts, from `closed` on."""
+    """The contributors who count, once the first `close` has named them."""
     first: dict[str, int] = field(default_factory=dict)
     """The offset of its first record in each log."""
     last: dict[str, int] = field(default_factory=dict)

@@ -39,7 +39,7 @@ from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
 FORM: Final = Form("publish", 1)
-"""Of its state."""
+"""The form of the stage's state."""
 ROUNDS = Log("rounds", 0)
 TALLIES = "tallies"
 AHEAD = MAX_UNSETTLED - 1

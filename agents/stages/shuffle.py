@@ -32,9 +32,9 @@ from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
 FORM: Final = Form("shuffle", 1)
-"""Of its state."""
+"""The form of the stage's state."""
 SLACK = 64
-"""Rounds that may be met late, or missed, beyond those that may be open."""
+"""How many rounds may be met late, or missed, beyond those that may be open."""
 
 
 class Shuffle:

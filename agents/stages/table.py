@@ -25,7 +25,7 @@ from murmurate.randomizers import Key
 from murmurate.topics.names import STAGES, Zone
 
 CLOCK: Final = Log("clock", 0)
-"""Publish's own timer."""
+"""The log of publish's own timer."""
 
 
 class ZoneKeys(Protocol):
@@ -62,7 +62,7 @@ class StageRow:
     partitions: Callable[[Plan], int] | None
     """How many there are of that topic; None: theirs."""
     make: Callable[[Deployed, Log], Stage]
-    """An instance, by its source."""
+    """A function that makes an instance from its source."""
     also: tuple[Log, ...] = ()
     """Which logs every instance reads besides."""
     ticks: Callable[[Log], Log] | None = None

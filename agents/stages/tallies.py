@@ -23,7 +23,9 @@ from murmurate.topics.messages import MESSAGE_CELLS, Tally, TallyInBlocks
 
 Counts = NDArray[np.int64]
 Fate = Literal["taken", "repeated", "foreign"]
-"""Of a block: it was announced, and is here for the first time; it has been here before; nobody has announced it."""
+"""What becomes of a block: "taken", announced and here for the first time; "repeated", here before; "foreign",
+announced by nobody.
+"""
 
 
 def tally_records(said: Mapping[str, Any], counts: Counts) -> Iterator[bytes]:
@@ -57,7 +59,7 @@ class RoundTallies:
     """The tallies of a round so far, one of each sub-batch."""
 
     got: dict[int, Tally | TallyInBlocks] = field(default_factory=dict)
-    """By sub-batch, those in blocks from their announcement on."""
+    """The tallies by sub-batch, those in blocks from their announcement on."""
     _counts: dict[int, Counts] = field(default_factory=dict)
     _announced: dict[int, Announced] = field(default_factory=dict)
 

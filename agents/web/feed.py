@@ -29,7 +29,7 @@ class Frame:
     """One frame, encoded once for all readers."""
 
     number: int
-    """Its place in the run, from 1; a progress has the place of the frame before it."""
+    """The frame's place in the run, from 1; a progress has the place of the frame before it."""
     kind: str
     body: bytes
     """JSON: of a release the record alone, of the others the whole frame."""

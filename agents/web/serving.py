@@ -33,9 +33,9 @@ from murmurate.topics.release import Release
 AGAIN_S = 5.0
 LOOK_S = 0.25
 HISTORY = 2_000
-"""Releases of each partition that the page begins with,"""
+"""How many releases of each partition the page begins with."""
 KEPT = 1 << 13
-"""and of all streams together that it keeps."""
+"""How many releases of all streams together the page keeps."""
 log = logging.getLogger("murmurate.web")
 
 

@@ -35,11 +35,11 @@ from murmurate.randomizers.state import Arrays
 Ranges = Sequence[tuple[float, float]]
 
 MEMORY = 7 / 8
-"""Of the average precision of a period, after another one."""
+"""What is left of the average precision of a period after another period."""
 LEAST = 1e-30
-"""No model is ever given up: weights stay above."""
+"""The weight below which no model falls: no model is ever given up."""
 LONGEST = 1_000
-"""Periods that are stepped through one by one; more of silence tell nothing else."""
+"""The most periods that are stepped through one by one; longer silence tells nothing else."""
 _OWN = ("occupied", "odds", "precision", "chance", "likelihood", "gained")
 _TRACKS = ("level", "variance", "velocity", "cross", "velocity_variance")
 

@@ -17,15 +17,15 @@ import numpy as np
 from murmurate.aggregators.filters.models import Floats
 
 MEMORY = 0.99
-"""Of misses, after another answer."""
+"""What is left of the weight of misses after another answer."""
 APART = 0.04
-"""The variance of the mean squares of different statistics before anything is known of it, and"""
+"""The variance of the mean squares of different statistics before anything is known of it."""
 SUPPOSED = 4.0
-"""how many statistics that weighs."""
+"""How many statistics the guess APART weighs as much as."""
 LARGEST = 12.0
-"""No square counts for more: what jumps is no habit."""
+"""The largest square that counts: what jumps is no habit."""
 RECENT = 0.98
-"""Of the course, after another period."""
+"""What is left of the weight of past estimates after another period."""
 
 
 class Misses:
@@ -35,9 +35,9 @@ class Misses:
 
     def __init__(self, statistics: int, independent: float, sure: float) -> None:
         self.squares = np.zeros(statistics)
-        """Of standardized innovations, added up: float64[statistics],"""
+        """Squares of standardized innovations, added up and discounted: float64[statistics]."""
         self.answers = 0.0
-        """over so many."""
+        """How many answers, discounted, the squares were added up over."""
         self.unsaid = np.zeros(statistics)
         """The variance that errors have beyond what models say: float64[statistics]."""
         self._independent, self._sure = max(1.0, statistics * independent), sure
@@ -70,9 +70,10 @@ class Course:
 
     def __init__(self, statistics: int) -> None:
         self.sums = np.zeros((3, statistics))
-        """Of estimates, of their squares and of the variances of their errors, discounted: float64[3, statistics],"""
+        """Sums of estimates, of their squares and of the variances of their errors, discounted: float64[3, statistics].
+        """
         self.periods = 0.0
-        """over so many."""
+        """How many periods, discounted, the sums were added up over."""
         self.newest = np.zeros(statistics)
         """The variance of the error of the last one: float64[statistics]."""
 

@@ -32,9 +32,9 @@ class Jumps:
     """The variance of a leap, in units."""
     periods: int = 0
     epochs: float = 0.0
-    """Periods in which many jumped, and"""
+    """The expected number of periods in which many statistics jumped at once, given what was seen."""
     alone: float = 0.0
-    """of those in which not, jumps a statistic: both expected, given what was seen."""
+    """The expected number of jumps of one statistic in the other periods, given what was seen."""
 
     @property
     def chances(self) -> tuple[float, float]:

@@ -34,35 +34,37 @@ class Models:
     """One mixture; the defaults are the ones that were tuned."""
 
     levels: tuple[float, ...] = (0.0, 0.003, 0.02, 0.08, 0.4, 2.0, 10.0)
-    """Drifts of the level."""
+    """The drifts of models that have a level alone."""
     trends: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3)
-    """Drifts of the velocity, for models that have one."""
+    """The drifts of the velocity, for models that have one."""
     fluctuations: tuple[tuple[float, float], ...] = (
         (0.8, 0.03), (0.8, 0.3), (0.8, 3.0),
         (0.0, 0.01), (0.0, 0.03), (0.0, 0.1), (0.0, 0.3), (0.0, 1.0), (0.0, 3.0), (0.0, 30.0),
     )  # fmt: skip
-    """For models that fluctuate around a level at rest: how much of what is off it is left after a period, and the
-    variance of that; those that keep nothing come last. Where every period has other people, the truth fluctuates; a
-    small fluctuation can hardly be told from rest, and bars hold it only where it is thought of.
+    """For models that fluctuate around a level at rest: the part of the fluctuation that is left after a period, and
+    the fluctuation's variance; models that keep nothing come last. Where every period has other people, the truth
+    fluctuates; a small fluctuation can hardly be told from rest, and error bars hold it only where it is thought of.
     """
     seasonal: tuple[Season, ...] = ()
-    """None, or SEASONAL."""
+    """The models of a season: None, or SEASONAL."""
     odds: tuple[float, ...] = (3.5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 1, 2, 3, 2, 1, 1)
-    """Of each of them before anything is known. To take a moving stream for one at rest costs more than the contrary,
-    and its error bars would be too short.
+    """The odds of each model before anything is known. To take a moving stream for one at rest costs more than the
+    contrary, and its error bars would be too short.
     """
     leaning: float = 11.0
     """How much more an estimate believes in rest than its bar does: where nothing moves, an average over all there was
     is best, and where something may, the bar says so.
     """
     farthest: float = 0.0003
-    """A model has half its odds where it moves by this part of the largest variance that a statistic can have: of a
-    drift in a period,
+    """A drifting model has half its odds where its drift in a period is this part of the largest variance that a
+    statistic can have.
     """
     turning: float = 1_000.0
-    """of the drift of a velocity in what it comes to in so many periods,"""
+    """A model with a velocity has half its odds by what the velocity's drift comes to in this many periods."""
     wavering: float = 0.03
-    """and of this part of a fluctuation."""
+    """A fluctuating model has half its odds where the fluctuation is this part of the largest variance that a statistic
+    can have.
+    """
     stay: float = 0.999
     """Chance that a model holds for another period; else one is drawn anew, by the odds learned so far."""
     damping: float = 0.995
@@ -70,35 +72,37 @@ class Models:
     settling: float = 0.8
     """Chance that, after a jump, it stays open for another period whether there was one."""
     settling_drift: float = 0.001
-    """The drift meanwhile."""
+    """The drift while it stays open whether there was a jump."""
     epoch: float = 0.005
-    """Chance a period, before anything is known, that many statistics jump at once,"""
+    """The chance in a period, before anything is known, that many statistics jump at once."""
     joining: float = 0.8
-    """chance that one of them then does,"""
+    """The chance that one statistic jumps in a period in which many jump at once, before anything is known."""
     alone: float = 0.001
-    """and chance that one jumps by itself."""
+    """The chance in a period that one statistic jumps by itself, before anything is known."""
     leap: float = 100.0
-    """Where the variance of a jump is fewer units, jumps are rarer in proportion: they can hardly be told from noise,
+    """The variance of a jump, in units, below which jumps are rarer in proportion: they can hardly be told from noise,
     and each false one costs all that is known.
     """
     plain: float = 10.0
-    """Where it is fewer than these, what many statistics together say of jumps counts in proportion: reports are so few
-    that their errors are not normal, and in a sum over many values that looks like evidence.
+    """The number of reports below which what many statistics together say of jumps counts in proportion: reports are
+    then so few that their errors are not normal, and in a sum over many values that looks like evidence.
     """
     patience: float = 50.0
-    """How many periods the first guess at the chances of jumps weighs,"""
+    """How many periods the first guess at the chances of jumps weighs as much as."""
     habit: float = 10.0
-    """and the first guess at the odds of the models."""
+    """How many periods the first guess at the odds of the models weighs as much as."""
     company: float = 1.5
-    """How many values of the domain that first guess weighs, where the other ones show how the stream moves,"""
+    """How many values of one domain the first guess at the odds weighs as much as: the other values show how the stream
+    moves.
+    """
     strangers: float = 5.0
-    """and how many statistics, where they are no values of one domain."""
+    """How many statistics the first guess at the odds weighs as much as, where they are not values of one domain."""
     slowest: float = 0.05
     fastest: float = 20.0
     """The pace of no value is less, or more."""
 
     sure: float = 1.0
-    """So many standard errors by which a filter misses more than it says are chance."""
+    """A filter may miss by this many standard errors more than it says, and it is still taken for chance."""
     doubt: float = 0.65
     """In error bars a model counts by its chance times (its chance + this). Rest and small drifts are told apart so
     slowly that models which are wrong keep some weight for long: bars would hold 99.3 % of the errors of what stands.

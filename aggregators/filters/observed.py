@@ -121,11 +121,11 @@ class Observed:
     """A measurement: each float64[statistics]."""
 
     statistics: Floats
-    """Unbiased and raw, but for their sum."""
+    """The statistics as the answer says them: unbiased and raw, but for their sum."""
     noise: Floats
-    """Their variance if things are as believed,"""
+    """The variance of the statistics if things are as believed."""
     noise_of_jump: Floats
-    """and if they have just jumped."""
+    """The variance of the statistics if they have just jumped."""
 
     @classmethod
     def of(

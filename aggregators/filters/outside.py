@@ -22,7 +22,7 @@ class OutsideEstimate:
     known: Floats
     """The statistics, and what else a profile holds."""
     variance: Floats
-    """Of each statistic, of all users together: float64[statistics]."""
+    """The variance of each statistic, over all users together: float64[statistics]."""
     users: int
 
     def parts(self, count: int) -> Iterator[OutsideEstimate]:

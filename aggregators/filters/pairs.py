@@ -19,14 +19,14 @@ class Pairs:
     """Each float64[pairs, 1], trends first. What is added to the variances is in units."""
 
     trends: int
-    """How many are trends,"""
+    """How many of the models are trends."""
     lasting: int
-    """and how many keep something of their second state: the first ones."""
+    """How many of the models, the first ones, keep something of their second state."""
     push: Floats
     left: Floats
     noise_of_level: Floats
     noise_of_both: Floats
-    """The covariance of both noises."""
+    """The covariance of the noise of both states."""
     noise: Floats
     usual: Floats
     """The variance of the second state in the long run."""

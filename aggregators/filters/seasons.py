@@ -15,7 +15,7 @@ import numpy as np
 from murmurate.aggregators.filters.models import Floats, Models
 
 PHASES = 168
-"""At most: the hours of a week."""
+"""The most periods that a season may have: the hours of a week."""
 CHANGING = 1e-5
 """The part of a profile's variance that is new in each period."""
 
@@ -43,7 +43,7 @@ class Seasons:
         """Levels and profiles: float64[rows, 1 + phases, statistics]."""
         self.states[:, 0] = center
         self.covariance = np.zeros((rows, phases + 1, phases + 1))
-        """Of them, in units."""
+        """The covariance of the states, in units."""
         self.covariance[:, 1:, 1:] = profile
 
     def begin(self, room: float) -> None:

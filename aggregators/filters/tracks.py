@@ -27,7 +27,7 @@ class Tracks:
     variance: Floats
     velocity: Floats
     cross: Floats
-    """Covariance of both states."""
+    """The covariance of both states."""
     velocity_variance: Floats
     most: Floats
     """No variance of a level is larger: float64[d]."""

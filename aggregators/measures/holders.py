@@ -12,7 +12,7 @@ from typing import Final
 from murmurate.randomizers import Question, ValueAndPresence
 
 Holding = ValueAndPresence
-"""A mechanism that tells a share and a total."""
+"""A mechanism that tells the share of holders and the total of their values."""
 SEEN: Final = 2
 """Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
 of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.

@@ -28,9 +28,13 @@ from murmurate.topics.domains import Grid
 
 MEAN, PRESENT = "mean", "present"
 POINTS = 33
-"""Of the coarse grid on which a mean is tried: noise and sampling on it are those of the fine one within 1.5 %."""
+"""The points of the coarse grid on which a mean is tried: noise and sampling on it are those of the fine one within 1.5
+%.
+"""
 _RANGES: Final = {1: ((-1.0, 1.0),), 2: ((0.0, 1.0), (-1.0, 1.0))}
-"""Of what a filter follows, by how much that is: the mean; or the share of holders, and their total."""
+"""The ranges of the statistics that a filter follows, by how many there are: the mean; or the share of holders, and
+their total.
+"""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from murmurate.topics.domains import Domain
 
 Range = tuple[float, float]
 AUTO: Final = "auto"
-"""In the place of a mechanism's name: the one that the measure chooses."""
+"""The word in the place of a mechanism's name that lets the measure choose."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,20 @@ class Measure(Planned):
     """What one stream measures."""
 
     domain: Domain
-    """What its events may say."""
+    """What an event of the stream may say."""
     says_none: bool = True
-    """Whether a user may have no value. Who has none says so, by the last code."""
+    """Whether a user may have no value; a user without one says so by the last code."""
     unit: str | None = None
-    """Of numbers, in words: "EUR"."""
+    """The unit of the numbers, in words: "EUR"."""
 
     # ---- the kind: facts that no declaration changes ----
 
     name: ClassVar[str]
     """The word for it in a deployment file and a release."""
     shaped: ClassVar[bool] = False
-    """Whether post-processing shapes its estimates: shares of values in no order, of which readers ask by kind."""
+    """Whether post-processing shapes its estimates: they are shares of values in no order, which readers ask for by the
+    kind of their question.
+    """
     ranked: ClassVar[bool] = False
     """Whether its largest figures are told first; else in the order of their names."""
     ordered: ClassVar[bool] = False
@@ -58,9 +60,9 @@ class Measure(Planned):
     all_shares: ClassVar[bool] = True
     """Whether every figure is the share of users with one of the codes."""
     sums_to_one: ClassVar[bool] = False
-    """Whether what a filter hears of it are such shares, whose sum it knows."""
+    """Whether the statistics that a filter follows are such shares, whose sum it knows."""
     even_noise: ClassVar[bool] = False
-    """Whether the noise of its statistics hardly depends on values, as the papers' rule for variances takes it."""
+    """Whether the noise of the statistics hardly depends on the values, as the papers' rule for variances supposes."""
     keeps_answers: ClassVar[bool] = True
     """Whether a release says more of an answer than its statistics do, so that it is kept with them."""
     zero_stands: ClassVar[bool] = True
@@ -201,6 +203,11 @@ class Measure(Planned):
     @property
     def resolution(self) -> str:
         """How finely numbers are read, where that is worth a word."""
+        return ""
+
+    @property
+    def bias(self) -> str:
+        """By what its figures are off in the mean, however many users there are, in words; empty where by nothing."""
         return ""
 
     @property

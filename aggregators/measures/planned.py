@@ -38,6 +38,14 @@ class Planned(ABC):
         """The values whose holders are counted, where values are rows of words: uint32[k, words]; None: every code."""
         return None
 
+    def over(self, values: NDArray[np.uint32]) -> Self:
+        """The same where counts of users are counts of these rows of words; codes are counted as they are."""
+        return self
+
+    def told_apart(self, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """Bytes of each row of words that are alike where no statistic tells two of them apart: uint8[n, k]."""
+        return np.ascontiguousarray(rows, np.uint32).view(np.uint8)
+
     def tried(self) -> Self:
         """The measure on which methods are tried: itself, or one of fewer codes whose errors are the same."""
         return self

@@ -10,12 +10,13 @@ from typing import Final
 
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.marginals import Marginals
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.measures.strings import Prefixes
 
 KINDS: Final[dict[str, type[Measure]]] = {
-    kind.name: kind for kind in (Frequency, Mean, Distribution, Marginals, Prefixes)
+    kind.name: kind for kind in (Frequency, Mean, Distribution, ItemShares, Marginals, Prefixes)
 }
-"""By name."""
+"""The kinds of measures by name."""

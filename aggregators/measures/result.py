@@ -23,11 +23,11 @@ class Named:
 
     names: tuple[str, ...]
     estimate: Floats
-    """The best there is, always possible,"""
+    """The best estimate there is, always a possible one."""
     stderr: Floats
-    """its error,"""
+    """The standard error of `estimate`."""
     unbiased: Floats
-    """and what the period's own method says, raw."""
+    """What the period's own method says: raw and unbiased."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
     found: bool = False

@@ -87,19 +87,10 @@ class Prefixes(WideMeasure):
 
     @property
     def what(self) -> str:
-        """How long they are, and how much of them is told."""
+        """How long the strings are, and how much of each is told."""
         bits, text = self.domain.m, self.domain.form == "text"
-        return f"{'up to ' if text else ''}{bits // (8 if text else 4)} {'bytes' if text else 'hexadecimal digits'}"
-
-    @property
-    def resolution(self) -> str:
-        """How much of them is told."""
-        return f" by their first {self.prefix} bits" if self.prefix > 1 else " by their first bit"
-
-    @property
-    def brief(self) -> str:
-        """The same as in `check`."""
-        return f"{self.name} of {self.what}{self.resolution}"
+        length = f"up to {bits // 8} bytes" if text else f"{bits // 4} hexadecimal digits"
+        return f"{length} by their first {self.prefix} bits" if self.prefix > 1 else f"{length} by their first bit"
 
     def said(self, code: int) -> str:
         """The string of nothing but zeros, which is the empty text."""

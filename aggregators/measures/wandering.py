@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 BACK = 0.002
 """How much of its way a made-up truth is drawn back in a period."""
 BUMP = 0.3
-"""How numbers lie around their mean: standard deviation, where the range is 2 long."""
+"""The standard deviation of numbers around their mean, where the range is 2 long."""
 FARTHEST = 0.5
 """How far from the middle a made-up number goes."""
 _KEY = Key(hashlib.sha256(b"murmurate/shapes/1").digest(), deployment="shapes")  # no secret: nobody is there yet

@@ -33,7 +33,7 @@ Rows = NDArray[np.uint32]
 """Values of several words: uint32[n, words]."""
 
 _LANE: Final = 1 << 12
-"""Rows that are looked at together, so that nobody holds a number for every user and statistic."""
+"""How many rows are looked at together, so that nobody holds a number for every user and statistic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +153,10 @@ class WideMeasure(Measure):
         """The same where counts of users are counts of these values."""
         return replace(self, among=Catalogue(values))
 
+    def told_apart(self, rows: Rows) -> NDArray[np.uint8]:
+        """What is true of them."""
+        return np.packbits(self.true_of(rows), axis=1)
+
     @property
     def held_by(self) -> Rows:
         """The values whose holders are counted."""
@@ -200,7 +204,7 @@ class WideMeasure(Measure):
         return self._true[:, self.shown]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)  # of a hundred megabytes at most
 def _true_of(measure: WideMeasure, among: Catalogue | None) -> Floats:
     """Of each value of its crowd what is true: float64[values, statistics]."""
     return measure.true_of(measure.held_by).astype(np.float64)

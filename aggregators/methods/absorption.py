@@ -22,9 +22,9 @@ class Absorption:
     def __init__(self, *, unit: int, w: int) -> None:
         self.unit, self.w = unit, w
         self.last = 0
-        """l: the last publication, 0 before the first."""
+        """The paper's l: the last publication, 0 before the first."""
         self.last_units = 0
-        """k_l: the units that it asked for, whether or not they answered."""
+        """The paper's k_l: the units that the last publication asked for, whether or not they answered."""
 
     def offer(self, step: int) -> int:
         """The amount for a publication now; 0 in a nullified period."""

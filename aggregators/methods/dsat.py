@@ -25,7 +25,7 @@ from murmurate.randomizers.state import Arrays
 SIGMA, THETA = 0.05, 0.1
 """The dead zone of the share of publications, and how far the threshold moves for each further dead zone."""
 LEAST, MOST = 0.0, 4.0
-"""Ends of the threshold, which begins at 1."""
+"""The least and the greatest value of the threshold, which begins at 1."""
 
 
 def often(w: int) -> int:

@@ -20,11 +20,11 @@ from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 
 THETA, GOAL = 5.0, 0.1
-"""How far the interval moves, and xi: the feedback that leaves it as it is."""
+"""How far the interval moves, and the paper's xi: the feedback that leaves the interval as it is."""
 MEMORY = 5
 """Errors that the controller remembers."""
 LEAST = 0.001
-"""delta: an error is relative to at least this."""
+"""The paper's delta: an error is relative to at least this."""
 STEEPEST = 50.0
 """Beyond this exponent the interval is 1 whatever it was."""
 

@@ -43,11 +43,11 @@ class Phase(Enum):
     """Where a stream stands that begins by finding a threshold."""
 
     SEEKING = "seeking"
-    """Everybody is asked, once a window, until it is found."""
+    """Everybody is asked once a window, until a threshold is found."""
     FOUND = "found"
-    """It is found, and the mean that was found with it stands until that window is over."""
+    """A threshold is found, and the mean that was found with it stands until that window is over."""
     BEGUN = "begun"
-    """The method asks."""
+    """The method asks its own rounds."""
 
 
 PHASES: Final[Mapping[Phase, tuple[Phase, ...]]] = MappingProxyType({

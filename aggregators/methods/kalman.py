@@ -23,7 +23,7 @@ class Kalman:
 
     def __init__(self) -> None:
         self.level: Floats = np.zeros(0)
-        """x, float64[statistics]; empty before the first answer."""
+        """The estimate x, float64[statistics]; empty before the first answer."""
         self.error = 0.0
         """P, when the last answer came."""
         self.wander = 0.0

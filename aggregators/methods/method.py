@@ -29,12 +29,12 @@ class Setting:
     """What a method knows of its stream."""
 
     measure: Measure
-    """What the stream measures: it says by which mechanisms it is asked, and what their statistics are."""
+    """What the stream measures: it says which mechanisms the stream can use, and what their statistics are."""
     epsilon_micro: int
     """The stream's epsilon in any w periods."""
     w: int
     slots: int
-    """S."""
+    """S, the number of slots."""
     first_t: int
     """The period that counts as t = 1."""
     seed: bytes
@@ -46,9 +46,9 @@ class Setting:
     min_batch: int = 2
     """Fewer reports than this are not released: a round expected to stay below is not worth asking."""
     clip: int | None = None
-    """Of numbers the highest code that counts as itself, where a threshold was found,"""
+    """The highest code of a number that counts as itself, where a threshold was found; None: every code does."""
     group: int = 1
-    """and how many neighbouring codes are told as one."""
+    """How many neighbouring codes of a number are told as one, where a threshold was found."""
     season: int | None = None
     """Periods after which values return, as far as the filter may know; None: they do not."""
 
@@ -77,7 +77,7 @@ class Request:
 
     question: Question
     asked: NDArray[np.bool_] | None
-    """bool[S], or None for every slot."""
+    """bool[S], the slots that are asked; None: every slot."""
     purpose: Purpose
 
 
@@ -88,7 +88,7 @@ class Answer:
     support: NDArray[np.int64]
     """int64[outcomes of the question], the sum over all sub-batches."""
     counted: int
-    """Reports behind it: 0 where the round stayed below min_batch."""
+    """Reports behind `support`: 0 where the round stayed below min_batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,9 @@ class Estimate:
     statistics: Floats
     variance: Floats
     of_reports: bool = False
-    """Whether they are shares of the reports that there can be: of a distribution, where all come by one mechanism."""
+    """Whether the statistics are shares of the reports that there can be: of a distribution, where all come by one
+    mechanism.
+    """
     course: Floats | None = None
     """Mean and variance of the estimates so far, this one among them: float64[2, statistics]."""
 
@@ -111,15 +113,17 @@ class Vector:
     unbiased: Floats
     """The statistics, raw: float64[statistics]."""
     variance: Floats
-    """Of each as an estimate of period t: mechanism, sampling, and drift where measured_t is older."""
+    """The variance of each statistic as an estimate of period t: mechanism, sampling, and drift where measured_t is
+    older.
+    """
     answer: Answer | None = None
-    """The reports that speak, where numbers are measured,"""
+    """The reports that speak, where numbers are measured."""
     users: float | None = None
-    """and of how many users they are a sample; None if of none."""
+    """The number of users of whom those who answered are a sample; None if they are no sample."""
     best: Estimate | None = None
-    """The filter's, where there is one and it has heard something,"""
+    """The filter's estimate, where there is a filter and it has had an answer."""
     revised: Estimate | None = None
-    """and what it says by now of an older period, where revisions are asked for."""
+    """The filter's estimate of an older period by now, where revisions are asked for."""
     clipped: float = 0.0
     """How much the threshold that was found, or what found it, may take from the mean: a part of the range."""
 
@@ -129,10 +133,10 @@ class Found:
     """What was found among more values than anybody lists: the values, how many users hold each, and the errors."""
 
     values: NDArray[np.uint32]
-    """Codes, or rows of words: uint32[k] or uint32[k, words]."""
+    """The values that were found: codes, or rows of words, uint32[k] or uint32[k, words]."""
     estimates: Floats
     errors: Floats
-    """Standard errors."""
+    """The standard errors of the estimates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +144,9 @@ class Tables:
     """Numbers for every combination of some attributes' values, of several such choices of attributes."""
 
     estimates: tuple[Floats, ...]
-    """An axis an attribute."""
+    """The estimates of each table, an axis for each attribute."""
     errors: tuple[Floats, ...]
-    """Standard errors, of the same shapes."""
+    """The standard errors of the estimates, in arrays of the same shapes."""
 
 
 Outcome = Vector | Found | Tables
@@ -158,9 +162,9 @@ class Decision:
     measured_t: int | None
     """The period whose reports speak; None while there have been none."""
     question: Question
-    """What the reports that speak came from, or would have."""
+    """The question whose reports speak, or would have spoken."""
     outcome: Outcome
-    """What they say."""
+    """What the reports that speak say."""
 
     @property
     def vector(self) -> Vector:

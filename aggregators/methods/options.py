@@ -16,13 +16,15 @@ from murmurate.randomizers.errors import shown
 
 ADAPTIVE, OFF = FILTERS = ("adaptive", "off")
 DECLARED, FOUND = CLIPS = ("declared", "found")
-"""Of a mean: whether numbers are clipped at the end of the range, or at a threshold that a phase before all finds."""
+"""Where a mean's numbers are clipped: at the end of the declared range, or at a threshold that a phase before all
+others finds.
+"""
 HALF: Final = "0.5"
-"""The share of first rounds where nobody says."""
+"""The share of first rounds where the file says none."""
 OF_FILTERS: Final = ("filter", "revise")
-"""Options that every method takes."""
+"""The options that every method takes."""
 OF_ONE: Final[Mapping[str, str]] = {"variance": "sampling", "first_share": HALF, "grouping": "free"}
-"""Options that some methods take, each with its value where nobody says."""
+"""The options that some methods take, each with its value where the file says none."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +33,19 @@ class MethodOptions:
 
     name: str
     variance: str | None = None
-    """Of methods that ask some of the users: with the sampling of users ("sampling"), or as the paper has it
+    """For methods that ask some of the users: errors with the sampling of users ("sampling"), or as the paper has them
     ("paper").
     """
     first_share: str | None = None
     """A text that says exactly which part of what a window may spend looks for change."""
     grouping: str | None = None
-    """Of PeGaSus: whether groups are found among the estimates ("free") or by rounds of their own ("paid")."""
+    """For PeGaSus: whether groups are found among the estimates ("free") or by rounds of their own ("paid")."""
     filter: str = OFF
     """Whether the adaptive filter stands behind it. A method without one is the papers' series."""
     revise: int = 0
-    """So many periods later each is released once more; 0: not."""
+    """After so many periods each release is made once more; 0: not at all."""
     clip: str = DECLARED
-    """Of a mean: where numbers are clipped."""
+    """For a mean: where numbers are clipped."""
 
     def __post_init__(self) -> None:
         if self.filter not in FILTERS:

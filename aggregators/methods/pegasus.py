@@ -56,7 +56,7 @@ class Pegasus(Drawing):
         self.groups = Grouping(kappa)
         self._size = 0
         self._sums: Floats = np.zeros((2, self.standing.mechanism.statistics))
-        """Of the group's estimates, and of their variances."""
+        """The sums of the group's estimates, and of their variances."""
         self._drift = Drift()
 
     @classmethod

@@ -19,7 +19,7 @@ from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 
 PHI, MOST_OF_REST, MOST = 0.2, 0.6, 0.2
-"""Of the rest ln(I + 1) times phi, at most so much; and at most so much of all."""
+"""A round gets ln(I + 1) times PHI of the rest, at most MOST_OF_REST of the rest, and at most MOST of all."""
 THETA = 3.0
 """How far the interval moves."""
 MEMORY = 3

@@ -20,7 +20,7 @@ from murmurate.randomizers import Question, question
 from murmurate.randomizers.state import Arrays, Form, dump, load
 
 FORM: Final = Form("decision", 1)
-"""Of a decision that is kept."""
+"""The version of the form in which a decision is kept."""
 _FILTERED = ("best", "revised")
 _OF_TABLES = ("estimates", "errors")
 
@@ -32,12 +32,12 @@ class Standing:
     measured_t: int | None
     unbiased: Floats
     variance: Floats
-    """Of each at `measured_t`: no drift in it."""
+    """The variance of each statistic at `measured_t`: no drift in it."""
     mechanism: Question
     answer: Answer | None = None
-    """The reports that speak, where numbers are measured,"""
+    """The reports that speak, where numbers are measured."""
     users: float | None = None
-    """and of how many users they are a sample; None if of none."""
+    """The number of users of whom those who answered are a sample; None if they are no sample."""
 
     def decision(self, t: int, *, mean_square: float | None = None) -> Decision:
         """The estimate as release of period t. `mean_square` estimates the mean over the statistics of (c_t - r)^2,

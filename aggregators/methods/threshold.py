@@ -30,7 +30,8 @@ from murmurate.randomizers.numeric import WaveHistogram, WaveMean, WaveMeanAndPr
 from murmurate.randomizers.thresholds import MICRO
 
 CELLS: Final = 512
-"""Of the coarse grid: the source's 1024 find no better threshold (clipping.QUIET), and take EM twice as long."""
+"""The cells of the coarse grid: the source's 1024 find no better threshold (clipping.QUIET), and take EM twice as long.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,12 @@ class Answers:
     """What answers the method will have."""
 
     share: Fraction
-    """What a usual one is made of, as a part of the users, or where epsilon is divided of that."""
+    """The part of the users that a usual answer asks, or, where epsilon is divided, the part of epsilon that it spends.
+    """
     divided: bool
     """Whether it is epsilon that is divided."""
     periods: int
-    """So many periods' answers are behind a release."""
+    """How many periods' answers are behind a release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,21 +52,23 @@ class Found:
     """What the phase found."""
 
     t: int
-    """The period whose answer it was."""
+    """The period whose answer showed the threshold."""
     clip: int
     """The highest code that counts as itself."""
     clipped: float
-    """How much that may take from the mean, as a part of the declared range: as much as the reports cannot exclude."""
+    """How much the threshold may take from the mean, as a part of the declared range: as much as the reports cannot
+    exclude.
+    """
     cut: float
     """How far the phase's mean may be off besides its noise, as a part of the range: from the unbiased one of the same
     reports, and as a cell's middle stands for all of its values.
     """
     statistics: Floats
-    """Those of the phase's mean, as the phase's mechanism has them."""
+    """The statistics of the phase's mean, as the phase's mechanism has them."""
     level: float
-    """The mean of clipped values, unbiased, in codes,"""
+    """The mean of clipped values, unbiased, in codes."""
     growth: clipping.Growth
-    """and what clipping takes besides, should it grow."""
+    """What clipping takes besides, should the amounts grow."""
 
     def clipped_at(self, estimate: Estimate, top: int) -> float:
         """What clipping may take at a later estimate of the mean of clipped values."""

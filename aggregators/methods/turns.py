@@ -33,15 +33,16 @@ class Turns(ABC):
     name: ClassVar[str]
     """The word for it in a configuration and a release."""
     division: ClassVar[Division]
-    """What its promise is divided into: of the users (population) or of epsilon (budget)."""
+    """What the promise is divided into: the users ("population") or epsilon ("budget")."""
     form: ClassVar[int] = 1
-    """Of its state: whoever changes what stands in it raises this number."""
+    """The form of the method's state: whoever changes what stands in it raises this number."""
     averages: ClassVar[bool] = False
     """Whether many periods' answers are behind a release, also without a filter."""
     fixed: ClassVar[bool] = False
-    """Whether it asks the same whatever is answered."""
+    """Whether the method's questions stay the same whatever is answered."""
     simplicity: ClassVar[int]
-    """How little has to be understood of it: of two that are as good the smaller one is taken."""
+    """How little has to be understood of the method: of two that are as good, the one with the smaller number is taken.
+    """
 
     def __init__(self, setting: Setting, *, would_use: Question, **options: str) -> None:
         self.setting = setting

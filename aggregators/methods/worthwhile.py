@@ -38,7 +38,7 @@ from murmurate.randomizers import Viewed
 COST: Final = 1.1
 """A release that follows a hold-out in vain may have this many times the error of one that follows none."""
 USERS: Final = 10**12
-"""So many that a part of them is no fraction."""
+"""A number of users so large that a part of them is no fraction."""
 
 
 def worthwhile(setting: Setting, answers: Answers) -> bool:

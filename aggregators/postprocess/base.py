@@ -15,9 +15,9 @@ from murmurate.aggregators.postprocess.context import Context, Floats, finite, s
 from murmurate.randomizers import ParameterError
 
 CUT_ALPHA: Final = 2.0
-"""Base-Cut's: about two values that nobody holds stay."""
+"""The alpha of Base-Cut: about two values that nobody holds stay."""
 SIGNIFICANT_ALPHA: Final = 0.05
-"""The significance threshold's: in one release of twenty a value that nobody holds passes."""
+"""The alpha of the significance threshold: in one release of twenty a value that nobody holds passes."""
 
 
 def threshold(context: Context, alpha: float) -> float:

@@ -24,7 +24,7 @@ BELOW_ONE: Final = 1.01
 """The exponent where the mean estimate is below one user."""
 STEEPEST: Final = 64.0
 HALVINGS: Final = 56
-"""Of an interval of 64: what is left is 1e-15 wide."""
+"""How often an interval of 64 is halved: what is left is 1e-15 wide."""
 NODES: Final = 12
 """Points that stand for a block of counts: enough for 14 digits over a block as wide as the noise."""
 REACH: Final = 10

@@ -24,7 +24,7 @@ Query = Literal["point", "top-k", "subset", "range", "arithmetic"]
 HEAVY_TAILED: Final = 8
 """One value in so many may stand out of the noise; see `heavy_tailed`."""
 Unbiased = Literal["base", "norm"]
-"""What may be added, subtracted and averaged."""
+"""Estimates that may be added, subtracted and averaged."""
 
 
 def for_query(query: Query, estimate: Floats, context: Context, *, unbiased: Unbiased = "base") -> Floats:

@@ -23,7 +23,7 @@ from murmurate.randomizers.errors import shown
 from murmurate.topics.release import Release
 
 Known = Mapping[str, float | None]
-"""Figures by name; None where nothing is known."""
+"""Figures by name; None where a figure is not known."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Read:
     method: str
     """The post-processing that was applied; "unbiased" where the release's own raw figures are the answer."""
     values: Known
-    """By name; for the most frequent values the largest first, and as many as were asked for."""
+    """The figures by name; for the most frequent values the largest first, and as many as were asked for."""
 
 
 def read_for(query: Query, release: Release, *, k: int | None = None) -> Read:

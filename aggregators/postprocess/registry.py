@@ -36,9 +36,9 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
 )
 """The word for each in a request and in a table."""
 NON_NEGATIVE: Final = frozenset(METHODS) - {"base", "norm", "significant"}
-"""Those whose results are never below 0."""
+"""The methods whose results are never below 0."""
 SUM_TO_ONE: Final = frozenset({"norm", "norm-mul", "norm-sub", "mle-apx", "power-ns"})
-"""Those whose results sum to 1."""
+"""The methods whose results sum to 1."""
 
 
 def post_process(name: str, estimate: Floats, context: Context) -> Floats:

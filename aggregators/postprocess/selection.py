@@ -23,7 +23,7 @@ from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.aggregators.postprocess.registry import METHODS, NON_NEGATIVE, SUM_TO_ONE
 
 RUNS: Final = 16
-"""Times that the protocol is run on the synthetic data: errors over a whole domain differ little between runs."""
+"""How often the protocol is run on the synthetic data: errors over a whole domain differ little between runs."""
 STEEPNESS: Final = (0.0, 0.5, 1.0, 1.5)
 """Exponents of the shares that `by_shape` looks at: all alike, up to a few values that have nearly everything."""
 POSSIBLE: Final = tuple(name for name in METHODS if name in NON_NEGATIVE & SUM_TO_ONE)

@@ -20,7 +20,7 @@ from murmurate.randomizers import Question
 from murmurate.randomizers.mechanism import PureOracle
 
 PLAIN: Final = 0.75, 0.25
-"""p and q that stand for an oracle that has none of its own: errors as large for every value."""
+"""The p and q that stand for an oracle that has none of its own: errors are then equally large for every value."""
 
 
 @dataclass(frozen=True)

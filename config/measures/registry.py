@@ -18,6 +18,7 @@ from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import seen
 from murmurate.config.measures.distribution import DistributionStream
 from murmurate.config.measures.frequency import FrequencyStream
+from murmurate.config.measures.items import ItemsStream
 from murmurate.config.measures.marginals import MarginalsStream
 from murmurate.config.measures.mean import MeanStream
 from murmurate.config.measures.stream import Stream
@@ -36,7 +37,7 @@ def register(table: Registered) -> Registered:
     return table
 
 
-for _table in (FrequencyStream, MeanStream, DistributionStream, MarginalsStream, StringsStream):
+for _table in (FrequencyStream, MeanStream, DistributionStream, ItemsStream, MarginalsStream, StringsStream):
     register(_table)
 
 

@@ -23,7 +23,8 @@ from murmurate.config.streams import Method, Post, Source, Table, by_name
 from murmurate.randomizers.terms import MAX_SLOTS
 
 MAX_REVISABLE: Final = 4096
-"""Figures of releases that are still to be revised: all of them are in the state of the stage that releases."""
+"""The most figures of releases that are still to be revised: all of them are in the state of the stage that releases.
+"""
 
 
 class Stream(Table):
@@ -33,9 +34,9 @@ class Stream(Table):
     """The kind of measure that this table describes. Its name is what `measure` says."""
 
     every: Annotated[int, Duration("1ms", "24d")]
-    """Length of a period; one release each."""
+    """The length of a period; each period has one release."""
     share: Annotated[float, Share()] = 1.0
-    """Its part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
+    """The stream's part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
     method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpu")
     """A method's name, or a table with a name and options."""
     several: Literal["last", "first"] = "last"
@@ -45,9 +46,11 @@ class Stream(Table):
     slots: Annotated[int, Whole(2, MAX_SLOTS)] | None = None
     """S: users are addressed by a keyed hash mod S, frozen for life: a multiple of 2 w up to 65 536."""
     season: Annotated[int, Duration("2ms", "366d")] | None = None
-    """What returns after so long, such as "24h" or "7d": the filter learns its profile. Left out: nothing does."""
+    """After how long values return, such as "24h" or "7d": the filter learns the profile. Left out: values have no
+    season.
+    """
     thresholds: Annotated[Mapping[str, float], Levels()] = written({})
-    """By name of a statistic: releases say whether it is above or below, and how sure that is."""
+    """Thresholds by name of a statistic: releases say whether it is above or below, and how sure that is."""
     source: Source | None = None
     """Where its events come from; left out: {name}.events, told apart by their "stream"."""
     if TYPE_CHECKING:  # a key of every table, in the place that suits it

@@ -16,7 +16,7 @@ from murmurate.topics.domains import Bits
 from murmurate.topics.domains.bits import MAX_BITS
 
 STEPS: Final = {"text": 8, "hex": 4}
-"""Of how many bits each sign of a string is."""
+"""How many bits each sign of a string has."""
 
 
 class StringsStream(WideStream):

@@ -236,9 +236,9 @@ class _Table(NamedTuple):
     """Where words fall. No mechanism keeps one, nor its levels: a round can ask by a thousand of them."""
 
     steps: NDArray[np.uint64]
-    """Of each number but the last the first word above its own."""
+    """For each number but the last, the first word above its own words."""
     starts: NDArray[np.int64]
-    """Of each bucket of words the number of the first."""
+    """For each bucket of words, the number that the first word of the bucket gives."""
     crowded: NDArray[np.bool_]
     """Which buckets hold words of more than two numbers."""
     ends: NDArray[np.uint64]

@@ -22,7 +22,7 @@ NONE: Final = 0xFFFFFFFE
 REFUSED: Final = 0xFFFFFFFF
 """Every word of a value that was wrong: in raw blocks alone."""
 UNIT: Final = 1 << 16
-"""Of a signed number: 1 on its grid, and what is added to it."""
+"""The code of 1 on the grid of a signed number; it is also what is added to the number to get its code."""
 MAX_BITS, MAX_MOST, MAX_ATTRIBUTES, MAX_WORD = 256, 64, 64, 1 << 31
 _MAX_LISTED = 1 << 12  # values that `enumerate` gives
 

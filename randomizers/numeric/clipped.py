@@ -35,7 +35,7 @@ NAME: Final = "recoded"
 INNER: Final[Mapping[str, type[Mechanism]]] = {
     kind.name: kind for kind in (HM, PM, SR, ValueAndPresence, WaveMean, WaveMeanAndPresence)
 }
-"""What may tell the cells: mechanisms for a mean."""
+"""The mechanisms for a mean by which the cells may be told."""
 
 
 class Clipped(View):
@@ -58,7 +58,7 @@ class Clipped(View):
             )
         self.of, self.size, self.says_none = Code(size), size, says_none
         self.cells = self.clip // self.group + 1
-        """Of the inner mechanism, those of numbers."""
+        """How many cells of numbers the inner mechanism has."""
         self.d = self.cells + says_none
 
     def parameters(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical
 from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
 SWITCH_MICRO = 610_000
-"""Up to here SR alone (the variances cross at .60935)."""
+"""Up to this epsilon HM is SR alone (the variances cross at .60935)."""
 
 
 class HM(MeanMechanism):

@@ -20,7 +20,7 @@ from murmurate.randomizers.mechanism import Counts, Floats, Mechanism
 from murmurate.randomizers.packing import bit_bytes, count_bits, pack_ints
 
 GRID = (1 << 16) + 1
-"""Cells where nobody asks for another number: steps of 2^-15."""
+"""The cells of a grid where nobody asks for another number: steps of 2^-15."""
 MAX_GRID = (1 << 22) + 1
 
 
@@ -33,7 +33,7 @@ class MeanMechanism(Mechanism):
     floor: Fraction
     """The variance of one report's worth where the value is 0."""
     slope: Fraction
-    """What v^2 adds to it; it may be negative."""
+    """What v^2 adds to the variance of one report's worth; it may be negative."""
 
     @property
     @abstractmethod

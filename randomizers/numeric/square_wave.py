@@ -26,7 +26,7 @@ from murmurate.randomizers.thresholds import MICRO, Epsilon, exp_floor, micro_na
 CELLS = 1024
 """Cells where nobody asks for another number."""
 MAX_CELLS = 1 << 15
-"""With them a support has 2^16 entries at the smallest epsilon, as many as a tally may have."""
+"""The most cells of a grid: a support then has 2^16 entries at the smallest epsilon, as many as a tally may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,11 @@ class Window:
     cells: int
     width: int
     low: int
-    """Words of a cell outside the window."""
+    """How many words each cell outside the window takes."""
     high: int
-    """Words of a cell inside."""
+    """How many words each cell inside the window takes."""
     rest: int
-    """Words that the middle of the window has besides."""
+    """How many words the middle of the window takes beside those of its neighbours."""
 
     @classmethod
     def fit(cls, name: str, cells: int, width: int, epsilon_micro: int) -> "Window":

@@ -18,7 +18,7 @@ from murmurate.agents.replay.source import Source
 from murmurate.agents.simulate import prediction, trial
 from murmurate.agents.simulate.made_up import Holders
 from murmurate.agents.simulate.prediction import Expected, Outlook, Prospect
-from murmurate.agents.simulate.shapes import recorded
+from murmurate.agents.simulate.shapes import Recorded, recorded
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
 from murmurate.randomizers.registry import serving
@@ -121,9 +121,10 @@ def test_a_recordings_truth_is_that_of_the_users_who_serve_the_stream(
 ) -> None:
     truths = list[Holders]()
 
-    def watched(plan: Plan, source: Source, name: str, users: int) -> Holders:
-        truths.append(recorded(plan, source, name, users))
-        return truths[-1]
+    def watched(plan: Plan, source: Source, name: str, users: int) -> Recorded:
+        found = recorded(plan, source, name, users)
+        truths.append(found.holders)
+        return found
 
     monkeypatch.setattr(import_module("murmurate.agents.cli.plan"), "recorded", watched)
     folder = deploy(tmp_path, "trips")  # half of the riders serve each stream

@@ -54,11 +54,11 @@ class Panel:
 
     title: str
     over: str
-    """What varies."""
+    """The name of what varies."""
     steps: tuple[str, ...]
-    """Its values."""
+    """The values that it takes, as they are printed."""
     curves: Mapping[str, tuple[Case, ...]]
-    """By name, a case a step."""
+    """The curves by name, each with a case for each step."""
     expected: Expected = field(default_factory=dict)
     """What should come out, where that is known."""
 

@@ -32,7 +32,7 @@ class Cell:
     stream: str
     found: float
     paper: float | None
-    """None where the paper says nothing about the stream."""
+    """The paper's figure; None where the paper says nothing about the stream."""
     spec: float | None
     judged: bool = True
     """Whether it must be near: a recording is another trace than the paper's of the same name."""

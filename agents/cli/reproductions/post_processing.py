@@ -90,7 +90,7 @@ def expected() -> Floats:
 METHODS_SHOWN = tuple(reference.MSE)
 NAMES = (*METHODS_SHOWN, "mle-apx")
 BATCH = 50
-"""Runs at a time."""
+"""How many runs are made at a time."""
 REFERENCE: Floats = np.array([reference.MSE[name] for name in METHODS_SHOWN])
 
 
@@ -101,9 +101,9 @@ class Comparison:
     runs: int
     mse: Floats
     error: Floats
-    """Its standard error as a share of it."""
+    """The standard error of our figures, as a share of them."""
     reference_error: Floats
-    """That of the reference, if its runs spread like ours."""
+    """The standard error of the reference's figures, if its runs spread like ours."""
     mle: float
     """How far MLE-Apx is from Norm-Sub at most, as a share."""
 

@@ -109,7 +109,7 @@ EXPECTED_BY_WINDOW: Final = {
         "lsp": (0.0095, 0.0132, 0.0170, 0.0210, 0.0253),
     },
 }  # fmt: skip
-"""The same at epsilon 1 and WINDOWS."""
+"""Relative errors at epsilon 1 and WINDOWS."""
 EXPECTED_OTHERS: Final = {
     "sin": {"dsat": (0.220, 0.084), "rescuedp": (0.177, 0.072), "fast": (0.139, 0.096), "pegasus": (0.52, 0.095)},
     "log": {

@@ -40,9 +40,9 @@ class Recording:
     path: Path
     config: Path | None = None
     users: int = USERS
-    """Of a sequence, which has none of its own,"""
+    """The number of users of a sequence, which has none of its own."""
     periods: int = PERIODS
-    """and into how many periods it is cut."""
+    """Into how many periods a sequence is cut."""
 
     @property
     def name(self) -> str:

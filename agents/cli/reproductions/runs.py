@@ -42,7 +42,7 @@ MOST_PROCESSES = 64
 """However many are asked for: each is an interpreter that loads NumPy, and no machine we know has more use for them."""
 SLOTS = 4_000
 CELLS = 65
-"""Of the grid on which made-up numbers lie."""
+"""The number of cells of the grid on which made-up numbers lie."""
 AT = np.linspace(0, 1, 41)
 """Shares of false alarms at which a curve of event monitoring is kept."""
 FILTERED = " + filter"
@@ -55,7 +55,7 @@ class Case:
     """What is run: a stream and a method."""
 
     stream: str
-    """lns, sin, log; or the name of a recording."""
+    """The stream: "lns", "sin" or "log", or the name of a recording."""
     method: str
     epsilon: float = 1.0
     w: int = 20
@@ -75,9 +75,9 @@ class Found:
     mre: float
     bits: float
     area: float
-    """Under the curve of event monitoring."""
+    """The area under the curve of event monitoring."""
     roc: tuple[float, ...]
-    """That curve: the share of events found at the shares AT of false alarms."""
+    """The curve of event monitoring: the share of events found at the shares AT of false alarms."""
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,13 @@ BETTER: Final = 1.3
 LEAST_COVERAGE: Final = 0.88
 COVERAGE: Final = (0.92, 0.985)
 SHARE: Final = 0.9
-"""Of the configurations, with that coverage."""
+"""The part of the configurations whose coverage must lie in COVERAGE."""
 MOST_WIDE: Final = 1.3
 RIGHT: Final = (0.93, 0.995)
 FEWEST_READINGS: Final = 500
 
 EXCEPTIONS: Final[Mapping[tuple[str, str], str]] = {}
-"""By stream and what is missed: the cause."""
+"""The cause of each known miss, by stream and what is missed."""
 
 
 def marks(one: Configuration, found: Compared) -> set[str]:

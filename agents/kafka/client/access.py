@@ -26,7 +26,7 @@ class Access:
     brokers: tuple[str, ...]
     username: str | None = None
     password: str | None = field(default=None, repr=False)
-    """With a username: SCRAM-SHA-512 over TLS."""
+    """The password that goes with the user name: SCRAM-SHA-512 over TLS."""
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 
     @property

@@ -60,11 +60,11 @@ def test_the_same_question_has_the_same_truth_and_each_seed_another() -> None:
 def test_a_synthetic_stream_is_its_own_formula() -> None:
     plan = planned(screen__values=["0", "1"], screen__missing={"carry": "always"})
     source = open_source("synthetic:sin,n=100,periods=50", plan)
-    holders = recorded(plan, source, "screen", 200_000)
+    holders = recorded(plan, source, "screen", 200_000).holders
     t = np.arange(1, 51)
     assert holders[:, 1] == pytest.approx(200_000 * (0.05 * np.sin(0.01 * t) + 0.075), abs=1)
     of_numbers = of(**NUMBERS)  # 0 and 1 of a range up to 120: the lowest cell of a coarse grid
-    found = recorded(of_numbers, open_source("synthetic:sin,n=100,periods=50", of_numbers), "screen", 200_000)
+    found = recorded(of_numbers, open_source("synthetic:sin,n=100,periods=50", of_numbers), "screen", 200_000).holders
     assert found[:, 0].tolist() == [200_000] * 50
 
 
@@ -72,7 +72,7 @@ def test_a_recording_of_texts_is_counted_by_the_rules_of_the_stages(tmp_path: Pa
     plan = of(**TEXTS)
     values = np.array([[0, 0, 1, -1], [0, 1, 1, 2], [2, 2, 2, 2]])
     np.save(tmp_path / "seen.npy", values)
-    holders = recorded(plan, open_source(str(tmp_path / "seen.npy"), plan), "screen", 400)
+    holders = recorded(plan, open_source(str(tmp_path / "seen.npy"), plan), "screen", 400).holders
     assert holders.tolist() == [[200, 100, 0, 100], [100, 200, 100, 0], [0, 0, 400, 0]]
 
 
@@ -81,7 +81,7 @@ def test_a_recording_of_numbers_keeps_their_mean_and_their_spread_on_the_coarse_
     values = np.array([np.linspace(10, 110, 4_000), np.full(4_000, 60.0)])
     values[:, ::2] = np.nan
     np.save(tmp_path / "fares.npy", values)
-    holders = recorded(plan, open_source(str(tmp_path / "fares.npy"), plan), "screen", USERS)
+    holders = recorded(plan, open_source(str(tmp_path / "fares.npy"), plan), "screen", USERS).holders
     cells = plan.streams[0].measure.tried().d - 1
     places = np.linspace(0, 120, cells)
     for shares, numbers in zip(holders / USERS, values, strict=True):
@@ -94,7 +94,7 @@ def test_a_recording_of_numbers_keeps_their_mean_and_their_spread_on_the_coarse_
 def test_no_more_is_read_than_is_looked_at_and_a_source_without_a_period_is_refused(tmp_path: Path) -> None:
     plan = of(**TEXTS)
     np.save(tmp_path / "long.npy", np.zeros((MOST + 5, 2), np.int64))
-    assert len(recorded(plan, open_source(str(tmp_path / "long.npy"), plan), "screen", 10)) == MOST
+    assert len(recorded(plan, open_source(str(tmp_path / "long.npy"), plan), "screen", 10).holders) == MOST
     (tmp_path / "none.jsonl").write_text('{"stream": "screen", "user": "u", "time": "never", "value": "home"}\n')
     with pytest.raises(SourceError, match="found no good event"):
         recorded(plan, open_source(str(tmp_path / "none.jsonl"), plan), "screen", 10)
@@ -110,5 +110,5 @@ def test_of_a_source_with_several_streams_one_is_taken(tmp_path: Path) -> None:
     ]
     (tmp_path / "both.jsonl").write_text("\n".join(events) + "\n")
     source = open_source(str(tmp_path / "both.jsonl"), plan)
-    assert recorded(plan, source, "tab", 8).tolist()[-1] == [0, 8, 0, 0]
-    assert recorded(plan, source, "screen", 8).tolist()[-1] == [8, 0, 0, 0]
+    assert recorded(plan, source, "tab", 8).holders.tolist()[-1] == [0, 8, 0, 0]
+    assert recorded(plan, source, "screen", 8).holders.tolist()[-1] == [8, 0, 0, 0]

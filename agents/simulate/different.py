@@ -1,0 +1,68 @@
+"""Which different values a recording holds, where values are rows of words, and how many users hold each.
+
+Contract: two values that no statistic of the stream tells apart count as one, whose first row stands for both: of
+strings with the same prefix one is kept.  So the memory it takes is bounded by what a plan may look at: FIGURES numbers,
+one for each value and statistic.  A recording of more values is refused in one line.  Not here: who says what when
+(replay/truth.py), what is simulated with the counts (drawn.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.replay.source import SourceError
+from murmurate.config.plan import StreamPlan
+
+Rows = NDArray[np.uint32]
+Floats = NDArray[np.float64]
+
+FIGURES: Final = 17 << 20
+"""136 MB: enough for every prefix of 12 bits."""
+_LANE: Final = 1 << 12
+"""Rows that are looked at together, so that nobody holds what is true of every user."""
+
+
+class Different:
+    """The values that were found so far, each with its place."""
+
+    def __init__(self, stream: StreamPlan) -> None:
+        self._stream, self._measure = stream, stream.measure
+        self._most = FIGURES // stream.d
+        self._places: dict[bytes, int] = {}
+        self._rows: list[NDArray[np.uint32]] = []
+
+    def shares(self, rows: Rows) -> Floats:
+        """Of everybody's values the share of each that was found so far: the later, the more of them."""
+        different, counts = np.unique(rows, axis=0, return_counts=True)
+        held = np.zeros(len(self._places) + len(different), np.int64)
+        for start in range(0, len(different), _LANE):
+            lane = different[start : start + _LANE]
+            places = [self._place(*pair) for pair in zip(self._measure.told_apart(lane), lane, strict=True)]
+            np.add.at(held, places, counts[start : start + _LANE])
+        return held[: len(self._places)] / len(rows)
+
+    def _place(self, told: NDArray[np.uint8], row: NDArray[np.uint32]) -> int:
+        place = self._places.setdefault(told.tobytes(), len(self._places))
+        if place == len(self._rows):
+            if place == self._most:
+                raise SourceError(
+                    f"source: found more than {self._most} different values of stream {self._stream.name!r}; allowed: "
+                    f"{self._most} that its {self._stream.d} statistics tell apart, or --drift instead of --like"
+                )
+            self._rows.append(row.copy())
+        return place
+
+    def all(self, found: list[Floats]) -> tuple[Floats, Rows]:
+        """What `shares` gave of each period as float64[periods, values], and the values: *none* is the last one."""
+        shares, domain = np.zeros((len(found), len(self._rows) + 1)), self._stream.domain
+        for said, row in zip(found, shares, strict=True):
+            row[: len(said)] = said
+        if not self._stream.says_none:
+            return shares[:, :-1], np.array(self._rows, np.uint32)
+        none = np.array([domain.nothing], np.uint32)
+        at = self._places.get(self._measure.told_apart(none)[0].tobytes(), len(self._rows))
+        order = [place for place in range(len(self._rows)) if place != at]
+        return shares[:, [*order, at]], np.vstack((*(self._rows[place] for place in order), none))

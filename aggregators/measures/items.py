@@ -1,0 +1,126 @@
+"""Shares of users who hold each of some declared items: what lies in baskets, which places were visited.
+
+Contract: a user holds a set of items.  Of it one item is told, or a dummy that fills the set up to `pad`
+(randomizers/padding.py), so shares are estimated without bias where nobody holds more than `pad`; each item of a user
+who holds c of them, more than that, counts pad / c times.  Shares do not sum to 1.  A user without a value tells the
+empty set, so a release has no "none".  "auto" is Adap (Wang 2021, 5.3): GRR, to whom the draw gives a larger ratio, or
+OLH, by the smaller variance at the probabilities that are really used.  Not here: items that nobody declared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.aggregators.chooser import Prefer
+from murmurate.aggregators.measures.result import Floats
+from murmurate.aggregators.measures.wide import Rows, WideMeasure
+from murmurate.randomizers import Mechanism, Viewed
+from murmurate.randomizers.padding import Padded
+from murmurate.randomizers.registry import mechanism
+from murmurate.randomizers.thresholds import Epsilon
+from murmurate.randomizers.views import View
+from murmurate.topics.domains import Items
+from murmurate.topics.domains.domain import FILLER
+
+ADAPTIVE: Final = ("grr", "olh")
+"""Between these "auto" decides."""
+CROWD: Final = 512
+"""Different sets that a made-up crowd holds."""
+SPREAD: Final = 0.6180339887498949, 0.41421356237309515
+"""Steps of sequences that fill 0 to 1 evenly: from one made-up set to the next, and within one."""
+
+
+@dataclass(frozen=True)
+class ItemShares(WideMeasure):
+    """Shares of users who hold each item."""
+
+    domain: Items
+    pad: int = 1
+    """How many items a set is filled up to: who holds more is counted for fewer."""
+
+    name = "items"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The items, or their numbers."""
+        items = self.domain.items
+        return tuple(map(str, range(items))) if isinstance(items, int) else items
+
+    @cached_property
+    def views(self) -> tuple[View, ...]:
+        """One item of a set, or a dummy."""
+        return (Padded(self.layout, self.pad),)
+
+    @property
+    def serving(self) -> tuple[str, ...]:
+        """The oracles that are best somewhere, and the one whose reports hold a bit an item."""
+        return (*ADAPTIVE, "oue")
+
+    def best(self, view: View, epsilon: Epsilon, prefer: Prefer) -> Mechanism:
+        """GRR or OLH, by the exact variance of a share when users hold as many items as are filled up to."""
+        usual = min(1.0, self.pad / self.domain.d)
+        able = [mechanism({"name": name, "d": view.d, "epsilon": epsilon}) for name in ADAPTIVE]
+        return min(able, key=lambda one: float(Viewed(view, one).variance(1, usual)))
+
+    def true_of(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which items each set holds; *none* holds nothing."""
+        d = self.domain.d
+        holds = np.zeros((len(rows), d + 1), np.bool_)  # the last column takes what is no item
+        told = np.where(self.views[0].of.silent(rows)[:, np.newaxis], FILLER, rows)
+        holds[np.arange(len(rows))[:, np.newaxis], np.minimum(told, d)] = True
+        return holds[:, :d]
+
+    def crowd(self) -> tuple[Rows, Floats]:
+        """Sets of none to `pad` items, all as frequent as each other. The k-th item is in about a k-th of as many sets
+        as the first.
+        """
+        d, sizes = self.domain.d, np.arange(CROWD) % (min(self.pad, self.domain.d) + 1)
+        popular = np.cumsum(1 / np.arange(1.0, d + 1))
+        rows = np.full((CROWD, self.domain.most), FILLER, np.uint32)
+        for place, size in enumerate(sizes.tolist()):
+            at = (place * SPREAD[0] + np.arange(4 * size) * SPREAD[1]) % 1
+            drawn = np.minimum(np.searchsorted(popular / popular[-1], at, side="right"), d - 1)
+            held = list(dict.fromkeys(drawn.tolist()))[:size]
+            rows[place, : len(held)] = sorted(held)
+        return rows, np.ones(CROWD)
+
+    def said(self, code: int) -> str:
+        """What users say of whom no value was valid yet."""
+        return "holders of nothing"
+
+    @property
+    def what(self) -> str:
+        """What a user holds, out of how many items, and how many dummies fill it up."""
+        return f"sets of up to {self.domain.most} out of {self.domain.d}, padded to {self.pad}"
+
+    @property
+    def bias(self) -> str:
+        """Only where a set can have more items than are filled up to."""
+        most = min(self.domain.most, self.domain.d)
+        if self.pad >= most:
+            return ""
+        return (
+            f"a user who holds more than pad = {self.pad} items counts for {self.pad} of them, each item in part: "
+            f"figures are too small by that (pad = {most} rules it out and has larger errors)"
+        )
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """As a page calls them."""
+        return "Item", "Items"
+
+    def example(self, mark: int, *, peak: bool) -> list[str] | list[int]:
+        """The items are in every second, third, fourth ... set; in the peak two fifths of all hold the third (or the
+        last), too.
+        """
+        d, most = self.domain.d, self.domain.most
+        held = [item for item in range(min(d, 98)) if mark % (item + 2) == 0][:most]
+        third = min(2, d - 1)
+        if peak and mark % 5 < 2 and third not in held:
+            held = [third, *held][:most]
+        return self.domain.value([*sorted(held), *[FILLER] * (most - len(held))])

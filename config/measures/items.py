@@ -1,0 +1,78 @@
+"""The table of a stream that measures which items users hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
+
+from murmurate.aggregators.measures.items import ItemShares
+from murmurate.aggregators.measures.measure import AUTO
+from murmurate.config.errors import Mistake
+from murmurate.config.kinds import Texts, Whole, seen
+from murmurate.config.measures.frequency import VALUE
+from murmurate.config.measures.wide import WideStream
+from murmurate.config.streams import OneOf
+from murmurate.topics.domains import Items
+from murmurate.topics.domains.domain import MAX_LISTED
+from murmurate.topics.release import MAX_NAMES
+
+USUAL_PAD: Final = 4
+"""Where the file does not say."""
+
+
+class ItemsStream(WideStream):
+    """How many users hold each of some declared items."""
+
+    measured = ItemShares
+    measure: Literal["items"]
+    """What is measured."""
+    values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_NAMES)] | None = None
+    """The items by name, declared and never inferred from data; or else `items`."""
+    items: Annotated[int, Whole(1, MAX_NAMES)] | None = None
+    """How many items there are, which events call by whole numbers from 0; or else `values`."""
+    most: Annotated[int, Whole(1, MAX_LISTED)] = 8
+    """How many items of a user are kept; of more, a keyed hash keeps the same ones of them in every period."""
+    pad: Annotated[int, Whole(1, MAX_LISTED)] | None = None
+    """How many items a set is filled up to. Errors grow with it, and who holds more items is counted for fewer. Left
+    out: 4, or `most` or all items where they are fewer.
+    """
+    mechanism: Annotated[str, OneOf(AUTO, "grr", "olh", "oue")] = AUTO
+    """"auto": grr or olh, by the smaller exact variance."""
+
+    @property
+    def known(self) -> tuple[str, ...] | int:
+        """The items, or how many there are."""
+        return self.values if self.values is not None else self.items or 1
+
+    @property
+    def filled(self) -> int:
+        """How many items a set is filled up to."""
+        return min(USUAL_PAD, self._largest) if self.pad is None else self.pad
+
+    @property
+    def _largest(self) -> int:
+        """How many items a set can have."""
+        return min(self.most, self.known if isinstance(self.known, int) else len(self.known))
+
+    def statistic(self) -> ItemShares:
+        """Shares of holders of its items."""
+        return ItemShares(Items(self.known, self.most), self.says_none, pad=self.filled)
+
+    def meaning(self) -> dict[str, Any]:
+        """Its items, and how sets are cut and filled."""
+        return {"items": self.known, "most": self.most, "pad": self.filled}
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        if (self.values is None) == (self.items is None):
+            found = "nothing" if self.values is None else "both values and items"
+            yield Mistake("values", found, 'either values = ["home", "basket"] or items = 1024')
+            return
+        names = self.values or ()
+        twice = sorted({value for value in names if names.count(value) > 1}) if len(set(names)) < len(names) else []
+        if twice:
+            yield Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
+            return
+        if self.filled > self._largest:
+            least = "most" if self._largest == self.most else "the number of items"
+            yield Mistake("pad", seen(self.pad), f"from 1 to {self._largest}, {least}")
+        yield from super()._mistakes()
