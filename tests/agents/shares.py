@@ -39,12 +39,34 @@ def _set(rng: random.Random) -> list[str]:
     return rng.sample(["home", "basket", "help", "search"], rng.choice([0, 1, 1, 2, 2, 2, 3]))
 
 
+def _row(rng: random.Random) -> dict[str, Any]:
+    return {"plan": rng.choice(["free", "pro", "gold"]), "age": rng.randrange(110), "spent": rng.random() * 22}
+
+
 SHARES: dict[str, Share] = {
     "items": Share(
         'measure = "items"\nvalues = ["home", "basket", "help", "search"]\nmost = 3\npad = 3\n',
         _set,
         (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]),
         "sets",
+    ),
+    "marginals": Share(
+        'measure = "marginals"\ntables = [["plan", "age"], ["spent"]]\nattributes.age = { whole = [0, 99], cells = 4 }\n'
+        "attributes.spent = { range = [0, 20], cells = 3 }\n"
+        'attributes.plan = { values = ["free", "pro"], other = true }\n',
+        _row,
+        (
+            {"plan": "pro", "age": 3},
+            {"plan": "pro", "age": 3, "spent": 1, "x": 1},
+            {},
+            None,
+            ["pro", 3, 1],
+            "pro",
+            {"plan": 1, "age": 3, "spent": 1},
+            {"plan": "pro", "age": "3", "spent": 1},
+            {"plan": "pro", "age": None, "spent": 1},
+        ),
+        "rows",
     ),
     "strings": Share(
         'measure = "strings"\nbits = 48\nprefix = 8\n', _word, ("seven..", "a\0b", 7, ["a"], None), "strings"
