@@ -1,9 +1,10 @@
 """Whether rounds of a stream stay below min_batch, by what its releases say came: for the log, `watch` and `replay`.
 
-Contract: a function of releases and the plan, so that it says nothing of raw data (DESIGN rule 9).  A period is short
-where somebody was asked and fewer than min_batch reports came, none of which count.  One that asked nobody is no news.
-Such a period has one round.  The first few may be short while users are only becoming known: it is said when three in a
-row were, and again whenever their number has doubled.  Not here: how many users are enough (config/enough.py).
+Contract: a function of releases and the plan, so that it says nothing of raw data (ARCHITECTURE rule 9).  A period is
+short where somebody was asked and fewer than min_batch reports came, none of which count.  One that asked nobody is no
+news. Such a period has one round.  The first few may be short while users are only becoming known: it is said when
+three in a row were, and again whenever their number has doubled.  Not here: how many users are enough
+(config/enough.py).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 SIGMAS: Final = 5
-"""A unit is expected this many standard deviations above min_batch, so that it is hardly ever too small (rule 8)."""
+"""A unit is expected this many standard deviations above min_batch, so hardly ever too small (ARCHITECTURE rule 8)."""
 
 
 def worth_asking(min_batch: int) -> int:

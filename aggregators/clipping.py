@@ -7,7 +7,7 @@ and its error.  `best` weighs that against the noise of what is released in the 
 where it pays.  `whole_or_pruned` is plain EM's distribution with the tail of its noise cut off, unless more than noise
 is cut: of it are the mean that stands for a few periods and the room for growth (`doubled`), not what is said to be
 taken.  `Growth` is what clipping takes once amounts have grown.
-Source: streams.md section 5; the weighing is our own.  Not here: asking (methods/holdout.py).
+Source: ARCHITECTURE section 5.4; the weighing is our own.  Not here: asking (methods/holdout.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Contract: `em` climbs the likelihood from the uniform distribution, th* = M'(counts / M th), and stops when the
 likelihood moves less than `tau` (from the third step on), when th moves at most `shift` (1 / n) in all, or after
 `most` steps.  The wave's matrix M (distribution_waves.py) is never built: it is a constant and a band.  Source:
-streams.md section 5; Li et al. 2020 for EM and EMS; ToPL for SW-W (there: plain EM, then cut the tail of noise).
+ARCHITECTURE section 5.4; Li et al. 2020 for EM and EMS; ToPL for SW-W (there: plain EM, then cut the tail of noise).
 Not here: which threshold minimises the error of what follows.
 """
 

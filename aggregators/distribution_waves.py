@@ -4,7 +4,7 @@
 `BucketsAndNone`  the same with none, the last of inputs and outputs, as `WaveAndPresence` reports
 `Wave`     reported first (R-B), a continuous report on [-b, 1 + b] in `outputs` cells, a value uniform in its cell
 Contract: M[j, i] = P[output cell j | input cell i], columns sum to 1; `forward` is M x and `backward` M' w.  Source:
-streams.md section 5 (derived there; public code is wrong where a cell is not small against b).  Not here: EM.
+ARCHITECTURE section 5.4 (public code is wrong where a cell is not small against b).  Not here: EM.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 how an error changes with the mechanism.
 
 Contract: pure arithmetic over the mechanisms' exact variances.  A profile is what `Question.profile` would find
-without noise.  Source: LDP-IDS sections 4 and 5, spec streams.md 2.1 (V, equation 5 with m = w and m = 1).  Not here:
-methods that decide by answers, and the adaptive filter, which are simulated (agents/simulate/trial.py).
+without noise.  Source: LDP-IDS sections 4 and 5, ARCHITECTURE section 5.1 (V; equation 5 with m = w and m = 1).  Not
+here: methods that decide by answers, and the adaptive filter, which are simulated (agents/simulate/trial.py).
 """
 
 from __future__ import annotations

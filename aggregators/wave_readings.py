@@ -4,8 +4,8 @@ Contract: with M the chances of reports, `left_inverse` is a K with K M = I, so 
 whatever is held; and where frequencies are even no other has less variance for the average of any function of the
 cells.  (Of a kinked one, such as what exceeds a threshold, the chains of randomizers/numeric/band.py have ten times its
 error: they are made for single cells.)  Errors are taken at a distribution that is handed in; it moves no estimate.
-Source: generalised least squares; streams.md section 5 for M.  Not here: EM, which knows that no frequency is below 0
-and is biased by it (distribution.py).
+Source: generalised least squares; ARCHITECTURE section 5.4 for M.  Not here: EM, which knows that no frequency is below
+0 and is biased by it (distribution.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What may change in a deployment that runs: each difference is free, makes a new revision of a stream, or is refused.
 
-Contract: whatever is a frozen fact of the plan (DESIGN rule 5), a topic's shape, or folded again by a recovery is
+Contract: whatever is a frozen fact of the plan (ARCHITECTURE rule 5), a topic's shape, or folded again by a recovery is
 refused; whatever changes a stream's `config` digest, and nothing else, makes a revision.  A secret's place is never
 shown.  Not here: reading what runs (agents/cli/check.py), refusing at the start (Perturb.restore).
 """

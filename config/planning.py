@@ -70,7 +70,7 @@ def default_slots(w: int) -> int:
     """S: the smallest multiple of 2 w that is at least 32 w and at least 4 096, or the largest up to 65 536.
 
     A multiple of 2 w, because a method's unit is S / 2w slots and a rest would never be asked. 32 w gives a unit of 16
-    slots (spec/streams.md, section 6); 4 096 keeps the sizes of units even where w is small. A bitmap of 65 536 slots
+    slots (ARCHITECTURE section 5.6); 4 096 keeps the sizes of units even where w is small. A bitmap of 65 536 slots
     is the largest that a round carries.
 
     >>> default_slots(61), default_slots(20), default_slots(5_000)

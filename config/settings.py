@@ -193,7 +193,8 @@ class Deployment(BaseSettings):
     def w(self, stream: Stream) -> int:
         """The periods that one window can touch.
 
-        A window may begin inside a period, hence + 1; a carried value speaks longer than its event (DESIGN rule 3).
+        A window may begin inside a period, hence + 1; a carried value speaks longer than its event (ARCHITECTURE rule
+        3).
         """
         window = self.privacy.window
         if window.periods is not None or window.ms is None:

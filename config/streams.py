@@ -2,7 +2,7 @@
 from.
 
 Contract: a file may name every method that there is (aggregators/methods/registry.py), and of its options those that
-its class takes.  Not here: what is measured (measures.py), what streams share (settings.py), what a method does.
+its class takes.  Not here: what is measured (measures/), what streams share (settings.py), what a method does.
 """
 
 from __future__ import annotations

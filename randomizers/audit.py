@@ -5,7 +5,7 @@ value, sums of 1. `measure`      a lower bound on epsilon from two groups of use
 (Clopper-Pearson at level alpha, on the
                reports that tell the two values apart best). It may exceed the claim only if the question breaks it,
                or by chance alpha.
-Source: trust.md section 3.  Not here: the pipeline around a question.
+Source: ARCHITECTURE section 5.12.  Not here: the pipeline around a question.
 """
 
 from __future__ import annotations

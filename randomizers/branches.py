@@ -5,8 +5,8 @@ in the clear in front of the report, which is zero-filled to the longest branch.
 its own law, and epsilon the largest of the branches'.  Estimates divide by what each branch received.  A support is,
 branch after branch, how many reports it had and their support.  With w the chance of a branch, n reports give it n_b
 with E[1/n_b] = (1 + (1 - w) / (n w)) / (n w) up to second order, and those users are a sample of all: both are in
-`variance`.  Where n is small a branch may receive nothing: its numbers are NaN.  Source: DESIGN rule 24; shape of the
-groups of Wang 2021, chapters 4 to 7.  Not here: who makes tables or strings of it (methods).
+`variance`.  Where n is small a branch may receive nothing: its numbers are NaN.  Source: ARCHITECTURE rule 24; shape of
+the groups of Wang 2021, chapters 4 to 7.  Not here: who makes tables or strings of it (methods).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Contract: it fails closed.  A cipher that cannot be used, fails, writes too little, gives a wrong known answer or says
 another thing one way than the other is a RandomnessError, and nothing is drawn; no text of it holds a key or a block.
-Source: FIPS 197; DESIGN rule 1.  Not here: which blocks are encrypted, and under which key (randomness.py).
+Source: FIPS 197; ARCHITECTURE rule 1.  Not here: which blocks are encrypted, and under which key (randomness.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The client-side guard: answers a round at most once and always with the same bytes, and refuses what would overspend.
 
-Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (DESIGN rule 7).
-A user's value for a period is the one of the first answer in it; a correction comes too late (one report per round
+Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (ARCHITECTURE rule
+7). A user's value for a period is the one of the first answer in it; a correction comes too late (one report per round
 and user, I3).  `Device` is one user's guard for an app; `DeviceArray` guards all users of a raw partition for one
 stream.  Both decide by `Ledger`.
 """

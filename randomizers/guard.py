@@ -1,8 +1,8 @@
 """A question to somebody, the decision about it, and a refusal: what one device and an array of them share.
 
 Contract: a decision depends on terms, ledger and question, and is the same for every user of a slot.  The price of an
-answer is the question's own bill.  State written under other frozen facts is an error (DESIGN rules 4 and 5).  Not
-here: users, values and reports (device.py), what a change of frozen facts has to shut (reopening.py).
+answer is the question's own bill.  State written under other frozen facts is an error (ARCHITECTURE rules 4 and 5).
+Not here: users, values and reports (device.py), what a change of frozen facts has to shut (reopening.py).
 """
 
 from __future__ import annotations

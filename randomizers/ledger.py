@@ -1,10 +1,10 @@
 """What every slot of one stream has spent: integers, and one routine that decides.
 
-Contract (trust.md I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods stay within the
-limit; under population division two charges of a slot are at least w periods apart.  A t older than a slot's newest
-charge is refused, so that looking back over one window is enough.  The round charged last may be repeated free of
-charge, since it gets the same bytes again; any other round, for the same t too, is a new charge.  The ledger is a
-pure function of the rounds folded, the same for every user of a slot.  Not here: users, values and reports
+Contract (ARCHITECTURE section 5.12: I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods
+stay within the limit; under population division two charges of a slot are at least w periods apart.  A t older than a
+slot's newest charge is refused, so that looking back over one window is enough.  The round charged last may be repeated
+free of charge, since it gets the same bytes again; any other round, for the same t too, is a new charge.  The ledger is
+a pure function of the rounds folded, the same for every user of a slot.  Not here: users, values and reports
 (device.py).
 """
 

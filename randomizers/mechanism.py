@@ -201,7 +201,7 @@ class PureOracle(Mechanism):
         return float(self.q * (1 - self.q) / gap**2), float((1 - self.p - self.q) / gap)
 
     def mean_noise(self, profile: Floats) -> float:
-        """At frequency 1/d, since frequencies sum to 1: it depends on no estimate (spec streams.md, erratum E2)."""
+        """At frequency 1/d, since frequencies sum to 1: it depends on no estimate (ARCHITECTURE erratum E2)."""
         return float(self.noise(np.array(1 / self.d)))
 
     def mean_sampling(self, profile: Floats) -> float:

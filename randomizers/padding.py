@@ -2,8 +2,8 @@
 
 Contract: **no code is drawn with a chance above 1/L**, whatever the set.  There are a code for each of d candidates and
 L dummies, and none of its own for *none*: whoever has no value tells the empty set, that is a dummy.  (One more code,
-or one dummy shared by all, would be drawn with a larger chance, and epsilon would not hold: DESIGN rule 23.)  Of a user
-who holds c candidates, with one 64-bit word u and in whole numbers out of 2^64:
+or one dummy shared by all, would be drawn with a larger chance, and epsilon would not hold: ARCHITECTURE rule 23.)  Of
+a user who holds c candidates, with one 64-bit word u and in whole numbers out of 2^64:
 
     c <= L    each has floor(2^64 / L), the rest falls on the L dummies alike
     c = 0     each dummy has floor(2^64 / L); the rest, fewer than L words, falls on candidates
@@ -11,7 +11,8 @@ who holds c candidates, with one 64-bit word u and in whole numbers out of 2^64:
 
 GRR behind it may have the ratio L (e^epsilon - 1) + 1 (`GRR.sampled`): a report is q (1 + (p/q - 1) s) likely, s the
 chance of its code.  Estimates are those of the codes by the chance of one.  Source: Wang 2021, section 5.2
-(dissertation.md 2.3), where a dummy too is drawn with (1 - c/L) / L.  Not here: finding candidates and L (a method's).
+(ARCHITECTURE section 5.13), where a dummy too is drawn with (1 - c/L) / L.  Not here: finding candidates and L (a
+method's).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Contract: for all values x, x' and reports y, P[y|x] <= e^epsilon P[y|x'] in exa
 the stream's domain, and every report that one value can give every other can give too.  `perturb` and `perturb_one`
 give the same bytes; a report's length depends on the question only.  `support` is additive over batches and machines.
 A mechanism is the simplest question, of one code; views.py and branches.py make others of it.  A value is a whole
-number where `words` is 1, else so many 32-bit words (layouts.py).  Not here: who may be asked (ledger.py).
+number where `words` is 1, else so many 32-bit words (layouts/).  Not here: who may be asked (ledger.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Value = Any
 Spec = Mapping[str, Any]
 """Words, whole numbers, lists and tables of them; no floats, which two machines may write differently."""
 LayoutSpec = tuple[Any, ...]
-"""What the words of a value mean, as a stream's domain says it (layouts.py)."""
+"""What the words of a value mean, as a stream's domain says it (layouts/)."""
 
 
 class Bill(NamedTuple):
@@ -71,7 +71,7 @@ class DeviceFace(ABC):
     digest: bytes
     """The identity of the question: the SHA-256 of its spec, 32 bytes."""
     memoised: ClassVar[bool] = False
-    """Whether a report holds randomness that outlives its round: no stream may ask by such a one (DESIGN rule 11)."""
+    """Whether a report holds randomness that outlives its round: no stream may ask so (ARCHITECTURE rule 11)."""
 
     @property
     def answered_by(self) -> str:

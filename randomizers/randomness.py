@@ -13,8 +13,8 @@ the value is the canonical 16 bytes of the reported one; `view`, `sign` or `bran
 before its mechanism does and the mechanism is what draws; or a stage's (PURPOSES), where mechanism is empty and the
 value zero. A value of several words is them in a row, zero-filled to whole blocks, and every block is chained like the
 first; a branch takes a zero value. Lengths, indices, values and words are little-endian.  Under one K every input has
-one length, for which CBC-MAC is a PRF.  Source: DESIGN rule 1.  Not here: the cipher (cipher.py), what a mechanism does
-with its words.
+one length, for which CBC-MAC is a PRF.  Source: ARCHITECTURE rule 1.  Not here: the cipher (cipher.py), what a
+mechanism does with its words.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Draw(Kept):
         return Draw(self._key, self._users[rows], self._round)
 
     def lasting(self) -> Draw:
-        """The randomness of the same users that belongs to no round: for memoised mechanisms alone (DESIGN rule 11)."""
+        """The randomness of the same users that belongs to no round: for memoised mechanisms (ARCHITECTURE rule 11)."""
         return Draw(self._key, self._users, LASTING)
 
 

@@ -1,7 +1,7 @@
 """Views of rows: some attributes as they are (a marginal), or of each attribute which stretch of its codes.
 
 Contract: as of every view (views.py).  Cells are numbered in mixed radix, the first attribute most significant; none
-is the last code.  Source: Wang 2021, chapters 6 and 7 (dissertation.md 2.4 and 2.5).
+is the last code.  Source: Wang 2021, chapters 6 and 7 (ARCHITECTURE section 5.13).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was promised to users, as frozen facts: one epsilon in one window, and each stream's fixed part of it.
 
 Contract: terms that could spend more than epsilon cannot be built; the facts of two terms can be compared name by name.
-Source: DESIGN rules 3, 5 and 17.  Not here: what has been spent (ledger.py).
+Source: ARCHITECTURE rules 3, 5 and 17.  Not here: what has been spent (ledger.py).
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class StreamTerms:
     to at most the epsilon.
     """
     layout: LayoutSpec
-    """What the words of the stream's values mean, none and other included (layouts.py); a question over another layout
+    """What the words of the stream's values mean, none and other included (layouts/); a question over another layout
     is refused.
     """
     every_ms: int = 1000

@@ -2,7 +2,7 @@
 
 Contract: epsilon is a whole number of micro-nats; `exp_floor` is a Fraction below e^epsilon and within 2^-180 of it;
 a low level is rounded up and the high one takes the remainder, so that a realised ratio never exceeds e^epsilon
-(flooring the high level instead exceeds it, for GRR at d = 7 and 128).  Source: DESIGN rule 2.
+(flooring the high level instead exceeds it, for GRR at d = 7 and 128).  Source: ARCHITECTURE rule 2.
 """
 
 from decimal import Decimal

@@ -5,7 +5,7 @@ the byte; it draws by the code, as if that were the value.  epsilon is the mecha
 (padding.py).  Of a padded sample, statistics are frequencies of candidates among all users, unbiased where nobody
 holds more than L of them.  The digest is SHA-256 of b"murmurate/question/1", a line feed, the spec as JSON with sorted
 keys and no spaces, a line feed and the mechanism's digest; behind Whole and Clipped it is a mechanism's own.
-Source: DESIGN rule 23.
+Source: ARCHITECTURE rule 23.
 """
 
 from __future__ import annotations

@@ -3,12 +3,13 @@
 Contract: a code is a function of the value alone, whoever holds it (but for padded samples, padding.py), so a view
 costs nothing: every report has the inner law of its code.  Every code is some value's, but for sizes that listed sets
 of items rule out.  Where users may have no value, that is the last code.  A view knows whole numbers only: a stream's
-domain turns JSON into words (layouts.py).
+domain turns JSON into words (layouts/).
 
     Whole      the code itself                              Size       how many of a set's candidates a user holds
     Prefix     the first bits of a string                   Level, Marginal    attributes of a row (row_views.py)
 
-Source: DESIGN rule 23.  Not here: a mechanism behind it (viewed.py), numbers up to a threshold (numeric/clipped.py).
+Source: ARCHITECTURE rule 23.  Not here: a mechanism behind it (viewed.py), numbers up to a threshold
+(numeric/clipped.py).
 """
 
 from __future__ import annotations

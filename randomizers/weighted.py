@@ -5,7 +5,7 @@ users whose number is the same.  **Public includes presence**: who holds a value
 reports of one person may be linked by their numbers; so such a question claims nothing beyond the condition, and no
 amplification.  A support is the sum of the numbers, that of their squares, and the support in which each report counts
 as often as its number says.  Statistics are shares of the sum of all numbers, unbiased; the sum is public.
-Source: Wang 2021, section 7 (dissertation.md 2.5); DESIGN rule 29.  Not here: which sums answer a range (methods).
+Source: Wang 2021, chapter 7 (ARCHITECTURE section 5.13, rule 29).  Not here: which sums answer a range (methods).
 """
 
 from __future__ import annotations

@@ -19,8 +19,16 @@ from murmurate.topics.codec import MESSAGES
 from murmurate.topics.names import STAGES, TOPICS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("docs/DATA_MODEL.md", "docs/MECHANISMS.md", "docs/THREATS.md", "docs/WIRE.md", "README.md")
-OURS = ("docs/DATA_MODEL.md", "docs/THREATS.md")
+PAGES = (
+    "CONTRIBUTING.md",
+    "docs/ARCHITECTURE.md",
+    "docs/DATA_MODEL.md",
+    "docs/MECHANISMS.md",
+    "docs/THREATS.md",
+    "docs/WIRE.md",
+    "README.md",
+)
+OURS = ("CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/THREATS.md")
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
 """What a page says that speaks of an unfinished house: true when it was written, and hardly ever when it is read."""
@@ -189,9 +197,19 @@ def test_the_data_model_describes_every_record_topic_and_stage() -> None:
         assert re.search(rf"^\| `{stage}` \| ", text, re.MULTILINE), f"no row for the state of {stage}"
 
 
+def test_the_drawing_of_the_flow_has_every_stage_and_is_for_light_and_dark() -> None:
+    drawing = page("docs/images/flow.svg")
+    shown = set(re.findall(r">([a-z]+)</text>", drawing))
+    assert set(STAGES) <= shown
+    assert {"events", "raw", "rounds", "reports", "batches", "tallies", "releases"} == shown - set(STAGES)
+    assert "prefers-color-scheme: dark" in drawing
+
+
 def test_the_data_model_says_who_writes_each_topic() -> None:
     rows = dict(
-        re.findall(r"^\| (`[a-z.]+`)[^|]*\| (?:edge|mixing|analysis) \|[^|]*\| ([^|]*) \|", page(OURS[0]), re.M)
+        re.findall(
+            r"^\| (`[a-z.]+`)[^|]*\| (?:edge|mixing|analysis) \|[^|]*\| ([^|]*) \|", page("docs/DATA_MODEL.md"), re.M
+        )
     )
     for name in ("raw", "reports", "batches", "tallies", "releases", "dead.edge"):
         told = set(re.findall(r"`([a-z]+)`", rows[f"`{name}`"])) & set(STAGES)

@@ -30,7 +30,7 @@ KINDS: Final = (RAW, REPORTS, BATCH, TALLY)
 MAX_WORDS: Final = 256
 """Words of a value, at most."""
 REFUSED: Final = 0xFFFFFFFF
-"""Every word of a refused value: its user is enrolled, nothing is set (DESIGN rule 7)."""
+"""Every word of a refused value: its user is enrolled, nothing is set (ARCHITECTURE rule 7)."""
 COUNT_WIDTH: Final = 8
 """Bytes of a count."""
 COUNTS_PER_BLOCK: Final = MAX_PAYLOAD // COUNT_WIDTH

@@ -2,9 +2,9 @@
 
 Contract: each record is parsed by itself (joined, one could swallow its neighbour), and gives one row, one refusal,
 or, when only its value is wrong, both: such an event enrols its user and sets nothing, since who is in the population
-may not depend on a value (DESIGN rule 7). So a record that is no JSON, or too long, still makes a row if stream, user
-and time can be read from it. Nothing a record says raises an error. Not here: reading what is no JSON (frames.py), what
-a value may be (domains.py), pseudonyms, periods, lateness (agents/).
+may not depend on a value (ARCHITECTURE rule 7). So a record that is no JSON, or too long, still makes a row if stream,
+user and time can be read from it. Nothing a record says raises an error. Not here: reading what is no JSON (frames.py),
+what a value may be (domains/), pseudonyms, periods, lateness (agents/).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The control records: what stages tell each other besides blocks. Frozen, versioned; `codec` reads and writes them.
 
 Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the
-same wherever and whenever it is opened (DESIGN "Five nouns"). The others name their round by that digest. The class
+same wherever and whenever it is opened (ARCHITECTURE section 2). The others name their round by that digest. The class
 is the schema.
 Not here: releases (release.py), blocks (block.py).
 

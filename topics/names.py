@@ -1,8 +1,8 @@
-"""The topic table of DESIGN section 1 as data: what each topic carries, for how long, and which zone reads it.
+"""The topics as data: what each topic carries, for how long, and which zone reads it.
 
 Contract: every topic of a deployment is `{deployment}.{name}` with a name from `TOPICS`, so provisioning, ACLs and
 docs read one table. `stream_hash` and `batch_partition` are part of the wire: another implementation must place
-sub-batches alike (rule 16).
+sub-batches alike (ARCHITECTURE rule 16).
 Not here: creating topics (agents/kafka/provision.py), partition counts (the deployment file).
 """
 

@@ -1,4 +1,4 @@
-"""The release: one JSON record a period, the product (DESIGN rule 10). Subscribers in any language read this.
+"""The release: one JSON record a period, the product (ARCHITECTURE rule 10). Subscribers in any language read this.
 
 Contract: no wall clock, host or version in it; estimates and errors, and only they, are rounded to six places: same
 input, same bytes. What is not there was not computed, and nothing measured is no number: its name stands with null.

@@ -6,7 +6,7 @@ Contract: it shares no code with ledger, Device or stages; it holds the edge's k
 multiset of reports that must be there with the one that is: lost, twice, over budget (an answer that some window did
 not allow), conflicting (a second, different report of one user for one round), foreign (anything else).  What an
 aborted transaction held must be a part of the same.  Counts of seals and tallies are recounted (recount.py).  Source:
-trust.md section 3, test 1.  Not here: where logs come from.
+ARCHITECTURE section 5.12, the auditor.  Not here: where logs come from.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Contract: a flush is one transaction of outputs and a state record {marks, from, small, snapshot}; between snapshots
 the logs are the state.  Recovery: 1. newest state record, and its proof, 2. `restore` from its small part and snapshot,
 3. fold the logs from `from` to the marks, outputs thrown away, 4. go on at the marks.  Whatever is delivered again lies
-below the marks and is skipped. Source: DESIGN rules 11 to 13.
+below the marks and is skipped. Source: ARCHITECTURE rules 11 to 13.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Contract: one agent, raw bytes, nothing acknowledged before the Task says so, committed records only (which Faust does
 not do by itself), every partition sought to its Task's mark whenever it is assigned, whatever offsets the group has
 committed.  A Task that has enough makes its partition be left out of fetches; the queue between never blocks.  What
-Faust offers beyond that is not used: no tables, producers, web, sensors.  Source: DESIGN rules 12, 18; spec "rounds
-loop".
+Faust offers beyond that is not used: no tables, producers, web, sensors.  Source: ARCHITECTURE rules 12 and 18, section
+5.10.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Contract: a tick takes the clock first and the end of its source partition after it, so that everything that had come
 by that time lies below the end.  A door gets no second tick before the first has passed: what lies between waits in
-Kafka, not here.  With the feed's clock the ticks are records that the door reads itself.  Source: DESIGN rule 15.
+Kafka, not here.  With the feed's clock the ticks are records that the door reads itself.  Source: ARCHITECTURE rule 15.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Contract: effects are read before their causes: 1. the marks of perturb and aggregate, 2. tallies, 3. batches,
 4. reports, 5. raw and rounds.  So whatever is seen has its cause in what is seen after it, and whatever lies below the
 marks has its effects.  Where a log has begun to forget, the extent says which rounds are still whole.  `reports` is
-read twice, with and without what was never committed.  Source: trust.md section 3.  Not here: the comparison
+read twice, with and without what was never committed.  Source: ARCHITECTURE section 5.12.  Not here: the comparison
 (agents/audit/auditor.py).
 """
 

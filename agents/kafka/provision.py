@@ -2,7 +2,7 @@
 
 Contract: everything follows from names.TOPICS and the plan.  `create` may run as often as one likes, at the same time
 too: what is there and right stays, a setting that differs is corrected, a number of partitions never is.  Topics of
-users are looked at and never touched.  Source: DESIGN sections 1 and 4; spec "rounds loop", section 3.  Not here: who
+users are looked at and never touched.  Source: ARCHITECTURE rules 12 and 13, section 5.11.  Not here: who
 may do what (rights.py), what is written into `rounds` (opening.py).
 """
 
@@ -88,7 +88,7 @@ def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> di
 
 def _settings(row: Topic, plan: Plan, copies: int) -> dict[str, str]:
     """Compression would let the length of what is stored depend on what it says; a record's own time would say when it
-    was made (rule 8), and by the broker's time no writer can have records removed early or kept.
+    was made (ARCHITECTURE rule 8), and by the broker's time no writer can have records removed early or kept.
     """
     settings = {
         "cleanup.policy": row.cleanup,

@@ -6,7 +6,7 @@ recovery begins to read, the small state, the pointer of the newest snapshot.  S
 overwritten before its successor is pointed to, so compaction cannot take it.  A small state that has grown stands in
 such chunks too, written with its record (`split`, `joined`).  The record of a stage that holds a key bears a proof over
 `content`, which is all that it says (`sealed`): it stays readable, and nobody else can change it.  A record of another
-form is refused, and nothing migrates.  Source: DESIGN rules 11, 12, 13.
+form is refused, and nothing migrates.  Source: ARCHITECTURE rules 11, 12, 13.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Contract: the newest state records say how far a stage is, never the offsets of its group; a lag of a few offsets is
 counted in records, since the ends of transactions have offsets too.  What may not be read is said, not guessed.  Raw
-lag needs an edge principal (DESIGN rule 9).  Not here: the table (cli/status.py), metrics (observe/).
+lag needs an edge principal (ARCHITECTURE rule 9).  Not here: the table (cli/status.py), metrics (observe/).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Contract: a flush is one transaction of outputs and a state record.  Recovery: 1. fence every earlier writer, 2. the
 newest state record, 3. its snapshot, 4. the logs from there to the marks, outputs thrown away, 5. live from the marks.
 Whatever is delivered again lies below the marks and is skipped; a log that no longer reaches back to the snapshot is
-an error, never a smaller state.  Any failure ends the Task for good.  Source: DESIGN rules 12 to 14.  Not here: who
-owns a partition (app.py, worker.py); the same steps without a broker are agents/embedded/task.py.
+an error, never a smaller state.  Any failure ends the Task for good.  Source: ARCHITECTURE rules 12 to 14.  Not here:
+who owns a partition (app.py, worker.py); the same steps without a broker are agents/embedded/task.py.
 """
 
 from __future__ import annotations

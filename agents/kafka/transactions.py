@@ -3,7 +3,7 @@
 Contract: one is open where a partition's last stable offset lies before its high watermark; the record there is its
 first.  It has been open since the door last passed a tick there, or since that record was written, whichever is later:
 a producer may have given its record any time.  One that outlives what brokers allow has lost its coordinator, and
-somebody has to end it.  These are raw-side facts (DESIGN rule 9).  Not here: who is told (status.py, observe/).
+somebody has to end it.  These are raw-side facts (ARCHITECTURE rule 9).  Not here: who is told (status.py, observe/).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every metric by its name: names and labels are API, units stand in the name, labels are bounded.
 
 Contract: no user, value or pseudonym.  There are two sets: what an edge stage does, how often and how long, follows
-from raw events, so all of it is in the edge's set, which only the edge's endpoint serves (DESIGN rule 9); the set of
-the other stages is a function of rounds and reports.  Not here: who counts (metrics.py), HTTP (web/server.py).
+from raw events, so all of it is in the edge's set, which only the edge's endpoint serves (ARCHITECTURE rule 9); the set
+of the other stages is a function of rounds and reports.  Not here: who counts (metrics.py), HTTP (web/server.py).
 """
 
 from __future__ import annotations

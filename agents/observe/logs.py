@@ -1,8 +1,8 @@
 """Log lines: one JSON object a line, or plain text where a person looks on.
 
 Contract: time, level, message, then the extra fields of our own loggers; a traceback is a field, never more lines.
-Extra fields of anybody else are left out: what a library hangs on a record may be a message.  Source: DESIGN rule 11;
-what is logged says nothing of users, which is up to whoever logs.  Not here: where the lines go (stderr).
+Extra fields of anybody else are left out: what a library hangs on a record may be a message.  Source: ARCHITECTURE rule
+11; what is logged says nothing of users, which is up to whoever logs.  Not here: where the lines go (stderr).
 """
 
 from __future__ import annotations

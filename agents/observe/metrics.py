@@ -2,8 +2,9 @@
 
 Contract: counters follow committed transactions, so that nothing is counted twice, however often it is folded again;
 where a stage alone knows a count, what it says after a recovery is the beginning and only growth counts.  What comes
-from a stage of the edge goes to the edge's registry and to no other (DESIGN rule 9).  A gauge is of the Tasks that are
-live here: one that goes takes its samples along.  Not here: names (families.py), HTTP (web/), Faust's own monitor.
+from a stage of the edge goes to the edge's registry and to no other (ARCHITECTURE rule 9).  A gauge is of the Tasks
+that are live here: one that goes takes its samples along.  Not here: names (families.py), HTTP (web/), Faust's own
+monitor.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The replay's clock T: the running maximum of the median time of 1 001 lines, so that one forged line moves nothing.
 
-Contract (DESIGN rule 15): half of the 1 001 lines lie below their median; T is given out when that half has been read,
-as a door writes progress when everything below it is in `raw`.  So T before line i is the greatest median of the lines
-j - 500 to j + 500 with j <= i: in a sorted source the time of line i itself, and no line is late or from the future by
-the clock's doing however few lines a period has. 500 forged lines among any 1 001 move nothing.  Towards the ends of a
-source the stretch shrinks with the lines there are, down to EDGE lines on each side, and stays at the last such
-stretch.
+Contract (ARCHITECTURE rule 15): half of the 1 001 lines lie below their median; T is given out when that half has been
+read, as a door writes progress when everything below it is in `raw`.  So T before line i is the greatest median of the
+lines j - 500 to j + 500 with j <= i: in a sorted source the time of line i itself, and no line is late or from the
+future by the clock's doing however few lines a period has. 500 forged lines among any 1 001 move nothing.  Towards the
+ends of a source the stretch shrinks with the lines there are, down to EDGE lines on each side, and stays at the last
+such stretch.
 """
 
 from __future__ import annotations

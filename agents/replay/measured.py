@@ -4,7 +4,8 @@ Contract: arrays are [periods, values].
   MRE   mean over periods of |r - c| / max(|c|, .001); of the second value where there are two (the papers' value 1),
         else the mean over all values.
   MSE   mean over periods and values of (r - c)^2.
-  bits  per user and period (spec streams.md 2.1), from what was received.  A report costs b = ceil(log2 d) bits, d
+    bits  per user and period (ARCHITECTURE section 5.1), from what was received. A report costs b = ceil(log2 d) bits,
+    d
         where it is a bit vector.  Population: (b + 1) a report, the one being the announcement to its sender.  Budget:
         b a report, and for a method that decides min(m, w - m) / w a user, m publications in w periods: who publishes
         rarely announces that, who publishes mostly announces the rest.
@@ -44,7 +45,12 @@ def mean_squared_error(said: Floats, held: Floats) -> float:
 
 
 def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
-    """b: what one report of a mechanism costs, as the papers count."""
+    """b: what one report of a mechanism costs, as the papers count. Of branches the number of the branch, and as much as
+    the longest, to which every report is filled.
+    """
+    if parts := mechanism.get("of"):
+        inner = [(told, told.get("mechanism", told)) for _, told in parts]
+        return (len(parts) - 1).bit_length() + max(report_bits(told, one["d"]) for told, one in inner)
     inner = mechanism.get("mechanism", mechanism["name"])  # of what stands behind a view, by name or as a spec
     name = inner if isinstance(inner, str) else inner["name"]
     if name == "sr":

@@ -1,7 +1,7 @@
 """A replay: a source through every stage on the embedded runtime, with its truth beside it.
 
 Contract: the same source, plan and keys give the same releases, to the byte.  Truth and error are raw data: they are
-computed from the source alone and live only here, never beside a live deployment (DESIGN rule 9).  `stop` ends it
+computed from the source alone and live only here, never beside a live deployment (ARCHITECTURE rule 9).  `stop` ends it
 cleanly with what is done so far.  Not here: files, terminals and signals (cli/), the page (web/).
 """
 

@@ -1,4 +1,4 @@
-"""The synthetic binary streams of LDP-IDS: LNS, Sin and Log (SIGMOD'22, section 7.1.1; spec/streams.md section 7).
+"""The synthetic binary streams of LDP-IDS: LNS, Sin and Log (SIGMOD'22, section 7.1.1; ARCHITECTURE section 5.7).
 
 Contract: in period t exactly round(p_t n) users, drawn anew without replacement, hold 1 and the others 0, as the paper
 says; the same seed gives the same stream.  With t from 1:  LNS  p_0 = .05, p_t = min(1, |p_{t-1} + N(0, .0025^2)|)

@@ -9,8 +9,8 @@ batches and clocks.
 3. A user's value in a period is the last (or first) event by (time, code); else the value before, while the period's
    start is at most `carry` after its event; else none. When values stand for ever, users are asked from the period of
    their first event on, and have the stream's initial value until one of theirs counts.
-This is raw data: it stays with the replay that computes it (DESIGN rule 9).  Memory is a few numbers a user and open
-period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's.
+This is raw data: it stays with the replay that computes it (ARCHITECTURE rule 9).  Memory is a few numbers a user and
+open period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's.
 """
 
 from __future__ import annotations

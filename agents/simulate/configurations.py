@@ -2,7 +2,7 @@
 
 Contract: a configuration and a seed give the same truth; marks say what a stream is, never what came out.  `resting`:
 its values stand still most of the time, so that bars may hold more.  Each file of real sequences adds configurations of
-its own (sequences.py).  Source: spec filter.md, second look.  Not here: what is measured (compared.py), what it should
+its own (sequences.py).  Source: ARCHITECTURE section 5.9.  Not here: what is measured (compared.py), what it should
 be (agents/cli/reproductions/verdicts.py).
 """
 

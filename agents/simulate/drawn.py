@@ -6,7 +6,7 @@ support has, cell by cell, the distribution of real reports; what a pool of hash
 error of its variance, anew in every round.  GRR's cells have it together, subset selection's too up to 32 values, and
 so has the support of any other mechanism: drawn by its law where that is short, else real reports of every user.  The
 same seed, the same run.
-Source: spec streams.md section 7.  Not here: streams (made_up.py), what is made of a run (series.py), the path of every
+Source: ARCHITECTURE section 5.7.  Not here: streams (made_up.py), what is made of a run (series.py), the path of every
 user through all stages (run.py).
 """
 

@@ -1,8 +1,8 @@
 """The adaptive filter on made-up streams: its error over LPA's own, and how often its error bars hold.
 
 Contract: a function of its arguments.  LPA and LPU are the real methods with the real mechanisms and the filter behind
-them (drawn.py); both see the same truth, and the first SETTLED periods are not scored.  Source: spec filter.md, the
-tables.  Not here: what the figures should be (agents/cli/reproductions/filter.py).
+them (drawn.py); both see the same truth, and the first SETTLED periods are not scored.  Source: ARCHITECTURE sections
+5.8 and 5.9.  Not here: what the figures should be (agents/cli/reproductions/filter.py).
 """
 
 from __future__ import annotations

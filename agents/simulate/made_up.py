@@ -29,7 +29,7 @@ USERS, PERIODS = 200_000, 800
 RARE: Final = 1 / 100
 """How likely a period is to jump."""
 SIGMA: Final = 0.1
-"""How numbers lie around their mean. The paper's 10 around means of .05 cannot be what it used (spec streams.md)."""
+"""How numbers lie around their mean. The paper's 10 around means of .05 cannot be (ARCHITECTURE section 5.7)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Truths to try methods on before there is anybody: made up of a drift and a presence, or as a recording has it.
 
 Contract: counts of users by the codes of the measure on which methods are tried (`Measure.tried`), or by the different
-values that there are where these are rows of words (different.py): int64[periods, d], the same number of users in every
+values there are where these are rows of words (different.py), int64[periods, d], the same number of users in every
 period; the same question, the same truth.  Drift is the root mean square of what a statistic moves in a period: of a
 share, or of a mean as a part of its range.  Not here: how a truth wanders (aggregators/measures), the papers' streams
 (replay/synthetic.py, made_up.py), reports (drawn.py).
@@ -74,7 +74,7 @@ def _promised(stream: StreamPlan, source: Synthetic) -> Iterator[Floats]:
 
 
 def _shares(plan: Plan, source: Source, name: str, of: Figures) -> Iterator[Floats]:
-    """Of each period with users, the share of every code or value: the mean of numbers alone says too little."""
+    """Of each period with users, the share of every code or value: of numbers too, whose mean alone says too little."""
     truth = Truth(plan, source, {name: of})
     for batch in source.batches():
         yield from (period.figures for period in truth.fold(batch) if period.users and period.stream == name)

@@ -2,7 +2,7 @@
 
 Log: its batches partition.  The seal that ends a sub-batch brings the round's descriptor, so that its mechanism is
 known without another log.  Reports that no value could have given are dropped and counted.  A tally of many counts is
-a message and blocks, all in one transaction (tallies.py).  Source: DESIGN rules 16 and 20.
+a message and blocks, all in one transaction (tallies.py).  Source: ARCHITECTURE rules 16 and 20.
 """
 
 from __future__ import annotations

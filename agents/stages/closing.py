@@ -4,8 +4,8 @@ Contract: an event is judged by the ticks of its own source partition, so that n
 interleave: it is late if its period was over, lateness included, at the tick before it, and from the future if it
 lies further ahead than `future` of the tick that covers it.  A raw partition closes a period when all source
 partitions have reached its end plus lateness; every event that was in time stands before that in the log.  Nothing a
-user sends closes anything (DESIGN rules 6 and 15).  Periods close at the instants of a grid, their ends plus lateness:
-of a recording's clock, which takes its times from events, nothing else leaves the edge.
+user sends closes anything (ARCHITECTURE rules 6 and 15).  Periods close at the instants of a grid, their ends plus
+lateness: of a recording's clock, which takes its times from events, nothing else leaves the edge.
 """
 
 from __future__ import annotations

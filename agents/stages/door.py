@@ -4,7 +4,7 @@ Logs: a partition of a source topic, and that partition's ticks.  A tick says wh
 showed a time: exactly those go before its progress record, which every raw partition gets, and those after it wait
 for the next tick.  So what is written follows from the logs, not from how they interleave.  Events that cannot be
 read are counted by reason and named in dead.edge, without what they say; whom they show all the same is enrolled.
-Source: DESIGN rules 6, 15 and 19.
+Source: ARCHITECTURE rules 6, 15 and 19.
 """
 
 from __future__ import annotations

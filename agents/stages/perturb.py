@@ -3,7 +3,8 @@
 Logs: its raw partition (blocks of events, progress records) and `rounds`.  A round is charged when its descriptor is
 folded and answered when its period has closed, whichever comes last: every member answers, a user without a value
 says *none*.  Its answers are permuted, each report draws its own target, and `done` tells every target what came and
-what there was in all. Source: DESIGN rules 4 to 8 and 14.  Not here: deciding (Device), the door's parsing (door.py).
+what there was in all. Source: ARCHITECTURE rules 4 to 8 and 14.  Not here: deciding (Device), the door's parsing
+(door.py).
 """
 
 from __future__ import annotations

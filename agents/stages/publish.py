@@ -6,8 +6,8 @@ the shuffle then says who counts.  Patience begins when the round could be answe
 or at the first tick after it was asked, whichever is later.  A shuffle that has seen nobody does not answer, so that a
 door that was down delays and drops nothing; a round that stays open is given up again after each further patience.
 Its state is small and whole in every transaction, but for counts that stand in blocks: of those it says where they are
-announced, and a recovery folds the log again from there, for these blocks alone.  Source: DESIGN rules 13, 15, 16 and
-22.  Not here: what to ask (aggregators/methods).
+announced, and a recovery folds the log again from there, for these blocks alone.  Source: ARCHITECTURE rules 13, 15, 16
+and 22.  Not here: what to ask (aggregators/methods).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From a decision to the release that subscribers read: names, errors, privacy, all that was received (DESIGN rule 10).
+"""From a decision to the release that subscribers read: names, errors, privacy, all that was received.
 
-Contract: no clock, host or version; numbers rounded to six places, and null where nothing is known; the same input
-gives the same bytes.
+Contract (ARCHITECTURE rule 10): no clock, host or version; numbers rounded to six places, and null where nothing is
+known; the same input gives the same bytes.
 """
 
 from __future__ import annotations

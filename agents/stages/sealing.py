@@ -4,9 +4,9 @@ AES-SIV (RFC 5297): deterministic and authenticated, so that no nonce has to be 
 bound by associated data to its instance, to the marks at which its snapshot was taken, to whether it is the last, and
 to the chunk before it: so chunks of two states never open as one, and an old snapshot does not open under new marks.
 The state record that says these marks, and where the snapshot stands, bears a proof over all it says (`prove`,
-`check_proof`).  Neither side holds more than a chunk at a time.  Source: DESIGN rule 11.  Not here: whether all of a
-snapshot is there (whoever points to it says how many chunks it has); a whole older state put back together with its
-record, which is a state that was.
+`check_proof`).  Neither side holds more than a chunk at a time.  Source: ARCHITECTURE rule 11.  Not here: whether all
+of a snapshot is there (whoever points to it says how many chunks it has); a whole older state put back together with
+its record, which is a state that was.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ all contributors as soon as all have said `done`, or, when publish gives the rou
 target 0 too, seals by the first `close` in the log and by nothing else: so the sub-batches of a round always have the
 same contributors and the same total, and all of them are held back below min_batch, or none.  (If a target could seal
 because all are in, target 0 might still answer a `give_up` with fewer: two sub-batches of different crowds.)  Only
-moment and content of a `close` depend on interleaving: all state follows the record.  Source: DESIGN rules 8, 15, 16.
+moment and content of a `close` depend on interleaving: all state follows the record.  Source: ARCHITECTURE rules 8, 15,
+16.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Contract: `put` takes a frame from any thread and never waits for a reader. Every follower gets the frames so far and
 then the live ones, in order and without loss; only a `progress` that a newer one has overtaken is left out. The newest
-`keep` frames stay for those who come later. Truth is raw data: a live deployment's feed refuses it (DESIGN rule 9).
-Not here: HTTP (server.py), what a frame says (hello.py, static/).
+`keep` frames stay for those who come later. Truth is raw data: a live deployment's feed refuses it (ARCHITECTURE rule
+9). Not here: HTTP (server.py), what a frame says (hello.py, static/).
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """What a worker shows over HTTP: its servers by zone, and the page that follows the releases topic.
 
 Contract: the public server has metrics without any raw-side fact, and the page where the analysis zone is present;
-all metrics are served at the edge's own address, by edge workers alone (DESIGN rule 9).  Whatever goes wrong here once
-it serves is logged and tried again: nobody's statistics depend on it.  Not here: what is counted (observe/).
+all metrics are served at the edge's own address, by edge workers alone (ARCHITECTURE rule 9).  Whatever goes wrong here
+once it serves is logged and tried again: nobody's statistics depend on it.  Not here: what is counted (observe/).
 """
 
 from __future__ import annotations

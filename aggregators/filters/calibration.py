@@ -7,7 +7,7 @@ no model says so: as much as it leaves in an estimate is added to its bar.  A st
 far those of all statistics lie apart beyond chance.  `Course` is the mean of the estimates so far, discounted too, and
 the variance by which they moved beyond what their own errors explain: an estimate that becomes more exact moves, too,
 and says nothing of the statistic.  Thresholds are judged by it (aggregators/monitoring.py).
-Source: spec filter.md, second look; adaptive conformal inference has the idea.
+Source: ARCHITECTURE section 5.9; adaptive conformal inference has the idea.
 """
 
 from __future__ import annotations

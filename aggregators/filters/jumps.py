@@ -4,7 +4,7 @@ Contract: many statistics jump at once with a chance of their own (an epoch), ea
 besides, each may jump alone.  The posterior is exact in that model.  Frequencies sum to 1, so that d of them are d - 1
 observations and their evidence counts (d - 1) / d: two mirror images are one.  The chances are learned: a first guess
 that weighs some periods, and what was seen since; where a leap is hardly larger than the noise, both are smaller, and
-evidence counts less (Models.leap, Models.plain).  Our own, beyond spec filter.md, where each category is alone: after a
+evidence counts less (Models.leap, Models.plain).  Our own (ARCHITECTURE section 5.8). Were each category alone, after a
 jump the error bars of the others are right at once, and small evidence in many of them is seen.
 """
 

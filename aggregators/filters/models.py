@@ -5,7 +5,7 @@ Contract: a drift is a variance a period, in units of the observation variance o
 of data in another unit, or of more reports, is the same filter; a model of drift rho forgets with gain about sqrt(rho).
 Among the values of a domain it is larger where share (1 - share) is (`pace`): large shares move more.  What moves
 farther than the statistic can go is unlikely from the start (`first_odds`).  Rows of every array of a filter: levels,
-trends, fluctuations, seasons, settling, jump.  Source: spec filter.md (the mixture, second look); grids, chances and
+trends, fluctuations, seasons, settling, jump.  Source: ARCHITECTURE sections 5.8 and 5.9; grids, chances and
 what is learned of them are our own.
 """
 

@@ -5,7 +5,7 @@ is left of the sampling of so many users.  They are taken at what is believed so
 values would seem exact, and pull the estimate down.  Only a jump moves the belief itself: halfway.  The rest of a
 profile (a mean square) is an average of the last few answers.  Frequencies of a whole domain sum to 1: where those
 that were seen need not, their errors are independent, and each takes its part of what is wrong with the sum, exactly.
-Source: spec streams.md 2.1; aggregators/methods.
+Source: ARCHITECTURE section 5.1; aggregators/methods.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How models with two states go on: a level with a velocity, or a level with what fluctuates around it.
 
 Contract: x' = x + push y + noise, y' = left y + noise, where x is what is measured: of a trend the level, y its
-velocity; of a fluctuation both together, y what is off the level.  So one step serves both.  Source: spec filter.md.
-Not here: the step (tracks.py), and back (smoothing.py).
+velocity; of a fluctuation both together, y what is off the level.  So one step serves both.  Source: ARCHITECTURE
+section 5.8. Not here: the step (tracks.py), and back (smoothing.py).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Contract: each row is the exact Kalman filter of one way of moving, for all stat
 value for each phase of the season, of which neighbours are alike, and white fluctuation around both.  How much is left
 to learn is the same for all statistics, in units of the observation variance of an average period, so that a covariance
 is kept once; what was learned is kept for each.  Where a season has more periods than PHASES, neighbouring ones are one
-phase.  A season that is declared and not there costs little: its rows are soon believed no more.  Our own, beyond spec
-filter.md, which has a mean per phase.  Not here: how likely each row is (adaptive.py).
+phase.  A season that is declared and not there costs little: its rows are soon believed no more. Our own (ARCHITECTURE
+section 5.8).  Not here: how likely each row is (adaptive.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Contract: `Past` keeps what a filter believed at the end of its last periods; `revised` goes back through them, oldest
 first in what it gives.  A model that went on is smoothed as the textbook does (Rauch, Tung, Striebel); what had ended
 or jumped by the next period keeps the belief of its own time, so that no later level reaches back over a jump.  How
-likely each model was is revised too.  Linear in the number of models.  Source: spec filter.md, left open there.
+likely each model was is revised too.  Linear in the number of models.  Source: ARCHITECTURE section 5.8.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ far as one may have followed another (interacting multiple models).  Whoever is 
 whoever is entered draws from it, so that mixing is linear in the number of models.  Variances are never negative.
 The velocity of whoever becomes a trend is 0, with the variance of long drift; whoever becomes a fluctuation takes what
 was believed for its level.  Rows of a season take part in the mixing, and are then told anew (adaptive.py).
-Source: spec filter.md.  Not here: how likely each model is (jumps.py, adaptive.py).
+Source: ARCHITECTURE section 5.8.  Not here: how likely each model is (jumps.py, adaptive.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Contract: a question looks at a value through one view, or each user answers through one of several (branches).  A
 statistic is the share of users of whom something is true; a kind says of rows of words of which users it is
 (`true_of`), which statistics its releases name (`shown`), and what a made-up crowd holds (`crowd`).  Not here: the
-kinds (items.py, marginals.py, strings.py), where names are found (the methods that find them).
+kinds (each a file beside this one), where names are found (the methods that find them).
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Contract: publications are offered whole units; in any w consecutive periods at most w of them are used, and w more go
 to the first rounds.  A publication of k units takes over the k - 1 units of the periods before it and nullifies the
-k - 1 after it, so that the window holds.  Source: LDP-IDS algorithm 3, spec streams.md 2.1.  Erratum E5: the paper
-starts with a last publication of size 0 at time 0, which makes the nullified time -1 and offers two units at t = 1.
+k - 1 after it, so that the window holds.  Source: LDP-IDS algorithm 3, ARCHITECTURE section 5.1.  ARCHITECTURE erratum
+E5: the paper starts with a last publication of size 0 at time 0, which makes the nullified time -1 and offers two units
+at t = 1.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Absorption:
 
     def offer(self, step: int) -> int:
         """The amount for a publication now; 0 in a nullified period."""
-        nullified = max(self.last_units - 1, 0)  # E5
+        nullified = max(self.last_units - 1, 0)  # ARCHITECTURE erratum E5
         if step - self.last <= nullified:
             return 0
         return min(step - (self.last + nullified), self.w) * self.unit

@@ -6,9 +6,9 @@ Contract, for each period t:
      where fewer than min_batch users are expected behind it;
   3. dis > err: second round, and its estimate is the release; else (a tie, no first answer) the last one stands.
 A second round below min_batch leaves the last release standing, and its amount is used all the same.  r_0 = 0; since a
-mean may be near 0 for ever, its first publication does not wait for dis (spec streams.md 2.1, guards).  First rounds
+mean may be near 0 for ever, its first publication does not wait for dis (ARCHITECTURE section 5.1).  First rounds
 take `first_share` of the resource of a window (the paper's half, beta), publications the rest.
-Source: LDP-IDS section 5.2, spec streams.md 2.1.  Not here: how amounts become questions (asking.py), how much is
+Source: LDP-IDS section 5.2, ARCHITECTURE section 5.1.  Not here: how amounts become questions (asking.py), how much is
 offered (absorption.py, halving.py), dis and err (dissimilarity.py, drawing.py).
 """
 

@@ -2,7 +2,7 @@
 
 Contract: a method counts its resource in whole amounts: micro-nats under budget division, slots under population
 division.  Any amount gives a question, its mechanism and the users it should reach; what methods share does not know
-which of the two it is (spec streams.md 2.2, resource abstraction).  Not here: how much, and when.
+which of the two it is (ARCHITECTURE section 5.2).  Not here: how much, and when.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """How far the last release is from the present, and how far a new one would be: dis and err of the adaptive methods.
 
 Contract: `dissimilarity` estimates the mean over the statistics of (c_t - r)^2; `publication_error` is the same mean
-for a release made from n fresh reports.  Both take raw estimates: clipping or projecting first biases dis (spec
-streams.md 2.1).  For frequencies V is the mechanism's exact variance at 1/d, which is its mean over all cells, since
-frequencies sum to 1: err depends on (epsilon, n, d) and never on an estimate (erratum E2: the paper's second term
-lacks 1/d).
+for a release made from n fresh reports.  Both take raw estimates: clipping or projecting first biases dis
+(ARCHITECTURE section 5.1).  For frequencies V is the mechanism's exact variance at 1/d, which is its mean over all
+cells, since frequencies sum to 1: err depends on (epsilon, n, d) and never on an estimate (ARCHITECTURE erratum E2: the
+paper's second term lacks 1/d).
 
 "paper" takes V for the whole error.  But n reports of n_hat users say what *they* hold: sampling adds c(1-c)/n to
 each cell, 17 % of V at epsilon 1 and 161 % at 2.5.  "sampling" subtracts the total variance estimated from the counts

@@ -1,6 +1,6 @@
 """A method that draws its questions from one resource, of users or of epsilon, and knows what an answer would be worth.
 
-Contract: `price` is R.var(x) of spec streams.md 2.2, the mean squared error of an estimate from an amount; it is
+Contract: `price` is R.var(x) of ARCHITECTURE section 5.2, the mean squared error of an estimate from an amount; it is
 infinite where fewer than min_batch users are expected behind it.  One implementation serves budget division and
 population division; only under the latter are answers a sample, and is there a choice of variance (dissimilarity.py).
 Not here: how amounts become questions (asking.py), what is asked when.

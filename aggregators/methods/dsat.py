@@ -3,10 +3,10 @@
 Contract: a window holds C = max(1, round(0.15 w)) publications at most, with an equal part each of what first rounds
 leave; once they are used no first round is asked either, and the last release stands unasked.  The threshold T is in
 units of a publication's error: it rises while there were more publications than C / w of the periods, and falls while
-there were fewer, but for a dead zone of `SIGMA` (our own).  Source: DSATw in LDP-IDS's frame (its algorithm 4), spec
-streams.md 2.2.  Errata: E7, the paper's first round takes 1 / C of their users each period, and the pool is empty after
-C of them; a w-th is taken.  E8, the printed count over t has t grow while the count of a window does not; the window's
-length is what it is a share of, and its clamp of 2 bounds another distance.
+there were fewer, but for a dead zone of `SIGMA` (our own).  Source: DSATw in LDP-IDS's frame (its algorithm 4),
+ARCHITECTURE section 5.2.  ARCHITECTURE errata E7 and E8: the paper's first round takes 1 / C of their users each
+period, and the pool is empty after C of them; a w-th is taken. The printed count over t has t grow while the count of a
+window does not; the window's length is what it is a share of, and its clamp of 2 bounds another distance.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Contract: M = max(1, round(0.15 w)) samples in any w periods, each an M-th of the resource; a sample that is due while
 the window has had all waits.  The relative error of the prediction, through the controller, lengthens the interval
-below `GOAL` and shortens it above.  Source: FAST in LDP-IDS's frame, which only names it; spec streams.md 2.2.
+below `GOAL` and shortens it above.  Source: FAST in LDP-IDS's frame, which only names it; ARCHITECTURE section 5.2.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ is released unasked.  A sample's answer moves the level and sets how many period
 lost answer leaves the level and lets the next period ask; its amount is used all the same.  A release's variance is the
 filter's own P, and grows by its Q from period to period: as good as the model, which takes all statistics to wander
 alike.  Where numbers are measured the newest answer stands beside the level.
-Source: spec streams.md 2.2.  Not here: how much a sample takes and how long the next one waits (fast.py, rescuedp.py).
+Source: ARCHITECTURE section 5.2.  Not here: how much a sample takes and how long the next one waits (fast.py,
+rescuedp.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Contract: an estimate joins the group if, with it, the mean square around the group's mean is less than `kappa` times
 the noise's own, after what noise explains is taken off; else it begins the next group.  Only estimates are looked at,
-so that grouping the releases themselves costs no privacy.  Source: PeGaSus, spec streams.md 2.2.
+so that grouping the releases themselves costs no privacy.  Source: PeGaSus, ARCHITECTURE section 5.2.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Distribution: each publication gets half of what the window has left (LBD, LPD).
 
 Contract: publications of any w consecutive periods use less than `total` together, since each is offered at most half
-of what the others in its window left; the first may use half of it.  Source: LDP-IDS algorithm 2, spec streams.md 2.1.
-Erratum E1: the printed sum over publications runs from -w + 1, which is all of time, and would end publications.
+of what the others in its window left; the first may use half of it.  Source: LDP-IDS algorithm 2, ARCHITECTURE section
+5.1. ARCHITECTURE erratum E1: the printed sum over publications runs from -w + 1, which is all of time, and would end
+publications.
 """
 
 from __future__ import annotations

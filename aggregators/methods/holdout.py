@@ -10,7 +10,7 @@ An answer that does not count, or in which holders of a value are not told from 
 window.  So whatever the method is, it finds a promise of which nothing is spent; the ledger of the devices is the
 judge, as ever.  The threshold is a public number that only reports decided, and the range stays the declared one.
 Clipping is of the top alone, and what it may take is part of a release's error (`Decision.clipped`); more of it once
-the mean has grown.  Source: ToPL, streams.md sections 2.1 and 5.  Not here: whether there is a phase at all
+the mean has grown.  Source: ToPL, ARCHITECTURE sections 5.1 and 5.4.  Not here: whether there is a phase at all
 (worthwhile.py), what a release makes of it (figures.py).
 """
 

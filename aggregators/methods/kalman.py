@@ -1,9 +1,9 @@
 """A Kalman filter of levels that wander, with one gain for all statistics of a release.
 
 Contract: the level x of every statistic, its mean squared error P, and Q, what a period adds to it; Q is learned from
-how far answers lie from what was expected of them.  Every answer comes with its own variance R.  Source: spec
-streams.md 2.2 (RescueDP, FAST; there Q and R are given, for counts).  Not here: the filter of the releases that users
-read, which mixes many models (aggregators/filters).
+how far answers lie from what was expected of them.  Every answer comes with its own variance R.  Source:
+ARCHITECTURE section 5.2 (RescueDP, FAST; there Q and R are given, for counts).  Not here: the filter of the releases
+that users read, which mixes many models (aggregators/filters).
 """
 
 from __future__ import annotations

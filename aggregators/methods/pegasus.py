@@ -4,8 +4,8 @@ Contract: every period asks; its release is the mean of the estimates of its gro
 and what a group can hide.  grouping = "free": groups are found among the estimates themselves, which is post-processing
 and takes nothing from them (our own; a grouper's round is then pointless).  "paid": a first round with a fifth of each
 period's part finds the groups, as in the original, and estimates have the other four fifths.  A lost first round begins
-a group; a lost estimate leaves the last release.  Source: PeGaSus in LDP-IDS's frame, which only names it; spec
-streams.md 2.2.
+a group; a lost estimate leaves the last release.  Source: PeGaSus in LDP-IDS's frame, which only names it;
+ARCHITECTURE section 5.2.
 """
 
 from __future__ import annotations

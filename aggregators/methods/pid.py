@@ -1,7 +1,7 @@
 """A controller that turns errors into feedback: some of the newest one, and some of the mean of the last few.
 
 Contract: 0.9 times the newest error and 0.1 times the mean of the last `memory` ones, itself among them.  The gain of
-the difference is 0 in FAST and RescueDP alike and left out.  Source: spec streams.md 2.2.
+the difference is 0 in FAST and RescueDP alike and left out.  Source: ARCHITECTURE section 5.2.
 """
 
 from __future__ import annotations

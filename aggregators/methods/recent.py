@@ -1,8 +1,8 @@
 """What the last periods were given: all that shares a window with the present one.
 
 Contract: a window of w periods that ends now holds now and the w - 1 periods before; `before` is about those, so that
-what fits into the rest of the promise now fits into every window.  Nothing older is remembered.  Source: erratum E1 of
-spec streams.md: the paper's sum over publications begins at -w + 1, before time.
+what fits into the rest of the promise now fits into every window.  Nothing older is remembered.  Source:
+ARCHITECTURE erratum E1: the paper's sum over publications begins at -w + 1, before time.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ METHODS: Final[dict[str, type[Turns]]] = {
         LBU, LPU, LSP, LBD, LPD, LBA, LPA, LBDsat, LPDsat, LBRescueDP, LPRescueDP, LBFast, LPFast, LBPegasus, LPPegasus,
     )
 }  # fmt: skip
-"""Every method by name. Sources: LDP-IDS, sections 5 and 6; spec/streams.md 2.1 and 2.2."""
+"""Every method by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
 
 
 def method(options: MethodOptions, setting: Setting) -> Method:

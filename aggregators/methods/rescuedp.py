@@ -2,9 +2,9 @@
 
 Contract: a sample takes min(phi ln(I + 1), 0.6) of what the window has left, and at most a fifth of all; so a window's
 samples never use all of it, whatever they are.  Feedback above the error that the next sample would have shortens the
-interval, below lengthens it.  Source: RescueDP in LDP-IDS's frame (its algorithm 5), spec streams.md 2.2.  Erratum E9:
-printed is (delta / Var)^2, an error over a square; RescueDP divides by the noise's scale: delta^2 / Var.  Not here:
-its grouping of many dimensions, and the noise of the grouping.
+interval, below lengthens it.  Source: RescueDP in LDP-IDS's frame (its algorithm 5), ARCHITECTURE section 5.2.
+ARCHITECTURE erratum E9: printed is (delta / Var)^2, an error over a square; RescueDP divides by the noise's scale:
+delta^2 / Var.  Not here: its grouping of many dimensions, and the noise of the grouping.
 """
 
 from __future__ import annotations

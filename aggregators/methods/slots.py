@@ -1,7 +1,7 @@
 """Who is asked: slots drawn from a pool, fixed groups of slots, and how many users slots stand for.
 
 Contract: a slot drawn at t is not drawn again before t + w, with nothing to recycle: it is eligible at t iff its last
-use is at most t - w (spec streams.md 2.1 and erratum E6: the paper recycles after a `return`, which drains the pool).
+use is at most t - w (ARCHITECTURE section 5.1; erratum E6: the paper recycles after a `return`, which drains the pool).
 Which slots are drawn is a public pseudorandom function of (seed, t, purpose), in integers: the same on every machine
 and after every crash.  Users hash to slots by a secret key, so a draw that ignores values is a uniform sample.
 Not here: keeping the promise, which is the ledger's of every device.

@@ -5,8 +5,8 @@ Contract: `find` is a pure function of a setting, of what the method's answers w
   2. The threshold is the edge of a cell with the least squared error: of what clipping there may take, as far as the
      reports cannot exclude it, with room for growth (clipping.py), and of the noise that is left in the end.
   3. The mean of values clipped there, unbiased, is handed on: nobody's answer is thrown away.
-EM alone says how large noise is, and what growth would do; never that nothing is clipped.  Source: streams.md
-sections 2.1 and 5.  Not here: when is asked (holdout.py).
+EM alone says how large noise is, and what growth would do; never that nothing is clipped.  Source: ARCHITECTURE
+sections 5.1 and 5.4.  Not here: when is asked (holdout.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Contract: Base is unbiased; Base-Pos and Base-Cut are never negative; a threshold is in the scale of the estimates and
 never below 0.  Source: Wang 2021, sections 3.5.2 (equation 3.13) and 8.1.  Deviation: equation 8.1 calls Var* "the
-standard deviation"; the threshold takes its square root, as 3.13 does (erratum C17).  Not here: sums to 1 (norms.py).
+standard deviation"; the threshold takes its square root, as 3.13 does (ARCHITECTURE erratum C17).  Not here: sums to 1
+(norms.py).
 """
 
 from statistics import NormalDist

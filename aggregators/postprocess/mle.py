@@ -2,10 +2,10 @@
 
 Contract: over f >= 0 with sum 1, the least sum of (f - e)^2 / (B + C f), where e is the estimate, B = q(1-q) and
 C = (p-q)(1-p-q), which is the variance of an estimate times n (p-q)^2.  It is Norm-Sub where p + q = 1.
-Source: Wang 2021, section 8.1.4.  Deviation (erratum C19): the text prints the solution with the denominators
-p-q + (p-q)(1-p-q)x and (p-q)(1-p-q) - |D1| q(1-q). Their signs slipped: what (8.6) gives does not sum to 1 (.978 and
-1.839 in two of the examples). From the stationary point, (f - e)(p-q) = x (B + C f) on the values D1 that stay above 0:
-x = (p-q)(1 - sum over D1 of e) / (C + |D1| B)  and  f = (B x + e (p-q)) / ((p-q)(1 - (1-p-q) x)).
+Source: Wang 2021, section 8.1.4.  Deviation (ARCHITECTURE erratum C19): the text prints the solution with the
+denominators p-q + (p-q)(1-p-q)x and (p-q)(1-p-q) - |D1| q(1-q). Their signs slipped: what (8.6) gives does not sum to 1
+(.978 and 1.839 in two of the examples). From the stationary point, (f - e)(p-q) = x (B + C f) on the values D1 that
+stay above 0: x = (p-q)(1 - sum over D1 of e) / (C + |D1| B)  and  f = (B x + e (p-q)) / ((p-q)(1 - (1-p-q) x)).
 """
 
 import numpy as np

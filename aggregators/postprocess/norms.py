@@ -3,7 +3,7 @@
 Contract: Norm sums to 1 and stays unbiased; Norm-Mul is never negative and sums to 1; Norm-Cut is never negative, sums
 to at most 1 and changes no value that it keeps.  Source: Wang 2021, section 8.1.  Deviation: Norm-Cut is printed as
 "the smallest theta such that the sum of what reaches theta is at most 1"; a theta of minus infinity does that whenever
-the raw estimates sum to 1 or less, and would keep the negative ones. Theta is above 0 here (erratum C18).
+the raw estimates sum to 1 or less, and would keep the negative ones. Theta is above 0 here (ARCHITECTURE erratum C18).
 """
 
 import numpy as np

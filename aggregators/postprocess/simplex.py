@@ -2,7 +2,7 @@
 
 Contract: clip(f + delta, 0, cap) with a delta for which they sum to the total, which is the nearest such point; what
 is one already comes back within rounding.  Sums of set-valued data are the use: items that a user may hold at most
-once, so that no frequency exceeds 1 though all together exceed it.  Source: spec/vectors.md ("capped simplex"); the
+once, so that no frequency exceeds 1 though all together exceed it.  Source: ARCHITECTURE section 5.14; the
 breakpoints are sorted, so that no bisection decides.  Not here: the plain simplex, bit for bit (norm.py).
 """
 

@@ -12,8 +12,8 @@ Contract: a layout is a tuple of words and whole numbers (`spec`), the same list
     ("measured", layout, levels)      the inner words, then a public number below `levels`
 
 `none` is 1 where a user may have no value: a row that begins with NONE, the other words 0.  Every other value begins
-with a word below 2^31.  Values of one word are int[n], of more uint32[n, words].  Source: DESIGN rule 23.  Not here:
-how JSON becomes words (topics/domains), what a question makes of them (views.py).
+with a word below 2^31.  Values of one word are int[n], of more uint32[n, words].  Source: ARCHITECTURE rule 23.  Not
+here: how JSON becomes words (topics/domains), what a question makes of them (views.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ frequencies of the cells are x, and `inverse` is exactly unbiased: inverse(forwa
 too.  Neighbours differ by (p - q) (x_j - x_{j - width}), so that a chain of every width-th difference from the left
 edge gives x_j, and one to the right edge gives it again; they share no output, and are mixed by the inverses of their
 variances where the frequencies are even, which depends on no data.  There no linear inverse is better by more than
-0.6 / cells on average (tests/randomizers/numeric/test_band.py).  Source: derived here; streams.md section 5 for
+0.6 / cells on average (tests/randomizers/numeric/test_band.py).  Source: derived here; ARCHITECTURE section 5.4 for
 the band.  Not here: EM, which is better where the frequencies are smooth (aggregators/distribution.py).
 """
 

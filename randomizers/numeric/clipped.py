@@ -3,7 +3,7 @@
 Contract: code c of a number is cell min(c, clip) // group of the inner mechanism, and *none* is its none: every code
 has one cell, by itself and whoever holds it, and every cell of the inner mechanism some code.  Statistics are of the
 mean on its scale: -1 and 1 are the middles of the lowest and of the highest cell (`ends`).  The threshold is a public
-parameter of a round, whose spec is a flat table named "recoded".  Source: streams.md section 2.1 (mean, clip) and 5.
+parameter of a round, whose spec is a flat table named "recoded".  Source: ARCHITECTURE sections 5.1 and 5.4.
 Not here: finding it (aggregators/methods/holdout.py); frequencies.
 """
 

@@ -6,7 +6,7 @@ at most e^gamma either way, in exact arithmetic; what lies beyond (less than 2^-
 inside keeping its share.  The size of the noise is a number in base 256 whose digits are independent, as a geometric
 law's are; low levels are rounded up, so a digit's carry is paid by the digit above.  Where levels get so low that
 rounding would make the law rise at a carry, the table ends; where too much would be left out, gamma is refused: every
-carry is compared when noise is made.  Source: streams.md section 4 (Floating point); Canonne, Kamath and Steinke 2020
+carry is compared when noise is made.  Source: ARCHITECTURE section 5.5; Canonne, Kamath and Steinke 2020
 for the law.  Not here: where the words come from, and what noise is for.
 """
 

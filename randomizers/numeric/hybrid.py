@@ -2,7 +2,7 @@
 
 Contract: the coin is tossed with the keyed words and is in the report; it does not depend on the value, so the ratio
 is the larger of the two mechanisms'.  Unbiased; the variance hardly depends on the value, (K^2 + (h + 3) / (3 (h -
-1))) / h with h = e^(epsilon/2).  Source: streams.md section 2.4, erratum E3 (L's equation 10 squares h - 1; T's 14 is
+1))) / h with h = e^(epsilon/2).  Source: ARCHITECTURE section 5.3, erratum E3 (L's equation 10 squares h - 1; T's 14 is
 right).  SR's reports say nothing of the mean square, PM's do: their squares, less what noise and coin add to them on
 average, are an unbiased estimate, and the variance from it is the one among the reports.  Not here: skewed values,
 for which SR alone may be better.

@@ -4,7 +4,7 @@ Contract: a value is a cell 0..d-1 that stands for -1 + 2 cell / (d - 1), so bot
 is worth (`worth`) has exactly that mean, and the variance floor + slope v^2, both Fractions of the integer levels.
 `support` counts bits, of the report's number and of that number's square, so it is additive and no count exceeds the
 reports, and still it has the exact sums of worths and of their squares.  A profile is the mean and the mean square;
-`estimate` is the mean.  Source: streams.md section 2.4.  Not here: mapping a quantity to the grid (its range is
+`estimate` is the mean.  Source: ARCHITECTURE section 5.3.  Not here: mapping a quantity to the grid (its range is
 declared, never taken from data), and silence (presence.py).
 """
 

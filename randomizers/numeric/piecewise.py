@@ -2,8 +2,8 @@
 
 Contract: reports and their worth are those of sliding.py: d - 1 + width outputs, exactly unbiased, of variance floor
 + v^2 (1 / gain - 1), and one value against another at most e^epsilon.  Width: the odd number next to
-(d - 1) / e^(epsilon/2), which is where the continuous mechanism has its least worst variance.  Source: streams.md
-section 2.4 (Wang et al. 2019).  Not here: the mixture with SR (hybrid.py).
+(d - 1) / e^(epsilon/2), which is where the continuous mechanism has its least worst variance.  Source:
+ARCHITECTURE section 5.3; Wang et al. 2019.  Not here: the mixture with SR (hybrid.py).
 """
 
 from fractions import Fraction

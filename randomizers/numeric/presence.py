@@ -6,7 +6,7 @@ statistics are exactly unbiased: `share`, of users who hold a value, and `total`
 share, and `mean_variance` is the exact variance of its linear part (the ratio has a bias of order 1 / n).  Width:
 d - 2 cells times min(1, 2 e^(-epsilon/4)), our own: with it share, total and mean are each at least as good as RR for
 one half of the users and HM for the other (tests/randomizers/numeric/test_presence.py).
-Source: streams.md 2.4 and DESIGN rule 7, derived here.  Not here: streams in which everybody always has a value.
+Source: ARCHITECTURE section 5.3 and rule 7, derived here.  Not here: streams in which everybody always has a value.
 """
 
 from fractions import Fraction

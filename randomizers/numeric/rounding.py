@@ -2,7 +2,7 @@
 
 Contract: P[1|cell] = (low + cell step) / 2^64 with high = 2^64 - low, so that the chances are exactly linear in the
 cell and high / low <= e^epsilon. low is rounded up until the step is whole. A report is worth +K or -K, K = 2^64 /
-(high - low); its variance is K^2 - v^2.  Source: streams.md section 2.4, erratum E12 (printed: v' times a ratio; the
+(high - low); its variance is K^2 - v^2.  Source: ARCHITECTURE section 5.3, erratum E12 (printed: v' times a ratio; the
 output is +-K).  Best of the three below .61 nats.
 """
 

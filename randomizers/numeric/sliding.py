@@ -3,8 +3,8 @@
 Contract: the window of window.py starts at the value's cell, of `cells` outputs.  A mechanism that says none has one
 window more, beyond the grid: it is the one of *none*, and its cells are one report; so one epsilon pays for both, and
 every value gives every report.  A cell's worth is its distance from the middle over gain (values - 1) / 2, none's is
-0: exactly unbiased, of variance floor + slope v^2, and `silent` for none.  Source: streams.md section 2.4, DESIGN
-rule 7.  Not here: how wide a window is good, and what the server counts.
+0: exactly unbiased, of variance floor + slope v^2, and `silent` for none.  Source: ARCHITECTURE section 5.3 and rule 7.
+Not here: how wide a window is good, and what the server counts.
 """
 
 from abc import abstractmethod

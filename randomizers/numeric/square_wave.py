@@ -5,8 +5,8 @@ Contract: cells of a number, width 2 floor(b cells) + 1; an output within floor(
 `support` is the histogram of outputs.  `estimate` is its exact linear inverse (band.py), unbiased and very noisy; the
 likeliest distribution is found by EM (aggregators/distribution.py).  The inverse spreads the fewer than `width` words
 out of 2^64 that the middle of a window has besides evenly over it: that moves a chance by less than width cells / 2^64
-of itself, 2^-44 at 1024 cells.  Source: streams.md section 5, erratum E13 (printed b equals the right one at eps = 1
-only).  Not here: continuous reports (R-B), which would put floats on the device; none (wave_presence.py).
+of itself, 2^-44 at 1024 cells.  Source: ARCHITECTURE section 5.4, erratum E13 (printed b equals the right one at eps =
+1 only).  Not here: continuous reports (R-B), which would put floats on the device; none (wave_presence.py).
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,8 @@
 Contract: windows are Square Wave's (square_wave.py, wave_presence.py), so that EM finds the distribution behind a
 support; statistics, variances and profile are those of PM and of value + presence (mean.py, presence.py), exactly
 unbiased.  For the one round in which a stream of means wants to know how its values lie (a hold-out phase).
-Source: ToPL, streams.md section 5.  Not here: EM; streams that may name these by themselves, of which there are none.
+Source: ToPL, ARCHITECTURE section 5.4.  Not here: EM; streams that may name these by themselves, of which there are
+none.
 """
 
 from fractions import Fraction

@@ -4,7 +4,7 @@ Contract: a value is a cell 0..d-2 of a number, or d - 1: none.  Square Wave's w
 slides one window further for none, and that window's cells are one report (sliding.py): one epsilon pays for both.
 Of users of frequencies theta an output cell has the chance q + (p - q) (the sum of theta over its window), holders or
 not, so that Square Wave's inverse serves; the share of none comes from its own report.  A frequency is one of all
-users: theirs sum to 1 with none's.  Source: streams.md section 5 and DESIGN rule 7, derived here.  Not here: streams
+users: theirs sum to 1 with none's.  Source: ARCHITECTURE section 5.4 and rule 7, derived here.  Not here: streams
 in which everybody always has a value (square_wave.py), the mean of holders (presence.py).
 """
 

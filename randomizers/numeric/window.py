@@ -2,8 +2,8 @@
 
 Contract: of `cells` outputs the `width` (odd) that start at the value's own place have the level `high`, all others
 `low`, out of 2^64, and the few words that do not divide go to the middle of the window: so the mean of the output is
-exactly linear in the start, and (high + rest) / low never exceeds e^epsilon.  `low` is rounded up.  Source: DESIGN
-rule 2; streams.md sections 2.4 and 5 for the continuous originals.  Not here: what a cell means.
+exactly linear in the start, and (high + rest) / low never exceeds e^epsilon.  `low` is rounded up.  Source:
+ARCHITECTURE rule 2; sections 5.3 and 5.4 for the continuous originals.  Not here: what a cell means.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What must not come through: who sent what, in which order, when; and no value or user outside the edge.
 
-Statistical tests here state what they allow: 5 sigma where trust.md section 3 (d) says so, else one false alarm in a
+Statistical tests here state what they allow: 5 sigma where ARCHITECTURE section 5.12 says so, else one false alarm in a
 million, at fixed seeds and keys.
 """
 
@@ -60,7 +60,7 @@ def chi_square_at_most(observed: np.ndarray, expected: np.ndarray | float) -> No
     assert statistic < limit
 
 
-# ---- the linkage game: trust.md section 3 (d) ----
+# ---- the linkage game: ARCHITECTURE section 5.12 ----
 
 GAMES, PLAYERS = 200, 1000
 SOLO = deployment(stream("screen"), partitions=1, targets=1, min_batch=2)

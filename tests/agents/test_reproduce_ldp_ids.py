@@ -38,7 +38,7 @@ def murmurate(*words: str) -> Result:
 
 
 def lab(**found: float) -> Lab:
-    """A lab in which every run has been made already and came out as the spec's simulations did."""
+    """A lab in which every run has been made already and came out as the corrected algorithms' simulations did."""
 
     class Known(Lab):
         def each(self, case: Case, what: str) -> list[float]:
@@ -99,8 +99,8 @@ def test_a_cell_is_missed_where_both_that_are_known_are_3_percent_off() -> None:
     assert cell.off == pytest.approx(1.5 / 1.4832 - 1)
     assert replace(cell, found=1.43).missed
     assert replace(cell, found=1.58).missed
-    assert replace(cell, method="lpu", found=0.1001, paper=0.1, spec=0.1).missed
-    assert not replace(cell, paper=None, spec=None).missed
+    assert replace(cell, method="lpu", found=0.1001, paper=0.1, simulated=0.1).missed
+    assert not replace(cell, paper=None, simulated=None).missed
 
 
 def test_a_table_that_is_wrong_names_the_cell_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_every_figure_is_printed_in_80_columns_and_drawn(tmp_path: Path) -> None
 
 
 def test_the_pictures_in_docs_are_small_and_for_light_and_dark() -> None:
-    pictures = sorted(IMAGES.glob("*.svg"))
+    pictures = sorted(path for kind in ("ldp-ids", "filter") for path in IMAGES.glob(f"{kind}-*.svg"))
     assert {path.name for path in pictures} >= {f"ldp-ids-{number}.svg" for number in (3, 4, 5, 8, 11)}
     for path in pictures:
         text = path.read_text(encoding="utf-8")
@@ -245,7 +245,7 @@ def test_every_user_may_answer_for_themselves(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ldp_ids, "table", lambda *_, **__: [])
     assert murmurate("--table", "2", *SMALL, "--users-path").exit_code == 0
     assert len(asked) == 63
-    assert all(job.stages for job in asked)  # what such a run gives is in replay/test_drawn.py
+    assert all(job.stages for job in asked)  # what such a run gives is in simulate/test_drawn.py
 
 
 # ---- recordings ----

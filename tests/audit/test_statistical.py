@@ -67,7 +67,7 @@ def test_a_report_whose_length_or_presence_tells_is_caught(mechanism: Mechanism)
 
 
 def test_the_sizes_are_those_of_the_literature() -> None:
-    # trust.md section 3, epsilon 1, alpha 1e-6, power 99.9 %: simulated there, the normal approximation here
+    # ARCHITECTURE section 5.12, epsilon 1, alpha 1e-6, power 99.9 %: simulated there, the normal approximation here
     literature: list[tuple[Mechanism, float, float]] = [
         (GRR(d=2, epsilon=1), 1.1e5, 7e5),
         (GRR(d=16, epsilon=1), 8.4e5, 5.2e6),

@@ -1,6 +1,6 @@
 """Known answers for questions over values of several words, by a second implementation that shares no code.
 
-Contract: written from the docstrings of randomness.py, layouts.py, views.py, padding.py, viewed.py and grr.py, in plain
+Contract: written from the docstrings of randomness.py, layouts/, views.py, padding.py, viewed.py and grr.py, in plain
 Python, on known_answers.py, which has the cipher.  `python tests/randomizers/known_questions.py` prints
 tests/data/known_answers/questions.json.  Where this text and the library disagree, one of them is wrong.
 """

@@ -1,8 +1,8 @@
 """Any sequence of rounds, repeats, corrections, crashes and lies leaves every promise of the ledger standing.
 
 I1 every window within budget, I2 gaps of w, I3 one report per user and round, I5 decisions blind to values, I8
-nothing forgotten (trust.md section 3).  The oracle is guards.World: lists and sums, no ledger arithmetic.  Then the
-same machine, and scenarios where it is not about rounds, catch each seeded bug.
+nothing forgotten (ARCHITECTURE section 5.12).  The oracle is guards.World: lists and sums, no ledger arithmetic.  Then
+the same machine, and scenarios where it is not about rounds, catch each seeded bug.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A value with a public number beside it: the number, and that there is a value at all, are nobody's secret.
 
 Contract: an event says an object {"value": ..., "measure": a number}.  Its words are those of the inner value, then the
-number's cell on its grid.  What is wrong with either makes the whole value wrong.  Source: DESIGN rule 29.
+number's cell on its grid.  What is wrong with either makes the whole value wrong.  Source: ARCHITECTURE rule 29.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What must come out of LDP-IDS's table and figures, and what came out otherwise.
 
-Contract: table 2: LBD, LBA, LPD and LPA within 3 % of the paper's figure or of the spec's, the others exact.  Relative
+Contract: table 2: LBD, LBA, LPD and LPA within 3 % of the paper's or a simulated figure, the others exact.  Relative
 errors: within 10 % of what simulations gave, and orders: a method of population division below the same of budget
 division; LPA below LPD below LPU at w >= 20 and epsilon <= 1; LBA below LBU; all of them falling in epsilon and rising
 in w.  Both leave room for chance: 4 standard errors, from our own runs.  Not asked, since they are not so: LBD below
-LBU, LPD below LPU at a large epsilon, LSP the worst at telling events.  Source: spec streams.md section 7.
+LBU, LPD below LPU at a large epsilon, LSP the worst at telling events.  Source: ARCHITECTURE section 5.7.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Cell:
     found: float
     paper: float | None
     """The paper's figure; None where the paper says nothing about the stream."""
-    spec: float | None
+    simulated: float | None
     judged: bool = True
     """Whether it must be near: a recording is another trace than the paper's of the same name."""
 
     @property
     def off(self) -> float | None:
         """How far the nearer of the two is, as a share."""
-        return min((self.found / known - 1 for known in (self.paper, self.spec) if known), key=abs, default=None)
+        return min((self.found / known - 1 for known in (self.paper, self.simulated) if known), key=abs, default=None)
 
     @property
     def missed(self) -> bool:
@@ -66,13 +66,13 @@ def table(lab: Lab, plain: Case, streams: Sequence[str], *, judge: bool) -> list
     """
     cells = []
     for (setting, method, stream), case in table_cases(plain, streams).items():
-        found, paper, spec = lab.mean(case, "bits"), None, None
+        found, paper, simulated = lab.mean(case, "bits"), None, None
         if stream not in STREAMS:
             share = of_trace(method, stream, setting)
             paper = None if share is None else share * lab.mean(replace(case, method=uniform(method)), "bits")
         elif judge:
-            paper, spec = bits(method, stream, setting)
-        cells.append(Cell(setting, method, stream, found, paper, spec, judged=stream in STREAMS))
+            paper, simulated = bits(method, stream, setting)
+        cells.append(Cell(setting, method, stream, found, paper, simulated, judged=stream in STREAMS))
     return cells
 
 

@@ -128,7 +128,7 @@ def _named(cell: Cell) -> str:
 
 
 def _table_lines(cells: Sequence[Cell], streams: Sequence[str]) -> Iterator[str]:
-    """Blocks of three streams: found, the paper's, the spec's, and how far off the nearer one is."""
+    """Blocks of three streams: found, the paper's, the simulated one, and how far off the nearer one is."""
     if cells:
         yield ""
         yield "Table 2: bits per user and period: found, paper, simulated, % off the nearer"
@@ -146,7 +146,7 @@ def _table_lines(cells: Sequence[Cell], streams: Sequence[str]) -> Iterator[str]
 
 def _cell(cell: Cell) -> str:
     paper = "-" if not cell.paper else f"{cell.paper:.4f}" if cell.paper < 10 else _short(cell.paper)
-    known = paper.rjust(7) + (_short(cell.spec) if cell.spec else "-").rjust(7)
+    known = paper.rjust(7) + (_short(cell.simulated) if cell.simulated else "-").rjust(7)
     off = "    " if cell.off is None else f"{cell.off * 100:+4.1f}"
     return f"{_short(cell.found):>5}{known}{off:>5}{'!' if cell.missed else ' '}"
 
@@ -200,7 +200,7 @@ def _record(lab: Lab, cells: Sequence[Cell], figures: Sequence[Figure], missed: 
         "table2": [
             {
                 "epsilon": c.setting[0], "w": c.setting[1], "method": c.method, "stream": c.stream, "bits": c.found,
-                "paper": c.paper, "expected": c.spec, "off": c.off,
+                "paper": c.paper, "expected": c.simulated, "off": c.off,
             }
             for c in cells
         ],

@@ -3,8 +3,9 @@
 Contract: the same seeds print the same; a target is missed by the error over LPA's own, or where other than 93 to 99 %
 of errors lie within two standard errors.  Targets are meant for 10 seeds of 800 periods; fewer show the way, and chance
 is told, but excuses nothing: LNS is another path in every run, and at epsilon 1 comes out between .30 and .34.
-Source: spec filter.md.  How near it comes to filters that are told everything: tests/aggregators/filters/test_bound.py.
-Not here: the runs (agents/simulate/filtered.py), the command and streams of other kinds (filter.py).
+Source: ARCHITECTURE section 5.8.  How near it comes to filters that are told everything:
+tests/aggregators/filters/test_bound.py. Not here: the runs (agents/simulate/filtered.py), the command and streams of
+other kinds (filter.py).
 """
 
 from __future__ import annotations

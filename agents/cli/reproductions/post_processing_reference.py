@@ -1,7 +1,7 @@
 """The reference figures of the comparison of post-processing methods: what a run of ours has to come near.
 
 Source: a simulation of the dissertation's setting (Wang 2021, section 8.2) by its reader, independent of this code and
-given in spec/dissertation.md, section 3: Zipf(1.5), d = 1024, n = 10^6, epsilon 1, OLH, 30 runs.  Mean squared errors
+given in ARCHITECTURE section 5.14: Zipf(1.5), d = 1024, n = 10^6, epsilon 1, OLH, 30 runs.  Mean squared errors
 of single values, of totals of random sets of 10, 50 and 90 % of the values, and of the most frequent 10 and 32.
 The text itself has plots only.
 """

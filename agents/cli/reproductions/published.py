@@ -1,6 +1,6 @@
 """What LDP-IDS publishes, and what simulations of it by other code gave: beside these our figures are printed.
 
-Source: PUBLISHED_BITS, table 2 of LDP-IDS (SIGMOD'22). EXPECTED_*, spec streams.md 2.2 and 7: simulations of the
+Source: PUBLISHED_BITS, table 2 of LDP-IDS (SIGMOD'22). EXPECTED_*, ARCHITECTURE section 5.7: simulations of the
 corrected text, at n = 200 000, T = 800, means of 40 (bits), 60 (relative errors) and 10 to 12 runs (figure 11).  The
 paper's figures are pictures: it prints no number of theirs.
 """
@@ -32,7 +32,7 @@ _BITS = {
     ("lpa", "sin"): ((0.0806, 0.0796), (0.0828, 0.0808), (0.0411, 0.0404)),
     ("lpa", "log"): ((0.0803, 0.0799), (0.0822, 0.0822), (0.0414, 0.0412)),
 }
-"""In the order of SETTINGS: the paper's, the spec's."""
+"""In the order of SETTINGS: the paper's, the simulated."""
 
 
 TRACES: Final = ("taxi", "foursquare", "taobao")
@@ -69,7 +69,7 @@ def uniform(method: str) -> str:
 
 
 def bits(method: str, stream: str, setting: tuple[float, int]) -> tuple[float, float]:
-    """A cell of table 2: the paper's figure, and the spec's.
+    """A cell of table 2: the paper's figure, and the simulated one.
 
     >>> bits("lpa", "sin", (1.0, 20)), bits("lsp", "log", (2.0, 40))
     ((0.0806, 0.0796), (0.05, 0.05))

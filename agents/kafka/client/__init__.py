@@ -1,7 +1,7 @@
 """All contact with Kafka through aiokafka: readers of committed records, transactional writers, topics, groups.
 
 Contract: every failure leaves as one of errors.py, with a text that says what was tried.  Nothing here retries beyond
-aiokafka's own time limits.  Source: spec "rounds loop", traps.  Not here: what is read and written (task.py), Faust
+aiokafka's own time limits.  Source: ARCHITECTURE section 5.10.  Not here: what is read and written (task.py), Faust
 (app.py).
 """
 

@@ -11,7 +11,7 @@ from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.methods.options import MethodOptions
 
 MOST = {"lns": 0.34, "sin": 0.19, "log": 0.16, "step": 0.18}
-"""Targets of spec filter.md."""
+"""Targets of ARCHITECTURE section 5.8."""
 
 
 @pytest.mark.parametrize("model", MOST)

@@ -1,4 +1,4 @@
-"""The golden schedules of LDP-IDS: what is offered, at which price, and when it is published (streams.md 2.1, 8)."""
+"""The golden schedules of LDP-IDS: what is offered, at which price, when it is published (ARCHITECTURE section 5.7)."""
 
 import json
 from dataclasses import replace
@@ -95,7 +95,7 @@ def test_a_publication_expected_below_min_batch_is_not_asked_and_its_share_comes
 
 
 def test_what_has_left_the_window_is_free_again_where_the_printed_sum_ends_publications() -> None:
-    """Erratum E1: the printed sum goes back to -w + 1, so that every publication halves what is left for ever."""
+    """ARCHITECTURE erratum E1: the printed sum goes back to -w + 1, so that each publication halves what is left."""
     halving, w = Halving(total=1 << 20, w=4), 4
     offers = []
     for step in range(1, 41):
@@ -122,7 +122,7 @@ def test_with_windows_of_one_period_distribution_offers_a_quarter_and_absorption
 
 
 def test_absorption_begins_with_one_unit_where_the_printed_start_offers_two() -> None:
-    """Erratum E5: a last publication of size 0 at time 0 nullifies -1 periods, as printed."""
+    """ARCHITECTURE erratum E5: a last publication of size 0 at time 0 nullifies -1 periods, as printed."""
     for kind, unit in ((LBA, 125_000), (LPA, 250)):
         method = kind(SETTING)
         assert [method.allotment.offer(step) for step in range(1, 6)] == [unit, 2 * unit, 3 * unit, 4 * unit, 4 * unit]
@@ -132,7 +132,7 @@ def test_absorption_begins_with_one_unit_where_the_printed_start_offers_two() ->
 
 
 def test_slots_are_free_again_in_nullified_periods_too() -> None:
-    """Erratum E6: the printed return of a nullified period skips the recycling, which drains the pool."""
+    """ARCHITECTURE erratum E6: the printed return of a nullified period skips the recycling, which drains the pool."""
     lpa = LPA(replace(SETTING, slots=8), variance="paper")  # not a slot to spare
     lpa.crowd.learn(8, 80_000)
     for t in range(1, 60):
@@ -213,7 +213,7 @@ def test_dividing_users_is_better_than_dividing_epsilon_by_the_golden_variances(
 
 @pytest.mark.parametrize("row", GOLDEN["fo_V"], ids=str)
 def test_err_has_its_second_term_divided_by_d_where_it_is_printed_undivided(row: dict[str, Any]) -> None:
-    """Erratum E2: as printed the error of a publication is up to 61 % too large at d = 5."""
+    """ARCHITECTURE erratum E2: as printed the error of a publication is up to 61 % too large at d = 5."""
     oracle = (GRR if row["fo"] == "GRR" else OUE)(d=row["d"], epsilon=row["eps"])
     found = publication_error(oracle, row["n"], row["n"], np.full(row["d"], 1 / row["d"]), "paper")
     assert found == pytest.approx(row["V"], rel=1e-6)

@@ -1,4 +1,4 @@
-"""DSATw, FAST, RescueDP and PeGaSus step by step, against the golden steps of spec streams.md 8 (from its 2.2)."""
+"""DSATw, FAST, RescueDP and PeGaSus step by step, against golden steps (ARCHITECTURE section 5.7)."""
 
 import json
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_dsat_steers_its_threshold_as_in_the_golden_steps(kind: type[LBDsat | LP
 
 
 def test_dsat_takes_a_w_th_for_first_rounds_where_the_printed_part_empties_the_pool() -> None:
-    """Erratum E7: by the printed C-th of the users, w = 30 periods take 7.5 times as many as there are."""
+    """ARCHITECTURE erratum E7: by the printed C-th of the users, w = 30 periods take 7.5 times as many as there are."""
     w, most = 30, 4
     assert often(w) == most
     printed = w * (SETTING.slots // 2 // most) + SETTING.slots // 2
@@ -81,7 +81,7 @@ def test_dsat_takes_a_w_th_for_first_rounds_where_the_printed_part_empties_the_p
 
 
 def test_dsat_counts_in_the_window_where_the_printed_time_makes_every_share_vanish() -> None:
-    """Erratum E8: by count / t the share of a window's C publications falls to 0, and the threshold with it."""
+    """ARCHITECTURE erratum E8: by count / t the share of a window's C publications falls to 0, with the threshold."""
     setting = replace(SETTING, w=20)
     dsat = LPDsat(setting)
     dsat.crowd.learn(setting.slots, setting.slots)
@@ -166,7 +166,7 @@ def test_fast_samples_m_times_a_window_at_most_with_an_m_th_each() -> None:
 
 
 def test_rescuedp_takes_samples_as_in_the_golden_trace() -> None:
-    """Erratum E9 among it: the printed (delta / Var)^2 is 9 at the second sample, and every interval would be 1."""
+    """ARCHITECTURE erratum E9 among it: the printed (delta / Var)^2 is 9 at the second sample, every interval 1."""
     trace = GOLDEN["LP_RescueDP_trace"]
     rescue = LPRescueDP(SETTING, variance="paper")
     rescue.crowd.learn(trace["n"], trace["n"])

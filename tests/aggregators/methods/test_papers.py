@@ -1,4 +1,4 @@
-"""The methods on the paper's logistic stream: error and bits of spec streams.md 2.2 and 7, at one fixed seed each.
+"""The methods on the paper's logistic stream: error and bits of ARCHITECTURE section 5.7, at one fixed seed each.
 
 Users are drawn exactly, but all at once: holders among those asked are hypergeometric, their reports binomial.
 """
@@ -77,7 +77,7 @@ def test_error_and_bits_on_the_logistic_stream_are_the_papers(name: str, mre: fl
 def test_the_methods_compared_with_have_the_errors_of_the_spec_and_are_better_by_population(
     name: str, budget: float, population: float
 ) -> None:
-    # A run's error has a standard deviation of a tenth to a quarter, and the spec's figures are means of ten as well.
+    # A run's error has a standard deviation of a tenth to a quarter, and those compared with are means of ten.
     lb = np.array([simulate({"name": f"lb-{name}"}, w=30, seed=seed) for seed in range(10)])
     lp = np.array([simulate({"name": f"lp-{name}", "variance": "paper"}, w=30, seed=seed) for seed in range(10)])
     assert lb[:, 0].mean() == pytest.approx(budget, rel=0.3)
