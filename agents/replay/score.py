@@ -27,6 +27,7 @@ from murmurate.agents.replay.truth import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
 from murmurate.config.enough import REMEDY, shortage, spaced
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import Branches
 
 WIDTH: Final = 80
 
@@ -236,6 +237,8 @@ def _nobody(pairs: list[tuple[Release, TruePeriod]], values: NDArray[np.float64]
 def _spec(plan: StreamPlan, release: Release) -> Mapping[str, Any]:
     """What a release says of its mechanism; of branches, which it does not list, what the stream asks at its epsilon."""
     said: Mapping[str, Any] = release["mechanism"]
+    if said["name"] != Branches.name:
+        return said
     asked = plan.measure.question(plan.mechanism, said["epsilon"], plan.prefer)
     return asked.spec() if asked.digest.hex().startswith(said["digest"]) else said
 
