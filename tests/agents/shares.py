@@ -51,7 +51,8 @@ SHARES: dict[str, Share] = {
         "sets",
     ),
     "marginals": Share(
-        'measure = "marginals"\ntables = [["plan", "age"], ["spent"]]\nattributes.age = { whole = [0, 99], cells = 4 }\n'
+        'measure = "marginals"\ntables = [["plan", "age"], ["spent"]]\n'
+        "attributes.age = { whole = [0, 99], cells = 4 }\n"
         "attributes.spent = { range = [0, 20], cells = 3 }\n"
         'attributes.plan = { values = ["free", "pro"], other = true }\n',
         _row,

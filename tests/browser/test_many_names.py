@@ -12,7 +12,7 @@ from tests.browser.conftest import Opened
 from tests.browser.test_page import WIDE, opened, pressed, put, rows, text
 
 MANY = 4096
-NAMES = tuple(f"item {number}" for number in range(MANY - 1)) + ("a long name of something " * 10)[:256].strip(),)
+NAMES = (*(f"item {number}" for number in range(MANY - 1)), ("a long name of something " * 10)[:256].strip())
 VIEW = {"name": "viewed", "view": "padded", "mechanism": "olh", "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"}
 
 
