@@ -235,7 +235,7 @@ def _nobody(pairs: list[tuple[Release, TruePeriod]], values: NDArray[np.float64]
 
 
 def _spec(plan: StreamPlan, release: Release) -> Mapping[str, Any]:
-    """What a release says of its mechanism; of branches, which it does not list, what the stream asks at its epsilon."""
+    """What a release says of its mechanism; of branches, which it does not list, what the stream asks then."""
     said: Mapping[str, Any] = release["mechanism"]
     if said["name"] != Branches.name:
         return said
