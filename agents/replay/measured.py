@@ -45,8 +45,8 @@ def mean_squared_error(said: Floats, held: Floats) -> float:
 
 
 def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
-    """b: what one report of a mechanism costs, as the papers count. Of branches the number of the branch, and as much as
-    the longest, to which every report is filled.
+    """b: what one report of a mechanism costs, as the papers count. Of branches the number of the branch, and as much
+    as the longest, to which every report is filled.
     """
     if parts := mechanism.get("of"):
         inner = [(told, told.get("mechanism", told)) for _, told in parts]
