@@ -16,6 +16,7 @@ from murmurate.agents.simulate.shapes import made_up
 from murmurate.aggregators.measures.attributes import Attribute
 from murmurate.aggregators.measures.marginals import Marginals
 from murmurate.aggregators.measures.measure import stands
+from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.randomizers import Branches, Key, Viewed
 from murmurate.randomizers.audit import audit_exact
 from murmurate.randomizers.layouts import layout
@@ -80,14 +81,14 @@ def test_truth_view_and_names_agree_about_every_row(none: bool, tables: tuple[tu
         assert not true[-1][measure.shown].any()
 
 
-@every("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
+@every("epsilon", [Fraction(1, 10), Fraction(3)])
 @every("none", [True, False])
 def test_no_report_tells_more_than_epsilon_of_any_row_of_three_attributes_or_of_none(
     epsilon: Fraction, none: bool
 ) -> None:
     measure = small(none)
     listed = []
-    for name in ("auto", *measure.possible):
+    for name in ("auto", "grr", "olh", "subset"):
         asked = measure.question(name, epsilon)
         if asked.reports_possible <= MAX_LAW:
             listed.append(asked)
@@ -103,13 +104,12 @@ def test_no_report_tells_more_than_epsilon_of_any_row_of_three_attributes_or_of_
     assert isinstance(small(none, TABLES[:1]).question("auto", epsilon), Viewed)
 
 
-@every("name", ["auto", "oue"])
-@every("n", [150, 500])
+@pytest.mark.parametrize(("name", "n"), [("auto", 90), ("oue", 240)])
 def test_estimates_are_unbiased_and_their_variance_is_as_it_is_said(name: str, n: int) -> None:
-    """Users answer 3 000 rounds: of the mean four standard errors, of the variances together 5 %, also where a branch
-    has but 50 reports.
+    """Users answer 2 500 rounds: of the mean four standard errors, of the variances together 5 %, also where a branch
+    has but 30 reports.
     """
-    measure, rounds = small(), 3_000
+    measure, rounds = small(), 2_500
     asked = measure.question(name, 1.0).of_round(ROUND)
     rows = everything(measure)
     held = rows[[user % 13 if user % 3 else user % 4 for user in range(n)]]
@@ -152,3 +152,49 @@ def within(method: str, filtered: str, mechanism: str, epsilon: float, users: in
 def test_two_standard_errors_hold_the_truth_as_often_as_they_say(filtered: str, mechanism: str) -> None:
     share, _ = within("lpu", filtered, mechanism, 2.0, 20_000)
     assert 0.93 <= share.mean() <= 0.97
+
+
+@every("epsilon", [1.0, 4.0])
+@every("mechanism", ["grr", "oue"])
+def test_estimates_of_a_method_err_by_the_variance_of_its_question_where_branches_are_of_random_size(
+    epsilon: float, mechanism: str
+) -> None:
+    """A truth that stands, 400 users, a fifth of them asked, 27 a branch: of 5 000 squares 5 %."""
+    table = TABLE | {"method": {"name": "lpu", "filter": "off"}, "mechanism": mechanism}
+    privacy = {"epsilon": epsilon, "window": {"periods": 5}, "min_batch": 2}
+    plan = planned(streams={"it": table}, privacy=privacy)
+    stream = plan.stream("it")
+    held = made_up(stream, 400, drift=0, presence=0.9, periods=250, seed=1)
+    true, ratios = stream.measure.true_statistics(held), []
+    for seed in range(2):
+        for t, period in enumerate(run(held, stream.method, stream.setting(plan, first_t=0), seed=seed)):
+            vector = period.decision.vector
+            if period.decision.measured_t == t:
+                ((request, answer),) = [(one.request, one.answer) for one in period.rounds]
+                n, asked = answer.counted, request.question
+                exact = (asked.noise(true[t]) + asked.sampling(true[t]) * not_asked(n, 400)) / n
+                ratios.append((vector.unbiased - true[t]) ** 2 / (exact + asked.added_variance(n, true[t])))
+    assert len(ratios) > 480
+    assert np.mean(ratios) == pytest.approx(1, abs=0.05)
+
+
+def test_a_round_in_which_a_table_has_no_report_counts_as_one_that_nobody_answered() -> None:
+    measure = small()
+    asked = measure.question("grr", 1.0)
+    one = measure.domain.rows([{"sex": "m", "plan": "gold", "age": 70}])
+    draw = Key(bytes(range(9, 41)), deployment="marginals").draw(contexts(np.arange(1)), round=ROUND)
+    support = asked.support(asked.perturb(one if asked.words > 1 else one[:, 0], draw))
+    assert not asked.complete(support)
+    assert np.isnan(asked.estimate(support, 1)).any()
+    table = TABLE | {"method": {"name": "lpu", "filter": "off"}}
+    plan = planned(streams={"it": table}, privacy={"epsilon": 1.0, "window": {"periods": 2}, "min_batch": 2})
+    stream = plan.stream("it")
+    held = made_up(stream, 24, drift=0, presence=0.9, periods=120, seed=1)
+    lost = 0
+    for t, period in enumerate(run(held, stream.method, stream.setting(plan, first_t=0), seed=1, counts_from=2)):
+        ((_, heard),) = [(one.request, one.answer) for one in period.rounds]
+        lost += not heard.counted
+        assert (period.decision.measured_t == t) == bool(heard.counted)
+        if period.decision.measured_t is not None:
+            assert np.isfinite(period.decision.vector.unbiased).all()
+    assert lost
