@@ -31,12 +31,20 @@ class Share:
         return TABLES[found["measure"]].model_validate(found)
 
 
+SCREENS = ("home", "basket", "help", "search", "checkout")
+
+
 def _word(rng: random.Random) -> str:
     return rng.choice(["", "a", "abc", "abd", "müde", "über", "zzzzzz", "tea"])
 
 
-def _set(rng: random.Random) -> list[str]:
-    return rng.sample(["home", "basket", "help", "search"], rng.choice([0, 1, 1, 2, 2, 2, 3]))
+def _some(rng: random.Random) -> list[str]:
+    return rng.sample(SCREENS, rng.choice([0, 1, 1, 2, 2, 2, 3]))
+
+
+def _person(rng: random.Random) -> dict[str, Any]:
+    sex = rng.choice(["f", "m"])
+    return {"sex": sex, "age": rng.randrange(100), "plan": rng.choice(["free", "pro"] if sex == "f" else ["free"])}
 
 
 def _row(rng: random.Random) -> dict[str, Any]:
@@ -45,10 +53,15 @@ def _row(rng: random.Random) -> dict[str, Any]:
 
 SHARES: dict[str, Share] = {
     "items": Share(
-        'measure = "items"\nvalues = ["home", "basket", "help", "search"]\nmost = 3\npad = 3\n',
-        _set,
-        (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]),
-        "sets",
+        f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\npad = 3\n', _some,
+        (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
+    ),
+    "marginals": Share(
+        """measure = "marginals"
+tables = [["plan", "sex"], ["age"]]
+attributes = { sex = ["f", "m"], age = { whole = [0, 99], cells = 5 }, plan = { values = ["free", "pro"] } }
+""", _person,
+        ({"sex": "f", "age": 3}, {"sex": "f", "age": 3, "plan": "gold"}, {}, ["f", 3, "pro"], None), "rows",
     ),
     "marginals": Share(
         'measure = "marginals"\ntables = [["plan", "age"], ["spent"]]\n'
@@ -72,5 +85,5 @@ SHARES: dict[str, Share] = {
     "strings": Share(
         'measure = "strings"\nbits = 48\nprefix = 8\n', _word, ("seven..", "a\0b", 7, ["a"], None), "strings"
     ),
-}
+}  # fmt: skip
 """By the name of the measure."""

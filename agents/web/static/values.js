@@ -80,10 +80,9 @@ class Values {
   /** The facts of a release's privacy. */
   tell({ privacy, mechanism, method, reports }) {
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
-    const told = mechanism.name === "viewed" ? `${mechanism.mechanism} of what the view "${mechanism.view}" tells` : mechanism.name;
-    const named = new Set(["name", "digest", ...(told === mechanism.name ? [] : ["view", "mechanism"])]);
-    const own = (table) => Object.entries(table).filter(([key]) => !named.has(key))
+    const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
+    const asked = mechanism.view ? `${mechanism.mechanism} of the ${mechanism.view}` : mechanism.name;
     const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
     const refused = rejected ? `, ${grouped(rejected)} rejected` : "";
     const mixed = privacy.shuffled && [
@@ -93,7 +92,7 @@ class Values {
     const facts = {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
       w: `${privacy.w} periods`,
-      Mechanism: [told, ...own(mechanism)].join(", "),
+      Mechanism: [asked, ...own(mechanism)].join(", "),
       Method: [method.name, ...own(method)].join(", "),
       Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${refused}`,
       "After mixing": mixed || "not computed",
