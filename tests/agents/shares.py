@@ -47,10 +47,6 @@ def _person(rng: random.Random) -> dict[str, Any]:
     return {"sex": sex, "age": rng.randrange(100), "plan": rng.choice(["free", "pro"] if sex == "f" else ["free"])}
 
 
-def _row(rng: random.Random) -> dict[str, Any]:
-    return {"plan": rng.choice(["free", "pro", "gold"]), "age": rng.randrange(110), "spent": rng.random() * 22}
-
-
 SHARES: dict[str, Share] = {
     "items": Share(
         f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\npad = 3\n', _some,
@@ -62,25 +58,6 @@ tables = [["plan", "sex"], ["age"]]
 attributes = { sex = ["f", "m"], age = { whole = [0, 99], cells = 5 }, plan = { values = ["free", "pro"] } }
 """, _person,
         ({"sex": "f", "age": 3}, {"sex": "f", "age": 3, "plan": "gold"}, {}, ["f", 3, "pro"], None), "rows",
-    ),
-    "marginals": Share(
-        'measure = "marginals"\ntables = [["plan", "age"], ["spent"]]\n'
-        "attributes.age = { whole = [0, 99], cells = 4 }\n"
-        "attributes.spent = { range = [0, 20], cells = 3 }\n"
-        'attributes.plan = { values = ["free", "pro"], other = true }\n',
-        _row,
-        (
-            {"plan": "pro", "age": 3},
-            {"plan": "pro", "age": 3, "spent": 1, "x": 1},
-            {},
-            None,
-            ["pro", 3, 1],
-            "pro",
-            {"plan": 1, "age": 3, "spent": 1},
-            {"plan": "pro", "age": "3", "spent": 1},
-            {"plan": "pro", "age": None, "spent": 1},
-        ),
-        "rows",
     ),
     "strings": Share(
         'measure = "strings"\nbits = 48\nprefix = 8\n', _word, ("seven..", "a\0b", 7, ["a"], None), "strings"
