@@ -41,7 +41,7 @@ class Marginals(WideMeasure):
     attributes: tuple[Attribute, ...] = field(kw_only=True)
     """In the order of the domain."""
     tables: tuple[tuple[int, ...], ...] = field(kw_only=True)
-    """Of each table the numbers of its attributes, in the order in which its cells are named."""
+    """Each table lists the numbers of its attributes, in the order in which its cells are named."""
 
     name = "marginals"
 
