@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.drawn import run
-from murmurate.agents.simulate.shapes import made_up
+from murmurate.agents.simulate.simulated_answers import run
+from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.measures.attributes import Attribute
 from murmurate.aggregators.measures.marginals import Marginals
 from murmurate.aggregators.measures.measure import stands

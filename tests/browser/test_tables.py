@@ -3,7 +3,7 @@
 import pytest
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from tests.agents.web.frames import hello, releases
 from tests.browser.chromium import Page
 from tests.browser.conftest import Opened
@@ -16,7 +16,7 @@ STREAM = planned(**of(tables=[["plan", "sex"], ["age"]])).stream("screen")
 
 
 @pytest.fixture(name="tables")
-def shown_tables(feed: Feed, site: Running) -> Running:
+def shown_tables(feed: Feed, site: RunningServer) -> RunningServer:
     spec = hello(STREAM.names)["streams"][0] | STREAM.measure.page() | {"measure": "marginals"}
     put(feed, [hello(streams=[spec])])
     shapes = [{"of": ["plan", "sex"]}, {"of": ["age"]}]
@@ -31,7 +31,7 @@ def shown(page: Page) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False), (400, True)])
 def test_each_table_has_a_heading_and_all_its_cells_whatever_lines_show(
-    tables: Running, tab: Opened, width: int, dark: bool
+    tables: RunningServer, tab: Opened, width: int, dark: bool
 ) -> None:
     page = opened(tab, tables, width, dark=dark)
     assert text(page, ".about").startswith("marginals of 2 tables (plan by sex; age) with 16 cells")
