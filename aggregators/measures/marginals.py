@@ -41,7 +41,7 @@ class Marginals(WideMeasure):
     attributes: tuple[Attribute, ...] = field(kw_only=True)
     """In the order of the domain."""
     tables: tuple[tuple[int, ...], ...] = field(kw_only=True)
-    """The numbers of each table's attributes, in the order in which its cells are named."""
+    """Each table lists the numbers of its attributes, in the order in which its cells are named."""
 
     name = "marginals"
 
@@ -138,6 +138,11 @@ class Marginals(WideMeasure):
         row = self.domain.initial
         pairs = zip(self.attributes, self.domain.sizes, self.domain.places, strict=True)
         return BETWEEN.join(f"{one.name}={one.values[row[word] // times % size]}" for one, size, (word, times) in pairs)
+
+    def page(self) -> dict[str, Any]:
+        """With what stands above each table, and how many cells it has: they follow each other among the names."""
+        tables = [{"title": BETWEEN.join(table.of), "cells": len(table.names)} for table in self.shapes]
+        return {**super().page(), "tables": tables}
 
     @property
     def called(self) -> tuple[str, str]:
