@@ -104,7 +104,8 @@ def main() -> None:
     deployment = papers(d=asked.d)
     like = None
     if asked.drift is None:
-        like = recorded(deployment, open_source(f"synthetic:{asked.stream},seed={PATH}", deployment), "bit", USERS)
+        source = open_source(f"synthetic:{asked.stream},seed={PATH}", deployment)
+        like = recorded(deployment, source, "bit", USERS).holders
     assumed = Assumed(drift=asked.drift or 0, like=like)
     work = jobs(deployment, deployment.streams[0], USERS, assumed, within=asked.within)
     work = [job for job in work if job.method in (asked.method or [job.method])]

@@ -123,4 +123,4 @@ class ItemShares(WideMeasure):
         third = min(2, d - 1)
         if peak and mark % 5 < 2 and third not in held:
             held = [third, *held][:most]
-        return self.domain.value([*sorted(held), *[FILLER] * (most - len(held))])
+        return self.domain.value((*sorted(held), *(FILLER,) * (most - len(held))))

@@ -40,7 +40,12 @@ TICK = os.sysconf("SC_CLK_TCK")
 class Site:
     """One deployment, of a name that no other has."""
 
-    def __init__(self, bootstrap: str, *, partitions: int, targets: int, domain: int = 2, sources: int = 1) -> None:
+    def __init__(
+        self, bootstrap: str, *, partitions: int, targets: int, domain: int = 2, sources: int = 1,
+        declared: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """domain: how many values a frequency has; declared: what else is measured, as a file says it."""
+        measured = declared or {"measure": "frequency", "values": [f"v{i}" for i in range(domain)]}
         self.settings: dict[str, Any] = {
             "schema": 1, "name": f"bench-{secrets.token_hex(4)}",
             "privacy": {"epsilon": 1.0, "window": {"periods": 20}, "min_batch": 2},
@@ -48,10 +53,7 @@ class Site:
             "time": {"clock": "feed", "lateness": "0s", "patience": "60s"},
             "kafka": {"brokers": bootstrap.split(","), "targets": targets},
             "streams": {
-                "screen": {
-                    "measure": "frequency", "values": [f"v{i}" for i in range(domain)], "every": "1s", "method": "lpu",
-                    "missing": {"carry": "always"},
-                }
+                "screen": {**measured, "every": "1s", "method": "lpu", "missing": {"carry": "always"}}
             },
         }  # fmt: skip
         self.deployment = build(self.settings)

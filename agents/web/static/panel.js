@@ -2,7 +2,7 @@
 /* One stream's section of the page: chart, legend, and what values.js and bars.js add. All text of a frame goes in by
    textContent: a category's name is never markup. Needs the other files; app.js hands it the releases. */
 
-const FIRST_SHOWN = 6, MOST_SHOWN = 64, LISTED = 24;
+const FIRST_SHOWN = 6, MOST_SHOWN = 64, LISTED = 24, MATCHES = 100;
 const TABLE_MS = 100;                                    /* the table follows the newest release at most so often */
 
 /** The colours in force, for canvas. */
@@ -25,7 +25,7 @@ class Panel {
     this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : "shares";
     const find = (selector) => this.root.querySelector(selector);
     this.plot = find(".plot"); this.legend = find(".legend");
-    this.hint = find(".hint"); this.more = find("[data-more]");
+    this.hint = find(".hint"); this.more = find("[data-more]"); this.search = find(".search"); this.sought = "";
     this.empty = find(".empty"); this.short = find(".short");
     find("h2").textContent = spec.name;
     find(".about").textContent = this.reading.about;
@@ -126,7 +126,11 @@ class Panel {
   #buttons() {
     const all = this.order;
     for (const c of all) c.listed ||= c.shown || c.name === "none";
-    const names = all.filter((c, place) => place < this.listed || c.listed);
+    this.search.hidden = all.length <= LISTED;
+    const found = this.sought ? all.filter((c) => c.name.toLowerCase().includes(this.sought)) : null;
+    const names = found ? found.slice(0, MATCHES) : all.filter((c, place) => place < this.listed || c.listed);
+    const rest = found && found.length > MATCHES ? `, the ${MATCHES} ${this.spec.ranked ? "largest" : "first"} are listed` : "";
+    write(this.search.lastElementChild, found ? `${grouped(found.length)} of ${grouped(all.length)} names${rest}` : "");
     const held = this.legend.contains(document.activeElement) ? document.activeElement.dataset.name : null;
     this.legend.replaceChildren(...names.map((c) => {
       const button = make("button");
@@ -139,7 +143,7 @@ class Panel {
     const current = buttons.find((node) => node.dataset.name === held) || buttons[0];
     if (current) current.tabIndex = 0;
     if (held !== null && current) current.focus();
-    this.more.hidden = names.length === all.length;
+    this.more.hidden = found !== null || names.length === all.length;
     this.more.textContent = `List all ${all.length} names`;
     this.more.parentNode.hidden = all.length <= FIRST_SHOWN;
     const most = this.root.querySelector('[data-show="64"]');
@@ -188,6 +192,9 @@ class Panel {
     for (const button of this.root.querySelectorAll("[data-show]")) {
       button.addEventListener("click", () => { this.chosen = true; this.rank(Number(button.dataset.show), true); });
     }
+    this.search.addEventListener("input", (event) => {
+      this.sought = event.target.value.trim().toLowerCase(); this.#buttons();
+    });
     this.more.addEventListener("click", () => { this.listed = Infinity; this.#buttons(); });
     find("select").addEventListener("change", (event) => { this.chart.last = Number(event.target.value); this.redraw(); });
     new ResizeObserver(() => this.redraw()).observe(plot);
@@ -204,7 +211,9 @@ class Panel {
 
   /** What a period says. The slider's words change only when the reader moves it, so that nothing chatters. */
   #fill(i) {
-    const { periods, reading, chart, order } = this, rows = order.filter((c) => c.shown || reading.always(c));
+    const { periods, reading, chart, order } = this, { thresholds } = periods.records[i];
+    const held = Object.keys(thresholds).length <= MOST_SHOWN ? thresholds : {};
+    const rows = order.filter((c) => c.shown || reading.always(c) || c.name in held);
     this.values.fill(i, rows, chart);
     this.spread?.fill(i, chart);
     if (reading.alone) {

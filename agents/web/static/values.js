@@ -73,8 +73,9 @@ class Values {
   /** The facts of a release's privacy. */
   tell({ privacy, mechanism, method, reports }) {
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
-    const own = (table) => Object.entries(table).filter(([key]) => key !== "name" && key !== "digest")
+    const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
+    const asked = mechanism.view ? `${mechanism.mechanism} of the ${mechanism.view}` : mechanism.name;
     const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
     const refused = rejected ? `, ${grouped(rejected)} rejected` : "";
     const mixed = privacy.shuffled && [
@@ -84,7 +85,7 @@ class Values {
     const facts = {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
       w: `${privacy.w} periods`,
-      Mechanism: [mechanism.name, ...own(mechanism)].join(", "),
+      Mechanism: [asked, ...own(mechanism)].join(", "),
       Method: [method.name, ...own(method)].join(", "),
       Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${refused}`,
       "After mixing": mixed || "not computed",

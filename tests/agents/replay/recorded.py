@@ -34,7 +34,14 @@ BIT = 'measure = "frequency"\nvalues = ["0", "1"]\nevery = "1m"\n'
 SCREEN = 'measure = "frequency"\nvalues = ["home", "search", "basket", "help"]\nevery = "1m"\n'
 MEAN = 'measure = "mean"\nrange = [0, 100]\nunit = "EUR"\nevery = "1m"\n'
 SPREAD = 'measure = "distribution"\nrange = [0, 100]\ncells = 12\nevery = "1m"\n'
+ITEMS = 'measure = "items"\nitems = 24\nmost = 4\npad = 3\nevery = "1m"\n'
+TABLES = (
+    'measure = "marginals"\nevery = "1m"\nattributes = { plan = ["free", "pro"], age = { whole = [0, 99], cells = 4 },'
+)
+TABLES += " spent = { range = [0, 50], cells = 3 } }\n"
+WORDS = 'measure = "strings"\nbits = 24\nevery = "1m"\n'
 BITS, TEXTS, NUMBERS = "synthetic:lns,n=1500,periods=24,seed=3", "texts.jsonl", "numbers.npy"
+SETS, ROWS, STRINGS = (f"synthetic:{kind},n=900,periods=12,seed=3" for kind in ("sets", "rows", "strings"))
 SHORT = "short.jsonl"
 ALWAYS = 'missing = { carry = "always" }\n'
 
@@ -101,6 +108,20 @@ CASES: dict[str, tuple[str, str, str]] = {
         "", MEAN + 'method = { name = "lpa", revise = 3 }\nmechanism = "sr"\ninitial = 40\nthresholds = { mean = 20 }\n'
         + ALWAYS, NUMBERS
     ),
+    "items": ("", ITEMS + 'method = "lpu"\n', SETS),
+    "items of everybody, by olh": (
+        "", ITEMS + 'method = { name = "lbd", filter = "off" }\nmechanism = "olh"\n' + ALWAYS, SETS
+    ),
+    "marginals": ("", TABLES + 'tables = [["plan", "age"], ["spent"]]\nmethod = "lpa"\n', ROWS),
+    "marginals, one table of everybody": (
+        "", TABLES + 'tables = [["spent", "age", "plan"]]\nmethod = { name = "lpu", revise = 2 }\n' + ALWAYS, ROWS
+    ),
+    "strings": (
+        "", WORDS + 'prefix = 6\nmethod = { name = "lpd", revise = 2 }\nthresholds = { 0b011000 = 0.1 }\n', STRINGS
+    ),
+    "strings of everybody, by digits": (
+        "", WORDS + 'form = "hex"\nprefix = 4\nmethod = "lb-fast"\nmechanism = "hr"\n' + ALWAYS, STRINGS
+    ),
     "distribution of everybody": ("", SPREAD + 'method = "lpd"\n' + ALWAYS, NUMBERS),
 }  # fmt: skip
 """By name: a line of [privacy], the streams' tables (the first one's header left out), the source."""
@@ -147,7 +168,11 @@ def replayed(name: str, folder: Path) -> list[bytes]:
         streams += "[streams.second]\n" + SCREEN + 'method = "lpu"\nshare = 0.3\n'
         streams = streams.replace(SCREEN, SCREEN + "share = 0.7\n", 1)
     population = "users = 500\n" if source == SHORT else ""
-    return _released(privacy, window, streams, source if source == BITS else str(folder / source), folder, population)
+    return _released(privacy, window, streams, _place(source, folder), folder, population)
+
+
+def _place(source: str, folder: Path) -> str:
+    return source if source.startswith("synthetic:") else str(folder / source)
 
 
 def replayed_text(stream: str, *, users: int) -> list[bytes]:

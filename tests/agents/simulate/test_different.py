@@ -9,6 +9,8 @@ import numpy as np
 import orjson
 import pytest
 
+from murmurate.agents.replay.run import Replay
+from murmurate.agents.replay.score import score
 from murmurate.agents.replay.source import SourceError
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.truth import true_periods
@@ -17,6 +19,7 @@ from murmurate.agents.simulate.prediction import Assumed, jobs, prospect
 from murmurate.agents.simulate.shapes import Recorded, recorded
 from murmurate.config.plan import Plan
 from tests.agents import wide
+from tests.agents.world import KEYS
 from tests.config.deployments import planned
 
 START_MS = 1_794_992_400_000
@@ -96,3 +99,17 @@ def test_what_is_planned_for_a_recording_is_about_its_own_values(tmp_path: Path)
     assert not isinstance(lpu, str)
     assert not isinstance(lsp, str)
     assert lsp.best.series < 0.6 * lpu.best.series
+
+
+def test_what_a_replay_measures_is_what_was_planned_for_its_recording() -> None:
+    """Of 2 000 users over 16 periods the root of the mean squared error is known within 5 % or so."""
+    plan = strings(form="hex", prefix=4, method={"name": "lpu", "filter": "off"})
+    text = "synthetic:strings,n=2000,periods=16,seed=3"
+    found = recorded(plan, open_source(text, plan), "it", 2_000)
+    work = jobs(plan, plan.stream("it"), 2_000, Assumed(like=found.holders, values=found.values), within=1.0)
+    lpu = prospect(next(job for job in work if job.method == "lpu"))
+    assert not isinstance(lpu, str)
+    outcome = Replay(plan, open_source(text, plan), KEYS).run()
+    (replayed,) = score(plan, map(orjson.loads, outcome.releases), outcome.truth).streams
+    assert replayed.mse is not None
+    assert replayed.mse**0.5 == pytest.approx(lpu.best.series, rel=0.15)

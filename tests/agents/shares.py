@@ -1,0 +1,66 @@
+"""A stream of each measure that tells values by views, as a file declares it, and what people say to it."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from murmurate.config.measures.registry import TABLES
+from murmurate.config.measures.stream import Stream
+
+
+@dataclass(frozen=True)
+class Share:
+    """One measure."""
+
+    table: str
+    """What its table declares, besides `every` and how it is asked."""
+    said: Callable[[random.Random], Any]
+    """What somebody says."""
+    wrong: tuple[Any, ...]
+    """What is no value of the stream."""
+    made_up: str
+    """Of which kind made-up values are, as `synthetic:` calls it."""
+
+    def stream(self, **changes: Any) -> Stream:
+        """The table, read."""
+        found = {"every": "1s", **tomllib.loads(self.table), **changes}
+        return TABLES[found["measure"]].model_validate(found)
+
+
+SCREENS = ("home", "basket", "help", "search", "checkout")
+
+
+def _word(rng: random.Random) -> str:
+    return rng.choice(["", "a", "abc", "abd", "müde", "über", "zzzzzz", "tea"])
+
+
+def _some(rng: random.Random) -> list[str]:
+    return rng.sample(SCREENS, rng.choice([0, 1, 1, 2, 2, 2, 3]))
+
+
+def _person(rng: random.Random) -> dict[str, Any]:
+    sex = rng.choice(["f", "m"])
+    return {"sex": sex, "age": rng.randrange(100), "plan": rng.choice(["free", "pro"] if sex == "f" else ["free"])}
+
+
+SHARES: dict[str, Share] = {
+    "items": Share(
+        f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\npad = 3\n', _some,
+        (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
+    ),
+    "marginals": Share(
+        """measure = "marginals"
+tables = [["plan", "sex"], ["age"]]
+attributes = { sex = ["f", "m"], age = { whole = [0, 99], cells = 5 }, plan = { values = ["free", "pro"] } }
+""", _person,
+        ({"sex": "f", "age": 3}, {"sex": "f", "age": 3, "plan": "gold"}, {}, ["f", 3, "pro"], None), "rows",
+    ),
+    "strings": Share(
+        'measure = "strings"\nbits = 48\nprefix = 8\n', _word, ("seven..", "a\0b", 7, ["a"], None), "strings"
+    ),
+}  # fmt: skip
+"""By the name of the measure."""
