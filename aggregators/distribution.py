@@ -39,7 +39,7 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class EstimatedDistribution:
     """What EM found."""
 
     frequencies: Floats
@@ -56,7 +56,7 @@ def em(
     tau: float = TAU,
     shift: float | None = None,
     most: int = MOST,
-) -> Distribution:
+) -> EstimatedDistribution:
     """The likeliest distribution behind these counts of outputs; `smooth` averages neighbours at each step (EMS)."""
     cnt = np.asarray(counts)
     if cnt.shape != (channel.outputs,) or cnt.dtype.kind not in "iuf" or not np.isfinite(cnt).all() or cnt.min() < 0:
@@ -85,7 +85,7 @@ def em(
         theta, seen = new, channel.forward(new)
         likelihood = float(cnt @ np.log(seen))
         if step >= most or moved <= enough or (step > 2 and abs(likelihood - before) < tau):
-            return Distribution(theta, step, likelihood)
+            return EstimatedDistribution(theta, step, likelihood)
         before = likelihood
 
 

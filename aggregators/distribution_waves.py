@@ -2,7 +2,8 @@
 
 `Buckets`  bucketised first (B-R), as `SW` reports: M[j, i] = p if i <= j <= i + 2 reach, else q
 `BucketsAndNone`  the same with none, the last of inputs and outputs, as `WaveAndPresence` reports
-`Wave`     reported first (R-B), a continuous report on [-b, 1 + b] in `outputs` cells, a value uniform in its cell
+`WaveChannel`     reported first (R-B), a continuous report on [-b, 1 + b] in `outputs` cells, a value uniform in its
+cell
 Contract: M[j, i] = P[output cell j | input cell i], columns sum to 1; `forward` is M x and `backward` M' w.  Source:
 ARCHITECTURE section 5.4 (public code is wrong where a cell is not small against b).  Not here: EM.
 """
@@ -95,7 +96,7 @@ class BucketsAndNone:
         return out
 
 
-class Wave:
+class WaveChannel:
     """The channel of a continuous Square Wave: any number of cells on either side. It keeps room for its sums, too."""
 
     def __init__(self, epsilon: Epsilon, *, inputs: int, outputs: int) -> None:

@@ -3,7 +3,7 @@ how an error changes with the mechanism.
 
 Contract: pure arithmetic over the mechanisms' exact variances.  A profile is what `Question.profile` would find
 without noise.  Source: LDP-IDS sections 4 and 5, ARCHITECTURE section 5.1 (V; equation 5 with m = w and m = 1).  Not
-here: methods that decide by answers, and the adaptive filter, which are simulated (agents/simulate/trial.py).
+here: methods that decide by answers, and the adaptive filter, which are simulated (agents/simulate/simulate_method.py).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from math import sqrt
 from murmurate.aggregators.filters.wholes import Wholes
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.method import Floats, Setting
+from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.methods.registry import method as method_of
-from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import Question
 
 
@@ -41,7 +41,7 @@ def heard_error(measure: Measure, mechanism: Question, n: float, users: float | 
 def usual_mechanism(method: str, setting: Setting) -> Question:
     """By what a method asks most of its questions."""
     made = method_of(MethodOptions(method), setting)
-    assert isinstance(made, Turns)  # noqa: S101 - no filter is asked for
+    assert isinstance(made, MethodBase)  # noqa: S101 - no filter is asked for
     return made.standing.mechanism
 
 

@@ -24,21 +24,23 @@ should.
 
 
 @dataclass(frozen=True)
-class Reading:
+class SideOfThreshold:
     """Where a statistic is."""
 
     above: bool
     confidence: float
 
 
-def reading(estimate: float, stderr: float, threshold: float, *, course: tuple[float, float] | None = None) -> Reading:
+def reading(
+    estimate: float, stderr: float, threshold: float, *, course: tuple[float, float] | None = None
+) -> SideOfThreshold:
     """Of an estimate with this standard error. course: mean of the estimates so far, and the variance by
     which they moved; None: not known.
 
     >>> reading(0.25, 0.05, 0.2)
-    Reading(above=True, confidence=0.8413447460685428)
+    SideOfThreshold(above=True, confidence=0.8413447460685428)
     >>> reading(0.25, 0.05, 0.2, course=(0.24, 0.0025))
-    Reading(above=True, confidence=0.7936729468989691)
+    SideOfThreshold(above=True, confidence=0.7936729468989691)
     """
     gap = abs(estimate - threshold)
     errors = gap / stderr if stderr > 0 else inf if gap else 0.0
@@ -47,4 +49,4 @@ def reading(estimate: float, stderr: float, threshold: float, *, course: tuple[f
         far = max(0.0, abs(mean - threshold) - CHANCE * stderr)
         moved, own = variance + far * far, ENOUGH * stderr * stderr
         errors *= moved / hypot(moved, own) if moved else 0.0
-    return Reading(estimate > threshold, (1 + erf(errors / sqrt(2))) / 2)
+    return SideOfThreshold(estimate > threshold, (1 + erf(errors / sqrt(2))) / 2)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.agents.cli.reproductions.runs import spread_out
-from murmurate.agents.simulate.drawn import run
+from murmurate.agents.simulate.simulated_answers import run
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions

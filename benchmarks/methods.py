@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.measure import Row, at_most, heading, line, short
 from benchmarks.pipeline import fresh
-from murmurate.agents.simulate.drawn import support
+from murmurate.agents.simulate.simulated_answers import support
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Answer, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Row, against_peers, at_least, at_most, best_seconds, heading, line
 from murmurate.aggregators.distribution import Channel, em
-from murmurate.aggregators.distribution_waves import Buckets, Wave
+from murmurate.aggregators.distribution_waves import Buckets, WaveChannel
 from murmurate.randomizers import Key, Mechanism
 from murmurate.randomizers.numeric import HM, PM, SR, SW, DiscreteLaplace, ValueAndPresence
 from murmurate.randomizers.randomness import contexts
@@ -32,7 +32,7 @@ def rows() -> Iterator[Row]:
         yield from mechanism(made)
     yield from mechanism(SW(d=CELLS, epsilon=EPSILON))
     yield from distribution("em step, bucketised 1024", Buckets(SW(d=CELLS, epsilon=EPSILON)))
-    yield from distribution("em step, continuous 1024", Wave(EPSILON, inputs=CELLS, outputs=CELLS))
+    yield from distribution("em step, continuous 1024", WaveChannel(EPSILON, inputs=CELLS, outputs=CELLS))
     yield from noise()
 
 

@@ -18,10 +18,10 @@ from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.run import Replay, keys
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.synthetic import probabilities
-from murmurate.agents.simulate.made_up import Held, Holders, apportioned
-from murmurate.agents.simulate.prediction import Assumed, Job, Prospect, jobs, prospect
+from murmurate.agents.simulate.prediction import Assumed, MethodToTry, Prospect, jobs, prospect
 from murmurate.agents.simulate.series import series
-from murmurate.agents.simulate.shapes import recorded
+from murmurate.agents.simulate.synthetic_counts import CountsSource, Holders, apportioned
+from murmurate.agents.simulate.trial_truths import recorded
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
@@ -80,7 +80,7 @@ def measured(case: tuple[str, str, int, int, float | None]) -> tuple[float, floa
 def through_stages(model: str, method: str, seed: int) -> tuple[float, float]:
     """The same by every user for itself."""
     deployment = papers(method)
-    source = Held(truth(model, PATH, 2, 0), seed, deployment, "bit")
+    source = CountsSource(truth(model, PATH, 2, 0), seed, deployment, "bit")
     outcome = Replay(deployment, source, keys(known_secrets(f"papers {seed}"), deployment.name)).run()
     releases = [orjson.loads(record) for record in outcome.releases]
     true = np.array([period.figures for period in outcome.truth])
@@ -127,7 +127,7 @@ def main() -> None:
         print(f"{asked.stream} {job.method:12} {' '.join(cells)}   {off[0]:.3f} {off[1]:.3f}", flush=True)
 
 
-def _predicted(job: Job) -> Prospect:
+def _predicted(job: MethodToTry) -> Prospect:
     found = prospect(job)
     assert isinstance(found, Prospect)
     return found

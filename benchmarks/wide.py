@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.measure import Row, at_least, short
 from murmurate.agents.cli.replay import known_secrets
-from murmurate.agents.replay.made_up_rows import made_up
 from murmurate.agents.replay.run import keys
+from murmurate.agents.replay.synthetic_rows import made_up
 from murmurate.agents.stages.admission import raw_records
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Record

@@ -9,7 +9,7 @@ import orjson
 from benchmarks.measure import Row, at_least, best_seconds
 from murmurate.agents.stages.admission import cut
 from murmurate.agents.stages.door import BATCH
-from murmurate.randomizers.identity import Known, Pepper
+from murmurate.randomizers.identity import Pepper, PseudonymCache
 from murmurate.topics.block import RawBlock, decode, encode_raw, encode_reports
 from murmurate.topics.domains import Categories, Items
 from murmurate.topics.events import EventReader
@@ -84,7 +84,7 @@ def sets() -> Iterator[Row]:
         blocks: list[bytes] = []
         for at in range(0, EVENTS, BATCH):
             columns = reader.read(records[at : at + BATCH])
-            users, part = Known(pepper).pseudonyms(columns.users), columns.of(0, domain.words)
+            users, part = PseudonymCache(pepper).pseudonyms(columns.users), columns.of(0, domain.words)
             values = cut(domain, pepper, users, part.values, part.long)
             blocks += encode_raw(DIGEST, users, part.times, values)
         return blocks

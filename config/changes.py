@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from murmurate.config.agreement import differences, values
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
-from murmurate.config.quantities import Duration, Missing, Window, shortest
+from murmurate.config.quantities import Duration, Missing, PrivacyWindow, shortest
 from murmurate.config.settings import Deployment, Secret
-from murmurate.config.streams import Method, Post, Source
+from murmurate.config.streams import MethodTable, Post, SourceTable
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.messages import Config
 
@@ -220,7 +220,7 @@ def _leaves(model: BaseModel, path: str = "") -> Iterator[tuple[str, str]]:
     """Every key with its value as one would write it; a secret's place in full, to be hidden where it is shown."""
     for name, field in type(model).model_fields.items():
         key, value = f"{path}{field.alias or name}", getattr(model, name)
-        if isinstance(value, BaseModel) and not isinstance(value, (Secret, Method, Post, Source)):
+        if isinstance(value, BaseModel) and not isinstance(value, (Secret, MethodTable, Post, SourceTable)):
             yield from _leaves(value, f"{key}.")
         elif isinstance(value, dict):
             for stream, inner in value.items():
@@ -236,7 +236,7 @@ def _written(value: Any) -> str:
             return LEFT_OUT
         case bool():
             return str(value).lower()
-        case Window():
+        case PrivacyWindow():
             return f"{value.periods} periods" if value.ms is None else shortest(value.ms)
         case Missing(carry_ms=None):
             return "carry always"
@@ -244,14 +244,14 @@ def _written(value: Any) -> str:
             return f"carry {shortest(value.carry_ms)}" if value.carry_ms else "none"
         case Mapping():
             return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
-        case Method():
+        case MethodTable():
             name, *options = value.options().described().items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Post():
             return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[
                 len("name ") :
             ]
-        case Source():
+        case SourceTable():
             return " ".join(part for part in (value.topic, value.user, value.time, value.value) if part)
         case Secret():
             return f"file {value.file}" if value.file is not None else f"env {value.env}"

@@ -1,6 +1,6 @@
 """The kinds of values a key of the deployment file takes: what is allowed, in words, as a check and as JSON Schema.
 
-Contract: `Annotated[int, Whole(2, 10)]` reads a value or says what is allowed in one sentence; the same sentence
+Contract: `Annotated[int, WholeNumber(2, 10)]` reads a value or says what is allowed in one sentence; the same sentence
 serves a missing key.  Numbers and flags may be texts, since the environment has only texts.  Not here: durations and
 parts of the promise (quantities.py), what keys owe each other (streams.py, settings.py).
 """
@@ -89,7 +89,7 @@ def exactly(found: Any) -> Decimal:
 
 
 @dataclass(frozen=True)
-class Whole(Kind):
+class WholeNumber(Kind):
     """A whole number from low to high."""
 
     low: int
@@ -231,7 +231,7 @@ class Texts(Kind):
 
 
 @dataclass(frozen=True)
-class Levels(Kind):
+class NumbersByName(Kind):
     """Numbers by name; from the environment as JSON."""
 
     @property

@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConf
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
 from murmurate.config.measures.registry import TABLES
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
 
 FILE: Final = "murmurate.toml"
@@ -174,7 +174,7 @@ def _mistakes(error: ValidationError, overrides: _Overrides, where: str) -> list
     return list(dict.fromkeys(found))
 
 
-def _measure(steps: Steps) -> type[Stream] | None:
+def _measure(steps: Steps) -> type[StreamTable] | None:
     """The class of a stream's table: pydantic puts the measure behind the stream's name, where the file has none."""
     return TABLES.get(steps[2]) if len(steps) > 2 and steps[0] == "streams" else None
 

@@ -20,7 +20,7 @@ from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.settings import Deployment
 from murmurate.randomizers import Question
@@ -153,7 +153,7 @@ def _post(deployment: Deployment, made: Plan, stream: StreamPlan) -> Shaping:
 
 
 def _meaning(
-    deployment: Deployment, name: str, stream: Stream, slots: int, topic: str, fields: Fields
+    deployment: Deployment, name: str, stream: StreamTable, slots: int, topic: str, fields: Fields
 ) -> dict[str, Any]:
     """Everything that gives a stream's releases their meaning, in whole numbers and words, defaults written out."""
     privacy, population = deployment.privacy, deployment.population

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Kind, Whole, between, exactly, seen
+from murmurate.config.kinds import Kind, WholeNumber, between, exactly, seen
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.thresholds import MAX_MICRO, MICRO, micro_nats
 from murmurate.topics.domains import Grid
@@ -127,7 +127,7 @@ def shortest(ms: int) -> str:
 
 
 LONG: Final = Duration("1s", "400d")
-PERIODS: Final = Whole(1, MAX_W)
+PERIODS: Final = WholeNumber(1, MAX_W)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Range(Kind):
 
 
 @dataclass(frozen=True)
-class Window:
+class PrivacyWindow:
     """The stretch in which one epsilon may be spent: a time, or the papers' number of periods."""
 
     ms: int | None = None
@@ -179,13 +179,13 @@ class WindowKind(Kind):
         """A text or an object."""
         return {"anyOf": [LONG.schema, _one_key("periods", PERIODS.schema)]}
 
-    def read(self, found: Any) -> Window:
+    def read(self, found: Any) -> PrivacyWindow:
         """The window."""
         if not isinstance(found, Mapping):
-            return Window(ms=LONG.read(found))
+            return PrivacyWindow(ms=LONG.read(found))
         if found.keys() != {"periods"}:
             raise ValueError
-        return Window(periods=_inside("periods", PERIODS, found["periods"]))
+        return PrivacyWindow(periods=_inside("periods", PERIODS, found["periods"]))
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class MissingKind(Kind):
         return Missing(None) if found["carry"] == "always" else Missing(_inside("carry", LONG, found["carry"]))
 
 
-def _inside(key: str, kind: Duration | Whole, found: Any) -> int:
+def _inside(key: str, kind: Duration | WholeNumber, found: Any) -> int:
     """The value of a table's one key; what is wrong with it is said of that key."""
     try:
         return kind.read(found)

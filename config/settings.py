@@ -18,11 +18,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Number, Text, Texts, Whole, written
+from murmurate.config.kinds import Number, Text, Texts, WholeNumber, written
 from murmurate.config.measures.registry import AnyStream
-from murmurate.config.measures.stream import Stream
-from murmurate.config.quantities import MAX_W, Duration, Epsilon, Window, WindowKind, shortest
-from murmurate.config.streams import Table
+from murmurate.config.measures.stream import StreamTable
+from murmurate.config.quantities import MAX_W, Duration, Epsilon, PrivacyWindow, WindowKind, shortest
+from murmurate.config.streams import ConfigTable
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO, micro_nats
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
@@ -38,19 +38,19 @@ FILE_OR_ENV: Final = '{ file = "PATH" } or { env = "VARIABLE" }'
 SecretName = Literal["pepper", "randomness", "slots", "split", "state", "shuffle"]
 
 
-class Privacy(Table):
+class PrivacyTable(ConfigTable):
     """The promise to one user, over all streams together."""
 
     epsilon: Annotated[float, Epsilon()]
     """What anyone can learn about one user in one window, in nats."""
-    window: Annotated[Window, WindowKind()]
+    window: Annotated[PrivacyWindow, WindowKind()]
     """Any stretch of this length; or { periods = 20 }: the papers' w, exactly."""
     split: Literal["users", "budget"] = "users"
     """A user serves one stream with the whole epsilon, or all of them with a part of it each."""
     delta: Annotated[float, Number(0, 1e-3, with_low=False)] = 1e-8
     """The delta of what the mixing adds to the promise: read and checked, and used by nothing yet; it is in no release.
     """
-    min_batch: Annotated[int, Whole(2, 1_000_000_000)] = 1000
+    min_batch: Annotated[int, WholeNumber(2, 1_000_000_000)] = 1000
     """The number of reports below which nothing is released."""
     assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
     """The part of the reports that may come from colluders, for what the mixing adds to the promise: used by nothing
@@ -63,20 +63,20 @@ class Privacy(Table):
         return micro_nats(self.epsilon)
 
 
-class Population(Table):
+class Population(ConfigTable):
     """Who is asked."""
 
-    partitions: Annotated[int, Whole(1, 1024)] = 8
+    partitions: Annotated[int, WholeNumber(1, 1024)] = 8
     """Raw partitions, for life: moving a user would forget what was spent."""
     enrol: Literal["seen"] = "seen"  # naming users beforehand needs a log of its own: not yet
     """Who takes part: whoever ever sent an event, from the next period on; or only enrolled users."""
     forget_after: Annotated[int, Duration("1s", "4000d")] = written("7d")
     """A silent user leaves after this: at least one window, so that nothing spent is forgotten."""
-    users: Annotated[int, Whole(1, 999_999_999)] | None = None
+    users: Annotated[int, WholeNumber(1, 999_999_999)] | None = None
     """About how many users there will be: what `check` and `plan` take where --users is not given."""
 
 
-class Time(Table):
+class Time(ConfigTable):
     """How long one waits, and for whose clock."""
 
     lateness: Annotated[int, Duration("0s", "24d")] = written("10s")
@@ -89,7 +89,7 @@ class Time(Table):
     """A round's missing contributors are closed out after this."""
 
 
-class Secret(Table):
+class Secret(ConfigTable):
     """Where a secret is kept: a file or an environment variable, never the deployment file itself."""
 
     file: Annotated[str, WORD] | None = Field(default=None, repr=False)
@@ -105,14 +105,14 @@ class Secret(Table):
         return self
 
 
-class Kafka(Table):
+class Kafka(ConfigTable):
     """How the brokers are reached."""
 
     brokers: Annotated[tuple[str, ...], Texts(ADDRESS, 1, 100)] = ("localhost:9092",)
     """The brokers to connect to first."""
-    replication: Annotated[int, Whole(1, 100)] = 1
+    replication: Annotated[int, WholeNumber(1, 100)] = 1
     """Copies of each record; 1 on a laptop."""
-    targets: Annotated[int | None, Whole(1, 1024)] = None
+    targets: Annotated[int | None, WholeNumber(1, 1024)] = None
     """Partitions of reports and of batches, over which reports scatter; left out: partitions, at most 8."""
     security: Literal["plaintext", "ssl", "sasl_ssl"] = "plaintext"
     """What protects the connection."""
@@ -132,7 +132,7 @@ class Kafka(Table):
         return self
 
 
-class Secrets(Table):
+class SecretsTable(ConfigTable):
     """Where each secret is kept; only fingerprints are ever printed."""
 
     pepper: Secret | None = None
@@ -149,7 +149,7 @@ class Secrets(Table):
     """Mixing: the order of reports."""
 
 
-class Web(Table):
+class Web(ConfigTable):
     """The page and its endpoints."""
 
     listen: Annotated[str, ADDRESS] = "127.0.0.1:8000"
@@ -169,11 +169,11 @@ class Deployment(BaseSettings):
     """Version of this file's form."""
     name: Annotated[str, NAME]
     """Prefix of every topic, group, transactional id and metric label."""
-    privacy: Privacy
+    privacy: PrivacyTable
     population: Population = Population()
     time: Time = Time()
     kafka: Kafka = Kafka()
-    secrets: Secrets = Secrets()
+    secrets: SecretsTable = SecretsTable()
     web: Web = Web()
     streams: dict[Annotated[str, STREAM_NAME], AnyStream]
     """What is measured, a table [streams.NAME] each."""
@@ -190,7 +190,7 @@ class Deployment(BaseSettings):
         """What is handed in and nothing else: loader.py adds the file and the environment."""
         return (init_settings,)
 
-    def w(self, stream: Stream) -> int:
+    def w(self, stream: StreamTable) -> int:
         """The periods that one window can touch.
 
         A window may begin inside a period, hence + 1; a carried value speaks longer than its event (ARCHITECTURE rule

@@ -15,13 +15,13 @@ from murmurate.aggregators.methods.options import ADAPTIVE, DECLARED, OF_ONE, OF
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.registry import METHODS as SHAPES
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Kind, Number, Text, Whole, seen
+from murmurate.config.kinds import Kind, Number, Text, WholeNumber, seen
 
 MAX_REVISE: Final = 100
 """The most periods after which a release may be revised."""
 
 
-class Table(BaseModel):
+class ConfigTable(BaseModel):
     """A table of the deployment file: frozen, and with no key that is not described."""
 
     model_config = ConfigDict(
@@ -56,7 +56,7 @@ POINTER: Final = Text(r"^(/([^~/]|~[01])*)+$", 'a JSON pointer such as "/session
 TOPIC: Final = Text(r"^[A-Za-z0-9._-]{1,249}$", "a topic: 1 to 249 letters, digits, dots, dashes, underscores")
 
 
-class Source(Table):
+class SourceTable(ConfigTable):
     """Where a stream's events are found: any JSON topic of yours."""
 
     topic: Annotated[str, TOPIC]
@@ -71,12 +71,12 @@ class Source(Table):
     """Where an event has its value."""
 
 
-class Post(Table):
+class Post(ConfigTable):
     """How the best estimates of a release become shares that a reader takes them for."""
 
     name: Annotated[str, OneOf(*SHAPES, "auto")]
     """A post-processing of `murmurate.aggregators.postprocess`; "auto": the one that `plan` names for so many users."""
-    k: Annotated[int, Whole(1, 4096)] | None = None
+    k: Annotated[int, WholeNumber(1, 4096)] | None = None
     """For base-cut: how many values have users, where that is known; the others are 0."""
     alpha: Annotated[float, Number(0, 4096, with_low=False)] | None = None
     """For base-cut and significant: how many values that nobody has may stay by chance, 2 and 0.05 if left out."""
@@ -96,7 +96,7 @@ class Post(Table):
         return self
 
 
-class Method(Table):
+class MethodTable(ConfigTable):
     """Who is asked when, and what is released."""
 
     name: Annotated[str, OneOf(*METHODS)]
@@ -111,7 +111,7 @@ class Method(Table):
     """For pegasus: groups are found among the estimates (default), or by rounds of their own with a fifth of all."""
     filter: Literal["adaptive", "off"] = "adaptive"
     """Estimates from all reports so far, by the adaptive filter; or the method's own series."""
-    revise: Annotated[int, Whole(0, MAX_REVISE)] = 0
+    revise: Annotated[int, WholeNumber(0, MAX_REVISE)] = 0
     """After so many periods each release is made once more, in the light of what came since; 0: not at all."""
 
     @model_validator(mode="after")

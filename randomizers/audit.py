@@ -50,7 +50,7 @@ class ExactAudit:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBound:
     """A lower bound on epsilon that two groups of users showed."""
 
     claimed: float
@@ -100,7 +100,9 @@ def audit_exact(question: Question, *, round: bytes = bytes(32)) -> ExactAudit:
     return ExactAudit(question.epsilon, nats(largest), tuple(violations))
 
 
-def measure(question: Question, key: Key, *, trials: int, alpha: float = 1e-6, round: bytes = bytes(32)) -> Measured:
+def measure(
+    question: Question, key: Key, *, trials: int, alpha: float = 1e-6, round: bytes = bytes(32)
+) -> MeasuredBound:
     """The largest epsilon that `trials` users a value can prove, each with a report from `perturb`.
 
     Bets on the question's own `evidence` for its two extreme values and, where reports are one byte, on the pair of
@@ -127,7 +129,7 @@ def measure(question: Question, key: Key, *, trials: int, alpha: float = 1e-6, r
                 count += int(np.count_nonzero(told))
             hits.append(count)
         shown = max(shown, epsilon_at_least(hits[0], hits[1], trials, alpha / len(bets)))
-    return Measured(question.epsilon, shown, trials, alpha)
+    return MeasuredBound(question.epsilon, shown, trials, alpha)
 
 
 def epsilon_at_least(hits_one: int, hits_other: int, trials: int, alpha: float) -> float:

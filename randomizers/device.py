@@ -23,13 +23,13 @@ from murmurate.randomizers.lanes import Bytes
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.ledger import NEVER, REASONS, Ledger, Mask, Verdict
 from murmurate.randomizers.question import Reports, Value, Values
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.randomizers.terms import Terms
 from murmurate.randomizers.views import one_or_more, words_of
 
-DEVICE: Final = Form("device", 1)
-DEVICES: Final = Form("devices", 1)
-"""Form of what is kept of one device's spending and answers, and of those of all users of a stream."""
+DEVICE: Final = StateForm("device", 1)
+DEVICES: Final = StateForm("devices", 1)
+"""The forms of what is kept of one device's spending and answers, and of those of all users of a stream."""
 
 
 @dataclass(frozen=True, eq=False)

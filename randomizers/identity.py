@@ -70,10 +70,10 @@ class Pepper:
         return f"Pepper(fingerprint={self.fingerprint!r})"
 
 
-class Known(dict[bytes, bytes]):
+class PseudonymCache(dict[bytes, bytes]):
     """The pseudonyms of users who came lately: for a source in which they come again and again.
 
-    >>> Known(Pepper(bytes(range(32)), deployment="shop")).pseudonyms([b"u-1", b"u-1"]).shape
+    >>> PseudonymCache(Pepper(bytes(range(32)), deployment="shop")).pseudonyms([b"u-1", b"u-1"]).shape
     (2, 16)
     """
 
@@ -94,7 +94,7 @@ class Known(dict[bytes, bytes]):
         return np.frombuffer(b"".join(map(self.__getitem__, users)), np.uint8).reshape(-1, BLOCK)
 
     def __repr__(self) -> str:
-        return f"Known({self._pepper!r})"
+        return f"PseudonymCache({self._pepper!r})"
 
 
 def partitions(users: Bytes, of: int) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ Bytes = NDArray[np.uint8]
 Words = NDArray[np.unsignedinteger[Any]]
 
 
-class Kept:
+class NotCopyable:
     """What holds key material: it cannot be copied or pickled."""
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class Kept:
         )
 
 
-class Lanes(Kept):
+class Lanes(NotCopyable):
     """Opened randomness, handed out a cache-sized lane at a time, so that no caller ever holds n x k words."""
 
     __slots__ = ("_key", "_users", "_values")

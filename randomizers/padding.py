@@ -24,10 +24,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from murmurate.randomizers.candidates import Candidates, candidate_index
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.frequency.grr import GRR
-from murmurate.randomizers.held import Candidates, held
-from murmurate.randomizers.layouts import NONE, Items
+from murmurate.randomizers.layouts import NONE, ItemsLayout
 from murmurate.randomizers.mechanism import Mechanism, whole
 from murmurate.randomizers.question import Atom, Blanket, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical_words, canonical_words_one
@@ -46,9 +46,9 @@ class Padded(View):
         """length: L. candidates: whole numbers, or lists of them (sets of items, all of which a user must hold); None:
         every item.
         """
-        self.of = of_kind(self.name, layout, Items)
+        self.of = of_kind(self.name, layout, ItemsLayout)
         self.length = whole(self.name, "length", length, 1, MAX_LENGTH)
-        self.held = held(self.name, self.of, candidates)
+        self.held = candidate_index(self.name, self.of, candidates)
         self.d = self.held.number + self.length
         self.share = _TOP // self.length
         """Words out of 2^64 that name one candidate of a user who holds at most L."""

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.cipher import BLOCK, aes, check_known_answer
 from murmurate.randomizers.errors import ParameterError, RandomnessError, ValueRefusedError, shown
-from murmurate.randomizers.lanes import Bytes, Kept, Lanes, Words, check_width
+from murmurate.randomizers.lanes import Bytes, Lanes, NotCopyable, Words, check_width
 
 ALGORITHM = b"1"
 DIGEST = 32
@@ -45,7 +45,7 @@ LASTING = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
 """Stands for the round where randomness is to outlive rounds."""
 
 
-class Key(Kept):
+class Key(NotCopyable):
     """A deployment's secret, from which rounds draw. It shows its fingerprint only, and cannot be copied or pickled.
 
     >>> key = Key(bytes(range(32)), deployment="shop")
@@ -129,7 +129,7 @@ class Key(Kept):
 _ALLOWED = f"at least {SECRET_BYTES} random bytes, as `secrets.token_bytes({SECRET_BYTES})` makes them"
 
 
-class Draw(Kept):
+class Draw(NotCopyable):
     """The randomness of n users in one round. Nothing is drawn until a mechanism opens it with its values."""
 
     __slots__ = ("_key", "_round", "_users")
@@ -165,7 +165,7 @@ class Draw(Kept):
         return Draw(self._key, self._users, LASTING)
 
 
-class DrawOne(Kept):
+class DrawOne(NotCopyable):
     """The randomness of one user in one round, in plain Python."""
 
     __slots__ = ("_key", "_round", "_user")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from murmurate.randomizers.errors import ParameterError, shown
-from murmurate.randomizers.layouts import NONE, Attributes
+from murmurate.randomizers.layouts import NONE, RowLayout
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.question import Value, Values
 from murmurate.randomizers.randomness import Draw
@@ -28,7 +28,7 @@ class Level(View):
 
     def __init__(self, layout: Any, widths: Sequence[int]) -> None:
         """widths: how many neighbouring codes of each attribute are one cell, counted from the lowest."""
-        self.of = self._rows = of_kind(self.name, layout, Attributes)
+        self.of = self._rows = of_kind(self.name, layout, RowLayout)
         sizes = self._rows.sizes
         if not isinstance(widths, (list, tuple)) or len(widths) != len(sizes):
             raise ParameterError(f"{self.name}: widths: found {shown(widths)}; allowed: one for each attribute")
@@ -83,7 +83,7 @@ class Marginal(Level):
 
     def __init__(self, layout: Any, attributes: Sequence[int]) -> None:
         """attributes: their numbers, rising."""
-        of = of_kind(self.name, layout, Attributes)
+        of = of_kind(self.name, layout, RowLayout)
         if not isinstance(attributes, (list, tuple)) or not attributes:
             raise ParameterError(f"{self.name}: attributes: found {shown(attributes)}; allowed: one or more")
         self.attributes = tuple(whole(self.name, "attribute", number, 0, len(of.sizes) - 1) for number in attributes)

@@ -3,9 +3,9 @@ copy.
 
 Layout: b"MURMFLOW", u32 header length, header (JSON: layout, kind, form, facts); for each array u32 length, JSON [name,
 dtype, shape], the array; u32 0 and the CRC-32 of all before it.  Everything little-endian.  Whoever writes a state says
-its `Form`: what it is a state of, and the number of the form that its facts and arrays have, which whoever changes them
-raises.  Another kind, form or layout is refused with the remedy, and nothing migrates.  Not here: sealing, which is the
-stage's.
+its `StateForm`: what it is a state of, and the number of the form that its facts and arrays have, which whoever changes
+them raises.  Another kind, form or layout is refused with the remedy, and nothing migrates.  Not here: sealing, which
+is the stage's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_HEADER = 1 << 28
 _KINDS = {"b", "i", "u", "f"}
 
 
-class Form(NamedTuple):
+class StateForm(NamedTuple):
     """What a state says of itself."""
 
     kind: str
@@ -41,17 +41,17 @@ class Form(NamedTuple):
         return f"{self.kind}, form {self.number}"
 
 
-def dump(form: Form, facts: dict[str, Any], arrays: Arrays) -> bytes:
+def dump(form: StateForm, facts: dict[str, Any], arrays: Arrays) -> bytes:
     """In one piece: the same state gives the same bytes, whatever the order of its arrays."""
     return b"".join(pieces(form, facts, sorted(arrays.items())))
 
 
-def load(form: Form, data: bytes) -> tuple[dict[str, Any], Arrays]:
+def load(form: StateForm, data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Facts and arrays of a state of this form."""
     return collect(form, [data])
 
 
-def pieces(form: Form, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:
+def pieces(form: StateForm, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:
     """The same state in pieces, each array a view of itself: read them before anything changes."""
     said = {"layout": _LAYOUT, "kind": form.kind, "form": form.number, "facts": facts}
     header = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
@@ -62,7 +62,7 @@ def pieces(form: Form, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArra
     yield crc.to_bytes(4, "little")
 
 
-def collect(form: Form, data: Iterable[bytes]) -> tuple[dict[str, Any], Arrays]:
+def collect(form: StateForm, data: Iterable[bytes]) -> tuple[dict[str, Any], Arrays]:
     """Facts and arrays of the pieces, however they are cut; the arrays are the caller's own."""
     source = _Source(form.kind, data)
     begins = source.take(len(_FLOW))
@@ -78,7 +78,7 @@ def collect(form: Form, data: Iterable[bytes]) -> tuple[dict[str, Any], Arrays]:
         raise SnapshotError(f"{form.kind}: the snapshot is torn or corrupt: its headers do not read") from None
 
 
-def _collected(form: Form, source: _Source) -> tuple[dict[str, Any], Arrays]:
+def _collected(form: StateForm, source: _Source) -> tuple[dict[str, Any], Arrays]:
     header = orjson.loads(source.take(source.number()))
     _check_form(form, header)
     arrays: Arrays = {}
@@ -94,7 +94,7 @@ def _collected(form: Form, source: _Source) -> tuple[dict[str, Any], Arrays]:
     return header["facts"], arrays
 
 
-def _check_form(form: Form, header: dict[str, Any]) -> None:
+def _check_form(form: StateForm, header: dict[str, Any]) -> None:
     """Nothing of it is believed yet: the checksum stands at the end."""
     layout, kind = header.get("layout", header.get("version")), str(header["kind"])[:40]
     found = f"{kind}, form {header['form']}" if layout == _LAYOUT else f"{kind}, of layout {layout}"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError
-from murmurate.randomizers.layouts import Code, Layout
+from murmurate.randomizers.layouts import CodeLayout, Layout
 from murmurate.randomizers.mechanism import Mechanism, PureOracle
 from murmurate.randomizers.question import Blanket, Counts, Floats, LayoutSpec, Question, Reports, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
@@ -48,7 +48,7 @@ class Viewed(Question):
         self.view, self.mechanism = view, mechanism
         self.inner = view.inside(mechanism)
         """The mechanism as it is used: whose reports they are."""
-        if self.inner.wire_size > MAX_REPORT and not isinstance(view.of, Code):
+        if self.inner.wire_size > MAX_REPORT and not isinstance(view.of, CodeLayout):
             raise ParameterError(
                 f"{self.name}: found reports of {self.inner.wire_size} bytes; allowed: {MAX_REPORT}, since not the "
                 "stream but whoever asks says how many codes there are"
@@ -276,6 +276,6 @@ def checked_values(name: str, of: Layout, values: Values, draw: Draw) -> Values:
         bad = np.flatnonzero(wrong)
         raise ValueRefusedError(
             f"{name}: values: found {len(bad)} outside the domain (the first in row {bad[0]}); "
-            f"allowed: {f'0 to {of.d - 1}' if isinstance(of, Code) else f'those of {list(of.spec())}'}"
+            f"allowed: {f'0 to {of.d - 1}' if isinstance(of, CodeLayout) else f'those of {list(of.spec())}'}"
         )
     return values

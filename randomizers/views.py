@@ -24,9 +24,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from murmurate.randomizers.candidates import Candidates, candidate_index
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
-from murmurate.randomizers.held import Candidates, held
-from murmurate.randomizers.layouts import NONE, Bits, Code, Items, Layout, Row, layout
+from murmurate.randomizers.layouts import NONE, BitsLayout, CodeLayout, ItemsLayout, Layout, Row, layout
 from murmurate.randomizers.mechanism import Mechanism, whole
 from murmurate.randomizers.question import Blanket, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
@@ -123,7 +123,7 @@ class Whole(View):
     name = "whole"
 
     def __init__(self, layout: Any) -> None:
-        self.of = of = of_kind(self.name, layout, Code)
+        self.of = of = of_kind(self.name, layout, CodeLayout)
         self.d = of.d
 
     def parameters(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Prefix(View):
     name = "prefix"
 
     def __init__(self, layout: Any, bits: int) -> None:
-        self.of = self._strings = of_kind(self.name, layout, Bits)
+        self.of = self._strings = of_kind(self.name, layout, BitsLayout)
         self.bits = whole(self.name, "bits", bits, 1, self._strings.m)
         self.d = (1 << min(bits, LONGEST)) + self.of.none
 
@@ -222,8 +222,8 @@ class Size(View):
 
     def __init__(self, layout: Any, candidates: Candidates | None = None) -> None:
         """candidates: whole numbers or lists of them; None: every item."""
-        self.of = of_kind(self.name, layout, Items)
-        self.held = held(self.name, self.of, candidates)
+        self.of = of_kind(self.name, layout, ItemsLayout)
+        self.held = candidate_index(self.name, self.of, candidates)
         self.most = self.held.most
         self.d = self.most + 1 + self.of.none
 
@@ -281,5 +281,5 @@ def of_kind(name: str, spec: Any, kind: type[Kind]) -> Kind:
     """The layout, if it is one of this kind."""
     found = layout(spec)
     if not isinstance(found, kind):
-        raise ParameterError(f"{name}: layout: found {shown(spec)}; allowed: {kind.__name__.lower()}")
+        raise ParameterError(f"{name}: layout: found {shown(spec)}; allowed: {kind.word}")
     return found

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ReportError
-from murmurate.randomizers.layouts import Code, Measured, layout
+from murmurate.randomizers.layouts import CodeLayout, MeasuredLayout, layout
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
 from murmurate.randomizers.question import (
@@ -51,7 +51,7 @@ class Weighted(Question):
         if isinstance(inner, Weighted):
             raise ParameterError(f"{self.name}: found weighted in weighted; allowed: others")
         self.inner = inner
-        self.of = Measured(layout(inner.layout), levels)
+        self.of = MeasuredLayout(layout(inner.layout), levels)
         self.quantum = whole(self.name, "quantum", quantum, 1, levels)
         self.top = (levels - 1) // quantum
         """The largest number of quanta."""
@@ -100,7 +100,7 @@ class Weighted(Question):
         """The inner reports, each with its number of quanta."""
         values = checked_values(self.name, self.of, values, draw)
         private = self.of.values(self.of.rows(values))
-        if isinstance(self.of.inner, Code):
+        if isinstance(self.of.inner, CodeLayout):
             private = private.astype(np.int64)
         told = self.inner.perturb(private, draw)
         quanta = values[:, -1].astype(np.uint64) // np.uint64(self.quantum)

@@ -8,7 +8,7 @@ from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure, Range
-from murmurate.aggregators.measures.result import Named
+from murmurate.aggregators.measures.result import NamedFigures
 from murmurate.aggregators.methods.method import Decision, Vector
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import Question
@@ -31,7 +31,7 @@ def vector_decision(
     return Decision(t, published, measured_t, question, Vector(unbiased, variance, *told, **more))
 
 
-def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> Named:
+def figures(decision: Decision, range_: Range | None, shaping: Shaping = NORM_SUB) -> NamedFigures:
     """What a measure of the kind that a decision's mechanism serves says of it, over this range."""
     asked = decision.question
     says_none, d = bool(asked.says_none), asked.layout[1]

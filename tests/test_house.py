@@ -66,6 +66,26 @@ def test_no_module_is_too_long(folder: str) -> None:
     assert not long
 
 
+ONE_IDEA = {
+    "Life": "where a Task stands: of the embedded runtime and of the one on Kafka",
+    "StateRecord": "what a transaction says about a stage instance: of each of the two runtimes",
+    "Task": "a stage instance with its inputs and its state: run by each of the two runtimes",
+}
+"""Names that two classes share, and what both are."""
+
+
+def test_class_names_are_unique() -> None:
+    found: dict[str, list[str]] = {}
+    for folder in FOLDERS.values():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    twice = {name: places for name, places in found.items() if len(places) > 1}
+    assert {name: places for name, places in twice.items() if name not in ONE_IDEA} == {}
+    assert set(ONE_IDEA) <= set(twice), "a name that only one class has needs no reason"
+
+
 BY_NAME = re.compile(r"measure (==|!=)|\.measure in|isinstance\(.*(Grid|Categories|ValueAndPresence)|measure ===")
 """Decisions by the name of what is measured, or by the class of what is declared or told."""
 

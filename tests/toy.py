@@ -18,13 +18,13 @@ from murmurate.aggregators.chooser import Prefer, choose
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.measure import AUTO, Measure, Range, stands
 from murmurate.aggregators.measures.registry import KINDS
-from murmurate.aggregators.measures.result import Filled, Floats, InTables, Named
-from murmurate.aggregators.methods.method import Decision, Found, Tables
+from murmurate.aggregators.measures.result import Filled, Floats, InTables, NamedFigures
+from murmurate.aggregators.methods.method import Decision, FoundValues, TableEstimates
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.config.kinds import Text, Texts
 from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.registry import TABLES, register
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 from murmurate.config.streams import OneOf
 from murmurate.randomizers import Question
 from murmurate.randomizers.registry import ORACLES
@@ -86,7 +86,7 @@ class Lead(Measure):
         """Of the two of its statistics that count."""
         return 2 * super().round_error(asked, n, users, profile)
 
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The difference, with the errors of both."""
         said, weights = stands(decision), self._weights
         lead = np.array([said.statistics @ weights])
@@ -113,7 +113,7 @@ class Lead(Measure):
         return self.domain.values[int(mark % 5 < (3 if peak else 1))]
 
 
-class LeadStream(Stream):
+class LeadStream(StreamTable):
     """Its table."""
 
     measured = Lead
@@ -171,19 +171,19 @@ class Common(Frequency):
         """The frequency oracles."""
         return tuple(sorted(ORACLES))
 
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """What lies three standard errors above nothing; or all that a method found itself."""
-        if isinstance(decision.outcome, Found):
+        if isinstance(decision.outcome, FoundValues):
             told = decision.outcome
             names = tuple(self.domain.value(int(code)) for code in told.values)
-            return Named(names, told.estimates, told.errors, told.estimates, found=True)
+            return NamedFigures(names, told.estimates, told.errors, told.estimates, found=True)
         said = stands(decision)
         values, error = len(self.domain.values), np.sqrt(said.variance)
         sure = np.flatnonzero(said.statistics[:values] > 3 * error[:values])
         if decision.measured_t is None:
             sure = sure[:0]
         names = tuple(self.domain.values[code] for code in sure.tolist())
-        return Named(names, said.statistics[sure], error[sure], decision.vector.unbiased[sure], found=True)
+        return NamedFigures(names, said.statistics[sure], error[sure], decision.vector.unbiased[sure], found=True)
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class Pairs(Frequency):
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> InTables:  # type: ignore[override]
         """A figure a cell."""
         shape = tuple(map(len, self.table.values))
-        if isinstance(decision.outcome, Tables):
+        if isinstance(decision.outcome, TableEstimates):
             (estimate,), (error,) = decision.outcome.estimates, decision.outcome.errors
             return InTables((Filled(self.table, estimate, error, estimate),))
         said, cells = stands(decision), shape[0] * shape[1]
@@ -266,7 +266,7 @@ class PairsStream(FrequencyStream):
 
 
 @contextmanager
-def registered(table: type[Stream] = LeadStream) -> Iterator[None]:
+def registered(table: type[StreamTable] = LeadStream) -> Iterator[None]:
     """With the measure of a table known."""
     name = register(table).measured.name
     try:

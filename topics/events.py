@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from murmurate.topics.block import REFUSED
 from murmurate.topics.domains import Codes, Domain, Words
 from murmurate.topics.errors import MappingError
-from murmurate.topics.frames import Frame
+from murmurate.topics.frames import FrameReader
 from murmurate.topics.message import MAX_TIME_MS
 from murmurate.topics.names import stream_name
 from murmurate.topics.pointers import getter
-from murmurate.topics.times import Clock
+from murmurate.topics.times import InstantReader
 
 MAX_EVENT: Final = 64 * 1024
 MAX_USER: Final = 256
@@ -75,7 +75,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class StreamEvents:
     """Events of one stream, in their order."""
 
     times: NDArray[np.int64] = field(repr=False)  # nothing of a row may reach a log
@@ -115,13 +115,13 @@ class Columns:
             return chosen
         return np.ascontiguousarray(self.code[rows, 0] if words == 1 else self.code[rows, :words])
 
-    def of(self, position: int, words: int, part: slice = slice(None)) -> Part:
+    def of(self, position: int, words: int, part: slice = slice(None)) -> StreamEvents:
         """The events of the stream at this position, whose values take so many words, among these rows."""
         mine = np.flatnonzero(self.stream[part] == position) + (part.start or 0)
         long: Mapping[int, Words] = {}
         if self.long:
             long = {i: self.long[row] for i, row in enumerate(mine.tolist()) if row in self.long}
-        return Part(self.time[mine], self.words_of(mine, words), long, mine)
+        return StreamEvents(self.time[mine], self.words_of(mine, words), long, mine)
 
     @property
     def counts(self) -> Mapping[Reason, int]:
@@ -156,8 +156,8 @@ class EventReader:
         self._stream = None if fields.stream is None else getter(fields.stream)
         self._fetch = self._fetch_all()
         places = [fields.user, *(place for place in (fields.time, fields.stream) if place is not None)]
-        self._frame = Frame(places, fields.value)
-        self._clock = Clock()
+        self._frame = FrameReader(places, fields.value)
+        self._clock = InstantReader()
 
     def read(self, records: Sequence[bytes | None], times: Sequence[int] | NDArray[np.int64] | None = None) -> Columns:
         """The records' columns; `times` are times in milliseconds from elsewhere, needed where events carry none."""

@@ -68,7 +68,7 @@ class _Pass:
     """Whether everything closes, and nothing follows."""
 
 
-class Frame:
+class FrameReader:
     """Reads some pointers of frames. `value`: the pointer to what may be anything."""
 
     def __init__(self, pointers: Sequence[str], value: str) -> None:
@@ -132,7 +132,7 @@ class Frame:
 
 
 def abridged(frame: bytes) -> bytes:
-    """A frame without what `Frame` never looks at: all that stands further than LIMIT from both of its ends."""
+    """A frame without what `FrameReader` never looks at: all that stands further than LIMIT from both of its ends."""
     return frame if len(frame) <= 2 * LIMIT + 1 else frame[:LIMIT] + frame[-LIMIT - 1 :]
 
 

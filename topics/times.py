@@ -56,7 +56,7 @@ class _Tails(dict[str, int]):
         return milliseconds
 
 
-class Clock:
+class InstantReader:
     """Reads instants. It holds no time of its own."""
 
     __slots__ = ("_seconds", "_tails")

@@ -33,7 +33,7 @@ KNOWN = (
 )
 
 
-class Running(NamedTuple):
+class RunningDeployment(NamedTuple):
     """What the topics say."""
 
     partitions: dict[str, int]
@@ -90,7 +90,7 @@ def _fed(deployment: Deployment) -> bool:
     return deployment.time.clock == "feed"
 
 
-async def _read(client: Client, name: str) -> Running:
+async def _read(client: Client, name: str) -> RunningDeployment:
     raw, reports, state, rounds = (f"{name}.{topic}" for topic in ("raw", "reports", "state.perturb", "rounds"))
     async with client.admin() as admin:
         there = await admin.describe([raw, reports, state, rounds])
@@ -98,7 +98,7 @@ async def _read(client: Client, name: str) -> Running:
         topic: there[f"{name}.{topic}"].partitions for topic in ("raw", "reports") if f"{name}.{topic}" in there
     }
     if rounds not in there:
-        return Running(partitions, {}, {})
+        return RunningDeployment(partitions, {}, {})
     facts: Facts = {}
     digests: dict[str, tuple[str, int]] = {}
     async with client.reader() as reader:
@@ -110,7 +110,7 @@ async def _read(client: Client, name: str) -> Running:
                 facts = facts_of(last[1].small)
                 digests |= last[1].revisions
                 break
-    return Running(partitions, facts, digests, config)
+    return RunningDeployment(partitions, facts, digests, config)
 
 
 async def _starts(reader: Reader, place: Place) -> tuple[dict[str, tuple[str, int]], Config | None]:

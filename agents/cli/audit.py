@@ -14,7 +14,7 @@ import orjson
 
 from murmurate.agents.audit.findings import Audit
 from murmurate.randomizers import Key, mechanism
-from murmurate.randomizers.audit import ExactAudit, Measured, audit_exact, measure, trials_for
+from murmurate.randomizers.audit import ExactAudit, MeasuredBound, audit_exact, measure, trials_for
 from murmurate.randomizers.mechanism import MAX_LAW, Mechanism, nats
 
 FAILED, MISTAKES, FOUND_SOMETHING = 1, 2, 4
@@ -92,13 +92,13 @@ def ledger_command(config: Path, as_json: bool) -> None:
     from murmurate.agents.cli.deployment import opened, run
     from murmurate.agents.kafka.evidence import Evidence, collect
     from murmurate.agents.kafka.provision import sources
-    from murmurate.agents.kafka.topology import held
+    from murmurate.agents.kafka.topology import zone_keys
     from murmurate.config.errors import ConfigError
     from murmurate.config.secrets import load
 
     this = opened(config)
     try:
-        keys = held(load(this.deployment, ("edge",)), this.plan.name)
+        keys = zone_keys(load(this.deployment, ("edge",)), this.plan.name)
     except ConfigError as error:
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
@@ -155,7 +155,7 @@ def _listable(audited: Mechanism) -> bool:
     return audited.reports_possible <= MAX_LAW and audited.d * audited.reports_possible <= MAX_LAW * 64
 
 
-def _show(audited: Mechanism, exact: ExactAudit | None, measured: Measured, violations: list[str]) -> None:
+def _show(audited: Mechanism, exact: ExactAudit | None, measured: MeasuredBound, violations: list[str]) -> None:
     compared = (
         f"all {audited.d} values and {audited.reports_possible} reports compared"
         if exact

@@ -21,7 +21,6 @@ import orjson
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.sources import open_source
-from murmurate.agents.simulate.drawn import MOST_USERS
 from murmurate.agents.simulate.prediction import (
     DRIFT,
     Assumed,
@@ -33,7 +32,8 @@ from murmurate.agents.simulate.prediction import (
     prospect,
     serving_users,
 )
-from murmurate.agents.simulate.shapes import recorded
+from murmurate.agents.simulate.simulated_answers import MOST_USERS
+from murmurate.agents.simulate.trial_truths import recorded
 from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first

@@ -93,7 +93,7 @@ def rights(config: Path, as_json: bool) -> None:
         click.echo(" \\\n".join(parts))
 
 
-class Row(NamedTuple):
+class TopicRow(NamedTuple):
     """A topic as the brokers have it; None where it is not there."""
 
     topic: str
@@ -104,7 +104,7 @@ class Row(NamedTuple):
     zone: str
 
 
-async def _described(this: Opened) -> tuple[list[Row], list[str]]:
+async def _described(this: Opened) -> tuple[list[TopicRow], list[str]]:
     plan, ours = this.plan, f"{this.plan.name}.events"
     named = sorted({stream.topic for stream in plan.streams})
     async with this.client.admin() as admin:
@@ -119,16 +119,16 @@ async def _described(this: Opened) -> tuple[list[Row], list[str]]:
     return [_row(plan.name, name, have.get(name)) for name in names], wrong
 
 
-def _row(deployment: str, name: str, have: Described | None) -> Row:
+def _row(deployment: str, name: str, have: Described | None) -> TopicRow:
     row = TOPICS.get(name.removeprefix(f"{deployment}."), TOPICS["events"])
     if have is None:
-        return Row(name, None, None, None, row.carries, row.zone)
+        return TopicRow(name, None, None, None, row.carries, row.zone)
     cleanup, kept = have.settings.get("cleanup.policy"), int(have.settings.get("retention.ms", -1))
     lasts = "for ever" if kept < 0 or cleanup == "compact" else shortest(kept)
-    return Row(name, have.partitions, cleanup, lasts, row.carries, row.zone)
+    return TopicRow(name, have.partitions, cleanup, lasts, row.carries, row.zone)
 
 
-def _table(rows: list[Row]) -> Iterator[str]:
+def _table(rows: list[TopicRow]) -> Iterator[str]:
     """What does not fit is left out at the right: --json has it whole."""
     wide = max(len(row.topic) for row in rows)
     lines = [f"{'topic':<{wide}}  parts  cleanup  kept      zone      carries"]

@@ -5,7 +5,7 @@ how many are left out is counted.  What does not fit is said more shortly (FORMS
 is a row of blocks in the order of the range, as high as its stretches, with the figures of those that are monitored and
 of the highest.  What is not known has no figure; where nothing is yet, it is said how many reports came, of how many
 that a release needs, and where that goes on, a line of its own says so.  Whoever wants all of it takes `--json`, the
-records as they are.  Not here: following for the page (kafka/follow.py).
+records as they are.  Not here: following for the page (kafka/release_reader.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
 from murmurate.topics.release import MAX_NAMES, PLACES, Reading, Release
-from murmurate.topics.times import Clock
+from murmurate.topics.times import InstantReader
 
 COLUMNS = 80
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
@@ -52,7 +52,7 @@ WIDTHS = 16, 8, 4
 """The most blocks that show a distribution; fewer, or none, where a figure has no room beside them."""
 
 
-class Form(NamedTuple):
+class StatisticForm(NamedTuple):
     """What is said of a statistic beside its estimate and its standard error."""
 
     name: int = 20
@@ -65,9 +65,14 @@ class Form(NamedTuple):
 
 
 FORMS: Final = (
-    Form(), Form(unit=False), Form(12, unit=False), Form(8, unit=False), Form(12, unit=False, threshold=False),
-    Form(4, unit=False, threshold=False), Form(4, unit=False, threshold=False, exponent=True),
-)  # fmt: skip
+    StatisticForm(),
+    StatisticForm(unit=False),
+    StatisticForm(12, unit=False),
+    StatisticForm(8, unit=False),
+    StatisticForm(12, unit=False, threshold=False),
+    StatisticForm(4, unit=False, threshold=False),
+    StatisticForm(4, unit=False, threshold=False, exponent=True),
+)
 """From the longest to the shortest. A long name loses its end before a threshold goes: that is what is waited for."""
 
 
@@ -252,7 +257,7 @@ def _held(release: Release) -> Mapping[str, Reading]:
     return release.thresholds or {}
 
 
-def _statistic(release: Release, measure: Measure, name: str, form: Form, called: str) -> str:
+def _statistic(release: Release, measure: Measure, name: str, form: StatisticForm, called: str) -> str:
     estimate, error = release.known[name]
     called = called or _cut(name, form.name)
     held = _held(release).get(name) if form.threshold else None
@@ -293,7 +298,7 @@ def clock(text: str, every_ms: int = 1000) -> str:
 
 
 def _milliseconds(text: str) -> int:
-    return Clock().milliseconds(text)
+    return InstantReader().milliseconds(text)
 
 
 def _clock(time_ms: int, every_ms: int) -> str:

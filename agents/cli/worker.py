@@ -27,7 +27,7 @@ from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, ope
 from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
-from murmurate.agents.kafka.topology import Topology, held
+from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker, collect_garbage_rarely
 from murmurate.agents.observe.logs import configure
 from murmurate.agents.observe.metrics import Metrics
@@ -88,7 +88,7 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     try:
-        keys = held(secrets, this.plan.name)
+        keys = zone_keys(secrets, this.plan.name)
         found = await _begin(this, zones, keys.fingerprints, stop)
         if found is None:
             return 0

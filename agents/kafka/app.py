@@ -22,7 +22,7 @@ from faust.types import TP
 
 from murmurate.agents.kafka.client import METADATA_MS
 from murmurate.agents.kafka.client.access import Access
-from murmurate.agents.kafka.client.said import check_membership, leaves, let_go, said
+from murmurate.agents.kafka.client.kafka_errors import check_membership, close_within, kafka_errors, leaves
 
 SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
 COMMIT_S, NEVER_S = 10.0, 1e9
@@ -66,11 +66,11 @@ def _assignor(partitions: int) -> type:
     would be handed that nothing again, for ever.
     """
 
-    class Planned:
+    class PlannedPartitions:
         def partitions_for_topic(self, topic: str) -> set[int]:
             return set(range(partitions))
 
-    known: Any = Planned()
+    known: Any = PlannedPartitions()
 
     class Assignor(driver.RoundRobinPartitionAssignor):  # type: ignore[name-defined,misc]
         @classmethod
@@ -200,13 +200,13 @@ class StageApp:
 
     async def start(self) -> None:
         """Join the group."""
-        with said(f"group {self._app.conf.id}"):
+        with kafka_errors(f"group {self._app.conf.id}"):
             self._app.finalize()
             await self._app.maybe_start()
 
     async def wait(self) -> None:
         """Until the app ends, by itself or by a failure, which is raised."""
-        with said(f"group {self._app.conf.id}"):
+        with kafka_errors(f"group {self._app.conf.id}"):
             await self._app.wait_until_stopped()
             if self._app.crash_reason is not None:
                 raise self._app.crash_reason
@@ -225,7 +225,7 @@ class StageApp:
 
     async def stop(self) -> None:
         """Leave the group."""
-        await let_go(self._app.stop(), STOP_S)
+        await close_within(self._app.stop(), STOP_S)
 
 
 def _credentials(access: Access) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Records for whoever looks at a deployment: several partitions at once, their last records, the newest states.
 
 Contract: in no group, nothing is written, nobody's place is touched.  What is read ends where the partitions ended when
-it began, so it ends.  Not here: what records say (cli/peek.py), following what comes (follow.py).
+it began, so it ends.  Not here: what records say (cli/peek.py), following what comes (release_reader.py).
 """
 
 from __future__ import annotations

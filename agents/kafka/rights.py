@@ -23,7 +23,7 @@ HOME: Final[Mapping[str, str]] = {**STAGES, "web": "analysis"}
 PROVISION: Final = ("Create", "Describe", "AlterConfigs")
 
 
-class Grant(NamedTuple):
+class Permission(NamedTuple):
     """One thing that one principal may do to some resources."""
 
     role: str
@@ -45,7 +45,7 @@ def acl(deployment: Deployment, plan: Plan, principals: Mapping[str, str] | None
     return [" ".join([*head, "--add", *_words(grant, named[grant.role])]) for grant in grants(deployment, plan)]
 
 
-def grants(deployment: Deployment, plan: Plan) -> Iterator[Grant]:
+def grants(deployment: Deployment, plan: Plan) -> Iterator[Permission]:
     """Everything that is allowed."""
     sources = tuple(sorted({stream.topic for stream in plan.streams}))
     ours = tuple(wanted(deployment, plan, dict.fromkeys(sources, 1)))
@@ -59,26 +59,26 @@ def grants(deployment: Deployment, plan: Plan) -> Iterator[Grant]:
         stages = [stage for stage, zone in STAGES.items() if zone == role]
         groups = tuple(f"{plan.name}-{stage}" for stage in stages)
         if read or groups:
-            yield Grant(role, ("Read",), read, groups)
+            yield Permission(role, ("Read",), read, groups)
         if write:
-            yield Grant(role, ("Write",), write)
+            yield Permission(role, ("Write",), write)
         if role == "operator":
             everybody = tuple(f"{plan.name}-{stage}" for stage in STAGES)
-            yield Grant(role, ("Describe",), (*ours, *theirs), everybody)
-            yield Grant(role, ("DescribeConfigs",), (*ours, *theirs))
+            yield Permission(role, ("Describe",), (*ours, *theirs), everybody)
+            yield Permission(role, ("DescribeConfigs",), (*ours, *theirs))
         elif role == "subscribers":
-            yield Grant(role, ("Read",), groups=(f"{plan.name}-subscribers",), prefixed=True)
+            yield Permission(role, ("Read",), groups=(f"{plan.name}-subscribers",), prefixed=True)
         elif role == "provision":
-            yield Grant(role, PROVISION, ours)
+            yield Permission(role, PROVISION, ours)
             if theirs:
-                yield Grant(role, ("Describe", "DescribeConfigs"), theirs)
-            yield Grant(role, ("Write",), ids=(f"{plan.name}-provision",))
+                yield Permission(role, ("Describe", "DescribeConfigs"), theirs)
+            yield Permission(role, ("Write",), ids=(f"{plan.name}-provision",))
             deciding = dict.fromkeys(stage for stages in TOGETHER.values() for stage in stages)
-            yield Grant(role, ("Describe",), groups=tuple(f"{plan.name}-{stage}" for stage in deciding))
+            yield Permission(role, ("Describe",), groups=tuple(f"{plan.name}-{stage}" for stage in deciding))
         else:
-            yield Grant(role, ("DescribeConfigs",), tuple(dict.fromkeys((*read, *write))))
+            yield Permission(role, ("DescribeConfigs",), tuple(dict.fromkeys((*read, *write))))
         if stages:
-            yield Grant(role, ("Write",), ids=tuple(f"{plan.name}-{stage}-" for stage in stages), prefixed=True)
+            yield Permission(role, ("Write",), ids=tuple(f"{plan.name}-{stage}-" for stage in stages), prefixed=True)
 
 
 def _touched(plan: Plan, role: str, ours: Iterable[str], sources: tuple[str, ...], how: str) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _touched(plan: Plan, role: str, ours: Iterable[str], sources: tuple[str, ...
     return tuple(name for name in found if name in ours or name in sources)
 
 
-def _words(grant: Grant, principal: str) -> Iterator[str]:
+def _words(grant: Permission, principal: str) -> Iterator[str]:
     yield from ("--allow-principal", principal)
     for option, names in (
         ("--operation", grant.operations), ("--topic", grant.topics), ("--group", grant.groups),

@@ -21,9 +21,9 @@ from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.sealing import prove
 from murmurate.agents.stages.stage import Log, Stage
 from murmurate.randomizers import SnapshotError
-from murmurate.randomizers.state import REMEDY, Form, dump, load
+from murmurate.randomizers.state import REMEDY, StateForm, dump, load
 
-FORM: Final = Form("state record", 3)
+FORM: Final = StateForm("state record", 3)
 OLDER: Final = b'{"'
 """How the records of the first two forms begin, which were JSON."""
 MOST_SMALL = 256 << 10

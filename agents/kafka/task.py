@@ -15,11 +15,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from murmurate.agents.kafka.client import Client, Place, Run, Waiting, Write, Writer
+from murmurate.agents.kafka.client import Client, Place, RecordRun, Waiting, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
+from murmurate.agents.kafka.log_readers import SharedLog, pull
 from murmurate.agents.kafka.pending import MARKS_S, Pending
-from murmurate.agents.kafka.pulling import SharedLog, pull
 from murmurate.agents.kafka.recovery import check_state, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
@@ -189,7 +189,7 @@ class Task:
         """Read the logs that nobody pushes."""
         places = {self.wiring.place(log): log for log in self.wiring.inputs if log != self.wiring.pushed}
 
-        def take(run: Run) -> None:
+        def take(run: RecordRun) -> None:
             log = places[run.place]
             self._waiting[log].extend(run.records)
             self._came[log] = run.records[-1][0] + 1

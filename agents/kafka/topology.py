@@ -22,7 +22,7 @@ from murmurate.randomizers import Key, Pepper, Secrets
 from murmurate.topics.names import ZONES
 
 
-class Held(NamedTuple):
+class ZoneKeys(NamedTuple):
     """The keys of the zones that a worker runs; None where it runs none of that zone."""
 
     edge: EdgeSecrets | None
@@ -31,7 +31,7 @@ class Held(NamedTuple):
     """The fingerprints of all secrets, by name."""
 
 
-def held(secrets: Mapping[str, bytes], deployment: str) -> Held:
+def zone_keys(secrets: Mapping[str, bytes], deployment: str) -> ZoneKeys:
     """Keys from loaded secrets."""
     edge = shuffle = None
     if "pepper" in secrets:
@@ -43,7 +43,7 @@ def held(secrets: Mapping[str, bytes], deployment: str) -> Held:
         edge = EdgeSecrets(devices, Pepper(secrets["pepper"], deployment=deployment), secrets["state"])
     if "shuffle" in secrets:
         shuffle = Key(secrets["shuffle"], deployment=deployment)
-    return Held(edge, shuffle, fingerprints(secrets, deployment))
+    return ZoneKeys(edge, shuffle, fingerprints(secrets, deployment))
 
 
 class Topology:
@@ -51,7 +51,7 @@ class Topology:
     `agreed`: number of the config record was compared.
     """
 
-    def __init__(self, plan: Plan, keys: Held, sources: Mapping[str, int], *, fed: bool, agreed: int = 0) -> None:
+    def __init__(self, plan: Plan, keys: ZoneKeys, sources: Mapping[str, int], *, fed: bool, agreed: int = 0) -> None:
         said = values(plan, fed=fed)
         self._config = {zone: (fingerprint(zone, said, keys.fingerprints), agreed) for zone in ZONES}
         self._of = Deployed(plan, keys, dict(sources), fed)

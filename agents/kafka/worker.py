@@ -17,8 +17,8 @@ from murmurate.agents.kafka.app import StageApp
 from murmurate.agents.kafka.client import Client, Place
 from murmurate.agents.kafka.doors import Doors
 from murmurate.agents.kafka.life import Observer
+from murmurate.agents.kafka.log_readers import SharedLog
 from murmurate.agents.kafka.owner import StageOwner
-from murmurate.agents.kafka.pulling import SharedLog
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topology import Topology
 from murmurate.agents.stages.stage import Log

@@ -55,7 +55,7 @@ log = logging.getLogger("murmurate.metrics")
 
 
 @runtime_checkable
-class Guard(Protocol):
+class HoldsLedger(Protocol):
     """A stage that says what its ledger holds."""
 
     @property
@@ -257,7 +257,7 @@ class _Gauges(Collector):
         initial, waiting = gauge("murmurate_users_initial"), Count[str]()
         for task in tasks:
             stage: object = task.stage
-            if isinstance(stage, Guard):
+            if isinstance(stage, HoldsLedger):
                 users.add_metric((str(task.wiring.partition),), stage.users)
                 for stream, micro in stage.most_spent_micro.items():
                     most[stream] = max(micro, most.get(stream, 0))

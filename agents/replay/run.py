@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from murmurate.agents.audit.watch import Watch
+from murmurate.agents.audit.budget_watch import BudgetWatch
 from murmurate.agents.embedded.runtime import Keys, Runtime
-from murmurate.agents.hello import hello
+from murmurate.agents.page_header import page_header
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.truth import TruePeriod, Truth
@@ -86,7 +86,7 @@ class Replay:
     ) -> None:
         self._plan, self._source, self._pepper, self._tell = plan, source, keys.edge.pepper, tell
         self._runtime = Runtime(plan, keys)
-        self._watch = Watch(plan, keys.edge.devices)
+        self._watch = BudgetWatch(plan, keys.edge.devices)
         self._runtime.logs.listeners.append(self._watch.follow)
         self._truth = Truth(plan, source)
         self._admission = Admission(plan, keys.edge.pepper)
@@ -108,7 +108,7 @@ class Replay:
         """To the end, or to a `stop`. pause_s: after each release, for those who watch."""
         outcome, began = self.outcome, time.perf_counter()
         source = self._source
-        self._tell(hello(self._plan, "replay", source.streams, source.periods, source.users()))
+        self._tell(page_header(self._plan, "replay", source.streams, source.periods, source.users()))
         for step in self._steps():
             released = self._release()
             outcome.events += step

@@ -1,11 +1,11 @@
 """How good the releases of a replay were: error against the truth, bits, publications, refusals.
 
 Contract, per stream, over the periods that have a release and a truth about at least one user: MRE, MSE and bits as
-measured.py says, over the statistics that the measure says are scored.  r is the release's `unbiased`: what the papers
-measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and how often the
-truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves that
-figure alone; where all are, there is none.  Where names are found, nobody is taken to be of what was not, and of the
-last only what was found counts.  A period that was released twice counts as it was at first.  Overall figures weigh
+error_measures.py says, over the statistics that the measure says are scored.  r is the release's `unbiased`: what the
+papers measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and how often
+the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves
+that figure alone; where all are, there is none.  Where names are found, nobody is taken to be of what was not, and of
+the last only what was found counts.  A period that was released twice counts as it was at first.  Overall figures weigh
 streams by the periods that count; bits add up, since a user may serve them all.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 
-from murmurate.agents.replay.measured import bits, mean_relative_error, mean_squared_error, report_bits
+from murmurate.agents.replay.error_measures import bits, mean_relative_error, mean_squared_error, report_bits
 from murmurate.agents.replay.truth import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
 from murmurate.config.enough import REMEDY, shortage, spaced

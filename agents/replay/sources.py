@@ -15,9 +15,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from murmurate.agents.replay.arrays import NpySource, Recording
-from murmurate.agents.replay.made_up_rows import MadeUp
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.synthetic import BINARY, WIDE, Synthetic, parse
+from murmurate.agents.replay.synthetic_rows import MadeUp
 from murmurate.agents.replay.tables import CsvSource, TextSource
 from murmurate.agents.replay.wide_arrays import WideNpy
 from murmurate.config.plan import Plan

@@ -4,7 +4,7 @@ Contract: in period t exactly round(p_t n) users, drawn anew without replacement
 says; the same seed gives the same stream.  With t from 1:  LNS  p_0 = .05, p_t = min(1, |p_{t-1} + N(0, .0025^2)|)
 (the paper is silent about the ends; without reflection it goes negative);  Sin  .05 sin(.01 t) + .075;  Log  .25 / (1 +
 e^(-.01 t)). It may use NumPy's generators: nothing here is anybody's.  Not here: other made-up streams
-(simulate/made_up.py).
+(simulate/synthetic_counts.py).
 """
 
 from __future__ import annotations

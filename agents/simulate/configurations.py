@@ -2,8 +2,8 @@
 
 Contract: a configuration and a seed give the same truth; marks say what a stream is, never what came out.  `resting`:
 its values stand still most of the time, so that bars may hold more.  Each file of real sequences adds configurations of
-its own (sequences.py).  Source: ARCHITECTURE section 5.9.  Not here: what is measured (compared.py), what it should
-be (agents/cli/reproductions/verdicts.py).
+its own (real_sequences.py).  Source: ARCHITECTURE section 5.9.  Not here: what is measured (filter_comparison.py), what
+it should be (agents/cli/reproductions/verdicts.py).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from murmurate.agents.simulate import kinds, sequences
-from murmurate.agents.simulate.kinds import DAY
-from murmurate.agents.simulate.made_up import BINARY, SEVERAL, USERS, Holders, stream
+from murmurate.agents.simulate import real_sequences, stream_kinds
+from murmurate.agents.simulate.stream_kinds import DAY
+from murmurate.agents.simulate.synthetic_counts import BINARY, SEVERAL, USERS, Holders, stream
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.method import Setting
@@ -56,10 +56,10 @@ class Configuration:
     def holders(self, seed: int, periods: int) -> Holders:
         """The truth: int64[periods, d]."""
         if self.path is not None:
-            return sequences.holders(self.path, seed, d=self.d, users=self.users, periods=periods)
+            return real_sequences.holders(self.path, seed, d=self.d, users=self.users, periods=periods)
         if self.stream in (*BINARY, *SEVERAL):
             return stream(self.stream, seed, d=self.d, users=self.users, periods=periods).holders
-        return kinds.holders(self.stream, seed, d=self.d, users=self.users, periods=periods)
+        return stream_kinds.holders(self.stream, seed, d=self.d, users=self.users, periods=periods)
 
     def setting(self, seed: int) -> Setting:
         """What methods know of it."""
@@ -113,7 +113,7 @@ def of_files(paths: Sequence[Path]) -> list[Configuration]:
     """Configurations of each file that holds a sequence."""
     found = []
     for path in paths:
-        form = sequences.form_of(path)
+        form = real_sequences.form_of(path)
         for d, epsilon, w, season in form.tried:
             found.append(_C("real", path.stem, d, epsilon=epsilon, w=w, season=season, path=path))
     return found

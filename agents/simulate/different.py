@@ -3,7 +3,7 @@
 Contract: two values that no statistic of the stream tells apart count as one, whose first row stands for both: of
 strings with the same prefix one is kept.  So the memory it takes is bounded by what a plan may look at: FIGURES
 numbers, one for each value and statistic.  A recording of more values is refused in one line.  Not here: who says what
-when (replay/truth.py), what is simulated with the counts (drawn.py).
+when (replay/truth.py), what is simulated with the counts (simulated_answers.py).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ unless it names a mechanism), and said of the other mechanisms by how their exac
 recommended method and mechanism have the smallest error that was found, with the filter or, where it would not help,
 without it; of all pairs within 5 % of that the one that costs fewer bits, then the simpler one; and it does not starve.
 Numbers are planned for in their declared range, also where a threshold is to be found in it.  Not here: words and
-tables (cli/plan.py), what is simulated (trial.py), closed forms (aggregators/expected.py).
+tables (cli/plan.py), what is simulated (simulate_method.py), closed forms (aggregators/expected.py).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.measured import report_bits
-from murmurate.agents.simulate.drawn import Holders
-from murmurate.agents.simulate.shapes import made_up
-from murmurate.agents.simulate.trial import MOST, Bench, Tried, settled
+from murmurate.agents.replay.error_measures import report_bits
+from murmurate.agents.simulate.simulate_method import MOST, Bench, Tried, settled
+from murmurate.agents.simulate.simulated_answers import Holders
+from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.batches import users_needed
 from murmurate.aggregators.chooser import QUICK
 from murmurate.aggregators.expected import (
@@ -169,7 +169,7 @@ class Assumed:
 
 
 @dataclass(frozen=True)
-class Job:
+class MethodToTry:
     """A method to be looked at, with all that another process needs."""
 
     plan: Plan
@@ -198,15 +198,15 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
     )
 
 
-def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within: float) -> list[Job]:
+def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within: float) -> list[MethodToTry]:
     """One a method."""
     # Thresholds change no error, and their read-only table could not be sent to another process.
     bare = {one.name: replace(one, thresholds={}) for one in plan.streams}
     sent = replace(plan, streams=tuple(bare.values()))
-    return [Job(sent, bare[stream.name], users, assumed, within, name) for name in METHODS]
+    return [MethodToTry(sent, bare[stream.name], users, assumed, within, name) for name in METHODS]
 
 
-def prospect(job: Job) -> Prospect | str:
+def prospect(job: MethodToTry) -> Prospect | str:
     """What to expect of a method, or why it cannot serve this stream."""
     try:
         return _Desk(job).prospect(job.method)
@@ -222,7 +222,7 @@ def serving_users(plan: Plan, stream: StreamPlan, users: int) -> int:
 class _Desk:
     """Where a method is looked at."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MethodToTry) -> None:
         self.plan, self.stream, self.deployed = job.plan, job.stream, job.users
         plan, stream = job.plan, job.stream
         self.users = users = serving_users(plan, stream, job.users)

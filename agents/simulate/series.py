@@ -1,7 +1,8 @@
 """A run over made-up users as series: what a method said of each period, its filter, what was true, what it cost.
 
-Contract: a function of its arguments, as drawn.py is.  Of numbers the truth is their mean, on the scale of the
-mechanism, -1 to 1, and so is what was said.  Not here: drawing users (drawn.py), errors (replay/measured.py).
+Contract: a function of its arguments, as simulated_answers.py is.  Of numbers the truth is their mean, on the scale of
+the mechanism, -1 to 1, and so is what was said.  Not here: drawing users (simulated_answers.py), errors
+(replay/error_measures.py).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.measured import bits, mean_relative_error, report_bits
-from murmurate.agents.simulate.drawn import Holders, run
+from murmurate.agents.replay.error_measures import bits, mean_relative_error, report_bits
+from murmurate.agents.simulate.simulated_answers import Holders, run
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 

@@ -14,25 +14,25 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import tally_records
 from murmurate.config.plan import Plan
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import BatchBlock
 from murmurate.topics.messages import MAX_CELLS, Rejected, Seal
 from murmurate.topics.names import stream_partition
 
-FORM: Final = Form("aggregate", 1)
+FORM: Final = StateForm("aggregate", 1)
 """The form of the stage's state."""
 SLACK = 64
 """Seals that may stand between a sub-batch's first block and its own, beyond two for each stream."""
 
 
 @dataclass(eq=False)
-class Batch:
+class OpenSubBatch:
     """Blocks of a sub-batch whose seal has not come yet."""
 
     first: int
@@ -49,7 +49,7 @@ class Aggregate:
 
     def __init__(self, plan: Plan, partition: int) -> None:
         self._plan, self._partition = plan, partition
-        self._open: dict[tuple[str, int], Batch] = {}
+        self._open: dict[tuple[str, int], OpenSubBatch] = {}
         self._sealed: list[tuple[str, int, int]] = []  # (round, q, offset of the seal): what a replay may meet again
         self._met = 0  # seals
         self._lag = 2 * len(plan.streams) + SLACK
@@ -63,7 +63,7 @@ class Aggregate:
         if isinstance(found, BatchBlock):
             key = found.round.hex(), found.q
             if not any(key == (digest, q) for digest, q, _ in self._sealed):
-                self._open.setdefault(key, Batch(record.offset, self._met)).reports.append(found.reports)
+                self._open.setdefault(key, OpenSubBatch(record.offset, self._met)).reports.append(found.reports)
         elif isinstance(found, Seal):
             self._met += 1
             self._forget_strangers()
@@ -97,17 +97,17 @@ class Aggregate:
     def _tally(self, seal: Seal, blocks: list[np.ndarray]) -> Iterator[bytes]:
         if (len(blocks), sum(len(reports) for reports in blocks)) != (seal.blocks, seal.counted):
             raise StageError(f"aggregate {self._partition}: a sub-batch of {seal.blocks} blocks has {len(blocks)}")
-        asked = question_of(seal.descriptor)
-        if asked.outcomes > MAX_CELLS:
+        question = question_of(seal.descriptor)
+        if question.outcomes > MAX_CELLS:
             raise StageError(
-                f"aggregate {self._partition}: stream {seal.descriptor.stream!r}: found a question of {asked.outcomes} "
-                f"counts; allowed: {MAX_CELLS}"
+                f"aggregate {self._partition}: stream {seal.descriptor.stream!r}: found a question of "
+                f"{question.outcomes} counts; allowed: {MAX_CELLS}"
             )
-        counts, counted = np.zeros(asked.outcomes, np.int64), 0
+        counts, counted = np.zeros(question.outcomes, np.int64), 0
         for reports in blocks:
-            bad = asked.malformed(reports)
+            bad = question.malformed(reports)
             good = reports[~bad] if bad.any() else reports  # choosing rows costs more than counting them
-            counts += asked.support(good)
+            counts += question.support(good)
             counted += len(good)
         malformed = seal.counted - counted
         self.counts.update(ok=counted, malformed=malformed + seal.rejected.malformed)

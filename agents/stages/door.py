@@ -17,13 +17,13 @@ from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Pepper
-from murmurate.randomizers.identity import Known
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.identity import PseudonymCache
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.codec import encode
 from murmurate.topics.events import EventReader, Fields, Reason
 from murmurate.topics.messages import Dead, Progress, Tick
 
-FORM: Final = Form("door", 1)
+FORM: Final = StateForm("door", 1)
 """The form of the stage's state."""
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
@@ -38,7 +38,7 @@ class Door:
     large: ClassVar[bool] = False
 
     def __init__(self, plan: Plan, pepper: Pepper, topic: str, partition: int) -> None:
-        self._plan, self._known, self._topic, self._partition = plan, Known(pepper), topic, partition
+        self._plan, self._known, self._topic, self._partition = plan, PseudonymCache(pepper), topic, partition
         self._admission = Admission(plan, pepper)
         self._readers = _readers([stream for stream in plan.streams if stream.topic == topic])
         self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet

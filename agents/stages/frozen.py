@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.randomizers.terms import Facts
 
-FORM: Final = Form("perturb", 1)
+FORM: Final = StateForm("perturb", 1)
 
 
 def frozen(facts: Facts) -> bytes:

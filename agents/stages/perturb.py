@@ -20,23 +20,23 @@ import numpy as np
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.frozen import facts_of, frozen
-from murmurate.agents.stages.guarded import Guarded, guarding
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import dead, read
-from murmurate.agents.stages.roll import UNKNOWN, Roll
-from murmurate.agents.stages.sealing import Seal
+from murmurate.agents.stages.sealing import SnapshotSeal
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.stream_at_partition import StreamAtPartition, stream_at_partition
+from murmurate.agents.stages.user_index import UNKNOWN, UserIndex
 from murmurate.config.plan import Plan
 from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
-from murmurate.randomizers.state import Arrays, Form, collect, pieces
+from murmurate.randomizers.state import Arrays, StateForm, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
 from murmurate.topics.block import RawBlock, encode_reports
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
-FORM: Final = Form("perturb snapshot", 1)
+FORM: Final = StateForm("perturb snapshot", 1)
 NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
@@ -49,16 +49,16 @@ class Perturb:
         self._plan, self._secrets, self._partition = plan, secrets, partition
         self._sources = dict(sources)
         self._terms = plan.terms(secrets.fingerprints())
-        self._seal = Seal(secrets.state, f"{plan.name}/perturb/{partition}")
+        self._seal = SnapshotSeal(secrets.state, f"{plan.name}/perturb/{partition}")
         self.proof = self._seal.proof  # what its state records bear
-        self._roll = Roll()
-        self._placed = 0  # users of the roll who have their places in the streams
+        self._user_index = UserIndex()
+        self._placed = 0  # users of the index who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
         self._row = np.zeros(1, np.int32)  # and the row there; the last of both is nobody's, where UNKNOWN points
-        built = partial(guarding, plan, self._terms, secrets.devices, partition)
+        built = partial(stream_at_partition, plan, self._terms, secrets.devices, partition)
         self._streams = {stream.name: built(stream, sources[stream.topic]) for stream in plan.streams}
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
-        self._by_id = {stream_id(name): guarded for name, guarded in self._streams.items()}
+        self._by_id = {stream_id(name): stream for name, stream in self._streams.items()}
         self._out: list[Out] = []
         self._urgent = False
         self.edge_counts: Counter[tuple[str, str]] = Counter()
@@ -95,59 +95,59 @@ class Perturb:
     # ---- raw ----
 
     def _events(self, block: RawBlock, record: Record) -> None:
-        guarded = self._by_id.get(block.stream)
-        if guarded is None:
+        stream = self._by_id.get(block.stream)
+        if stream is None:
             return
-        if block.words != guarded.plan.domain.words:  # written under another config
-            self.edge_counts[guarded.plan.name, "width"] += len(block.users)
+        if block.words != stream.plan.domain.words:  # written under another config
+            self.edge_counts[stream.plan.name, "width"] += len(block.users)
             self._out.append(dead("width", record, "edge"))
             return
         users, times, codes = block.users, block.times, block.values
         # By what raw has shown, never by `open_t`: how long a close is put off depends on `rounds`.
-        past = times < (guarded.closing.reached_t or 0) * guarded.plan.every_ms
+        past = times < (stream.closing.reached_t or 0) * stream.plan.every_ms
         if past.any():  # the door has refused them; whatever came in its place changes nothing
-            self.edge_counts[guarded.plan.name, "late"] += int(past.sum())
+            self.edge_counts[stream.plan.name, "late"] += int(past.sum())
             users, times, codes = users[~past], times[~past], codes[~past]
         found = self._find(users)
-        rows = self._rows(found, guarded)
+        rows = self._rows(found, stream)
         mine = rows != UNKNOWN
         if not mine.all():
-            self.edge_counts[guarded.plan.name, "foreign"] += int((found == UNKNOWN).sum())
+            self.edge_counts[stream.plan.name, "foreign"] += int((found == UNKNOWN).sum())
             rows, times, codes = rows[mine], times[mine], codes[mine]
-        guarded.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
-        good = guarded.valid(codes)  # REFUSED is not, nor what another config may have meant
+        stream.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
+        good = stream.valid(codes)  # REFUSED is not, nor what another config may have meant
         accepted = int(good.sum())
-        self.edge_counts[guarded.plan.name, "accepted"] += accepted
+        self.edge_counts[stream.plan.name, "accepted"] += accepted
         if accepted < len(good):
             rows, times, codes = rows[good], times[good], codes[good]
-        guarded.values.take(rows, times, codes)
+        stream.values.take(rows, times, codes)
 
-    def _rows(self, everybody: np.ndarray, guarded: Guarded) -> np.ndarray:
-        """Rows of the roll as rows of a stream; UNKNOWN for users who do not serve it."""
+    def _rows(self, everybody: np.ndarray, stream: StreamAtPartition) -> np.ndarray:
+        """Rows of the index as rows of a stream; UNKNOWN for users who do not serve it."""
         if self._plan.split == "budget":
             return everybody
-        return np.where(self._home[everybody] == guarded.position, self._row[everybody], UNKNOWN)
+        return np.where(self._home[everybody] == stream.position, self._row[everybody], UNKNOWN)
 
     def _find(self, users: np.ndarray) -> np.ndarray:
-        """Each user's row in the roll; whoever is new is enrolled, and UNKNOWN if they belong to another partition."""
-        found = self._roll.find(users)
+        """Each user's row in the index; whoever is new is enrolled, and UNKNOWN if they belong to another partition."""
+        found = self._user_index.find(users)
         new = found == UNKNOWN
         if new.any():
             new[new] = partitions(users[new], self._plan.partitions) == self._partition
-            found[new] = self._roll.add(users[new])
+            found[new] = self._user_index.add(users[new])
             self._enrol()
         return found
 
     def _enrol(self) -> None:
-        """Give the roll's new users their places in the streams they serve."""
-        new, self._placed = self._roll.since(self._placed), len(self._roll)
+        """Give the new users of the index their places in the streams they serve."""
+        new, self._placed = self._user_index.since(self._placed), len(self._user_index)
         if self._plan.split == "budget":
-            for guarded in self._in_order:
-                guarded.devices.enrol(new)
+            for stream in self._in_order:
+                stream.devices.enrol(new)
             return
-        home, row = self._places(new, [len(guarded.devices) for guarded in self._in_order])
-        for position, guarded in enumerate(self._in_order):
-            guarded.devices.enrol(new[home == position])
+        home, row = self._places(new, [len(stream.devices) for stream in self._in_order])
+        for position, stream in enumerate(self._in_order):
+            stream.devices.enrol(new[home == position])
         self._home, self._row = (np.concatenate((a[:-1], b, a[-1:])) for a, b in ((self._home, home), (self._row, row)))
 
     def _places(self, users: np.ndarray, taken: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -160,84 +160,84 @@ class Perturb:
         return home, row
 
     def _progress(self, progress: Progress) -> None:
-        for guarded in self._streams.values():
-            if guarded.plan.topic == progress.topic:
-                guarded.closing.progress(progress.partition, progress.time)
-                self._advance(guarded)
+        for stream in self._streams.values():
+            if stream.plan.topic == progress.topic:
+                stream.closing.progress(progress.partition, progress.time)
+                self._advance(stream)
 
-    def _advance(self, guarded: Guarded) -> None:
+    def _advance(self, stream: StreamAtPartition) -> None:
         """1. Answer what lies before the first period. 2. Close what is due, while not too many are unsettled."""
-        self._answer_closed(guarded)
-        while guarded.closing.due and not guarded.full:
-            t = guarded.closing.close()
-            guarded.values.close(t, len(guarded.devices))
-            self.edge_counts[guarded.plan.name, "second"] = guarded.values.second
-            self._answer_closed(guarded)
-            if guarded.over(t):
-                guarded.values.settle(t)
+        self._answer_closed(stream)
+        while stream.closing.due and not stream.full:
+            t = stream.closing.close()
+            stream.values.close(t, len(stream.devices))
+            self.edge_counts[stream.plan.name, "second"] = stream.values.second
+            self._answer_closed(stream)
+            if stream.over(t):
+                stream.values.settle(t)
 
-    def _answer_closed(self, guarded: Guarded) -> None:
-        for digest in [digest for digest, (asked, _) in guarded.pending.items() if guarded.closed(asked.t)]:
-            self._answer(guarded, *guarded.pending.pop(digest))
+    def _answer_closed(self, stream: StreamAtPartition) -> None:
+        for digest in [digest for digest, (round_, _) in stream.pending.items() if stream.closed(round_.t)]:
+            self._answer(stream, *stream.pending.pop(digest))
 
     # ---- rounds ----
 
-    def _start(self, guarded: Guarded, t: int) -> None:
+    def _start(self, stream: StreamAtPartition, t: int) -> None:
         """Begin with period t; the first record of a stream holds."""
-        if guarded.first_t is None:
-            guarded.first_t = t
-            guarded.values.settle(t - 1)
-            self._advance(guarded)
+        if stream.first_t is None:
+            stream.first_t = t
+            stream.values.settle(t - 1)
+            self._advance(stream)
 
-    def _settle(self, guarded: Guarded, t: int) -> None:
+    def _settle(self, stream: StreamAtPartition, t: int) -> None:
         """Forget what was kept for period t and those before it."""
-        guarded.settled_t = max(t, guarded.settled_t)
-        guarded.asked = {digest: at for digest, at in guarded.asked.items() if at > t}
-        guarded.values.settle(t)
-        self._advance(guarded)
+        stream.settled_t = max(t, stream.settled_t)
+        stream.unsettled_rounds = {digest: at for digest, at in stream.unsettled_rounds.items() if at > t}
+        stream.values.settle(t)
+        self._advance(stream)
 
-    def _round(self, asked: Round) -> None:
+    def _round(self, round_: Round) -> None:
         """1. Decide and charge. 2. Answer, if the period has closed or nobody may answer; else wait for it."""
-        guarded, digest = self._streams[asked.stream], asked.digest.hex()
-        if guarded.first_t is None or digest in guarded.asked:
+        stream, digest = self._streams[round_.stream], round_.digest.hex()
+        if stream.first_t is None or digest in stream.unsettled_rounds:
             return  # before the start, or twice in the log: it was answered once, or never will be
-        if guarded.over(asked.t):  # nobody honest asks about it, and nobody waits for an end
-            self.refusals[asked.stream, "closed"] += len(guarded.devices)
+        if stream.over(round_.t):  # nobody honest asks about it, and nobody waits for an end
+            self.refusals[round_.stream, "closed"] += len(stream.devices)
             return
-        guarded.asked[digest] = asked.t
-        grant = guarded.charge(asked, self._plan)
+        stream.unsettled_rounds[digest] = round_.t
+        grant = stream.charge(round_, self._plan)
         if isinstance(grant, Refusal):
-            self.refusals[asked.stream, grant.reason] += len(guarded.devices)
-            self._send(asked, {})
+            self.refusals[round_.stream, grant.reason] += len(stream.devices)
+            self._send(round_, {})
             return
-        self.refusals.update({(asked.stream, reason): n for reason, n in grant.refused.items()})
-        if guarded.closed(asked.t):
-            self._answer(guarded, asked, grant)
+        self.refusals.update({(round_.stream, reason): n for reason, n in grant.refused.items()})
+        if stream.closed(round_.t):
+            self._answer(stream, round_, grant)
         else:
-            guarded.pending[digest] = asked, grant
+            stream.pending[digest] = round_, grant
 
-    def _answer(self, guarded: Guarded, asked: Round, grant: Grant) -> None:
+    def _answer(self, stream: StreamAtPartition, round_: Round, grant: Grant) -> None:
         """1. Perturb. 2. Permute. 3. Scatter."""
-        frozen = guarded.frozen(asked.t)
+        frozen = stream.frozen(round_.t)
         if frozen is None:  # closed before anybody could be asked about it
-            self._send(asked, {})
+            self._send(round_, {})
             return
-        _, users, reports = guarded.devices.answer(grant, frozen.values, frozen.members)
+        _, users, reports = stream.devices.answer(grant, frozen.values, frozen.members)
         key = self._secrets.devices.randomness
-        parts = [order := permutation(key, users, round=asked.digest)]
-        if asked.targets > 1:
-            targets = key.words("scatter", users, round=asked.digest)[:, 0] % np.uint64(asked.targets)
-            parts = [order[to] for to in by_target(targets[order], asked.targets)]
-        self._send(asked, {q: reports.take(part, axis=0) for q, part in enumerate(parts)})
+        parts = [order := permutation(key, users, round=round_.digest)]
+        if round_.targets > 1:
+            targets = key.words("scatter", users, round=round_.digest)[:, 0] % np.uint64(round_.targets)
+            parts = [order[to] for to in by_target(targets[order], round_.targets)]
+        self._send(round_, {q: reports.take(part, axis=0) for q, part in enumerate(parts)})
 
-    def _send(self, asked: Round, sent: Mapping[int, np.ndarray]) -> None:
+    def _send(self, round_: Round, sent: Mapping[int, np.ndarray]) -> None:
         """Blocks per target, then `done` with both counts to each target that there is."""
         total = sum(len(reports) for reports in sent.values())
-        for q in range(min(asked.targets, self._plan.targets)):
+        for q in range(min(round_.targets, self._plan.targets)):
             log, reports = Log("reports", q), sent.get(q, NOBODY)
             if len(reports):
-                self._out += [Out(log, block) for block in encode_reports(asked.digest, self._partition, reports)]
-            done = Done(round=asked.digest.hex(), contributor=self._partition, sent=len(reports), total=total)
+                self._out += [Out(log, block) for block in encode_reports(round_.digest, self._partition, reports)]
+            done = Done(round=round_.digest.hex(), contributor=self._partition, sent=len(reports), total=total)
             self._out.append(Out(log, encode(done)))
         self._urgent = True
 
@@ -246,12 +246,12 @@ class Perturb:
     @property
     def users(self) -> int:
         """Whom this partition knows."""
-        return len(self._roll)
+        return len(self._user_index)
 
     @property
     def most_spent_micro(self) -> dict[str, int]:
         """Of each stream the largest window of any user that this instance has booked."""
-        return {name: guarded.devices.ledger.most_spent_micro for name, guarded in self._streams.items()}
+        return {name: stream.devices.ledger.most_spent_micro for name, stream in self._streams.items()}
 
     @property
     def initial(self) -> dict[str, int]:
@@ -274,15 +274,15 @@ class Perturb:
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """Users, values, ledgers and open questions, sealed with these marks: to be read before the next fold."""
-        facts = {name: guarded.facts() for name, guarded in self._streams.items()}
+        facts = {name: stream.facts() for name, stream in self._streams.items()}
         return self._seal.chunks(pieces(FORM, facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
-        """The large state. Of the roll only those who serve no stream: the others stand in their devices."""
+        """The large state. Of the index only those who serve no stream: the others stand in their devices."""
         if self._plan.split == "users":
-            yield "roll", self._roll.users[self._home[:-1] == NO_STREAM]
-        for name, guarded in self._streams.items():
-            for key, array in guarded.arrays():
+            yield "roll", self._user_index.users[self._home[:-1] == NO_STREAM]
+        for name, stream in self._streams.items():
+            for key, array in stream.arrays():
                 yield f"{name}/{key}", array
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
@@ -300,20 +300,20 @@ class Perturb:
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "
                 f"the config {', '.join(sorted(self._streams))} (see `murmurate check --against`)"
             )
-        for name, guarded in self._streams.items():
+        for name, stream in self._streams.items():
             keys = [key for key in arrays if key.startswith(f"{name}/")]
             mine = {key.removeprefix(f"{name}/"): arrays.pop(key) for key in keys}
-            guarded.load(facts[name], mine, self._terms, self._secrets.devices, self._partition)
+            stream.load(facts[name], mine, self._terms, self._secrets.devices, self._partition)
         self._enlist(arrays)
 
     def _enlist(self, arrays: Arrays) -> None:
-        """Fill the roll and everybody's place from the devices: the order within a stream is all that counts."""
+        """Fill the index and everybody's place from the devices: the order within a stream is all that counts."""
         if self._plan.split == "budget":
             known = self._in_order[0].devices.users
         else:
-            known = np.concatenate([*(guarded.devices.users for guarded in self._in_order), arrays["roll"]])
+            known = np.concatenate([*(stream.devices.users for stream in self._in_order), arrays["roll"]])
             home, row = self._places(known, [0] * len(self._in_order))
             self._home, self._row = np.append(home, self._home[-1:]), np.append(row, self._row[-1:])
         if len(known):
-            self._roll.add(known)
+            self._user_index.add(known)
         self._placed = len(known)

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from murmurate.aggregators.measures.result import InTables, Named
+from murmurate.aggregators.measures.result import InTables, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
@@ -77,7 +77,7 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     })  # fmt: skip
 
 
-def _known(told: Named) -> Literal["approximated", "unmeasured"]:
+def _known(told: NamedFigures) -> Literal["approximated", "unmeasured"]:
     """What a period is called that no reports of its own speak for."""
     return "approximated" if told.known else "unmeasured"
 
@@ -94,12 +94,12 @@ def duration(length_ms: int) -> str:
     return f"{length_ms // size}{unit}"
 
 
-def _named(told: Named, values: np.ndarray) -> dict[str, float | None]:
+def _named(told: NamedFigures, values: np.ndarray) -> dict[str, float | None]:
     pairs = zip(told.names, values.tolist(), strict=True)
     return {name: None if math.isnan(value) else round(value, PLACES) + 0.0 for name, value in pairs}
 
 
-def _readings(stream: StreamPlan, told: Named) -> dict[str, Reading] | None:
+def _readings(stream: StreamPlan, told: NamedFigures) -> dict[str, Reading] | None:
     """Of what is monitored and known; None where there is nothing to say."""
     found = {}
     for name, threshold in stream.thresholds.items():

@@ -27,7 +27,7 @@ _TAG_BYTES = 16
 _RECORD = b"state record"  # what is sealed of a record: the rest of it is associated data
 
 
-class Seal:
+class SnapshotSeal:
     """Seals and opens the snapshots of one stage instance, and proves its state records."""
 
     def __init__(self, secret: bytes, place: str) -> None:

@@ -17,22 +17,22 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from murmurate.agents.stages.asked import question_of
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.gathering import WAITING, Contribution, Gathering, Stand
 from murmurate.agents.stages.ordering import permutation_of_rows
 from murmurate.agents.stages.reading import read
+from murmurate.agents.stages.round_in_progress import WAITING, Contribution, RoundInProgress, RoundState
+from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
-FORM: Final = Form("shuffle", 1)
+FORM: Final = StateForm("shuffle", 1)
 """The form of the stage's state."""
 SLACK = 64
 """How many rounds may be met late, or missed, beyond those that may be open."""
@@ -45,7 +45,7 @@ class Shuffle:
 
     def __init__(self, plan: Plan, key: Key, partition: int) -> None:
         self._plan, self._key, self._q = plan, key, partition
-        self._open: dict[str, Gathering] = {}
+        self._open: dict[str, RoundInProgress] = {}
         self._sealed: dict[str, dict[str, int]] = {}  # rounds that may be met again, and where they were met last
         self._missing: dict[str, list[int]] = {}  # of the newest, who was closed out and may still come
         self._met = 0  # rounds
@@ -77,26 +77,26 @@ class Shuffle:
             return
         if digest not in self._open and isinstance(found, GiveUp | Close):
             return  # its round stands before it in this log, so it has been sealed and forgotten
-        gathering = self._open.get(digest) or self._begun(digest)
-        gathering.first.setdefault(record.log.topic, record.offset)
-        gathering.last[record.log.topic] = record.offset
+        current = self._open.get(digest) or self._begun(digest)
+        current.first.setdefault(record.log.topic, record.offset)
+        current.last[record.log.topic] = record.offset
         match found:
             case ReportBlock():
-                gathering.contributions.setdefault(found.contributor, Contribution()).reports.append(found.reports)
+                current.contributions.setdefault(found.contributor, Contribution()).reports.append(found.reports)
             case Done():
-                gathering.contributions.setdefault(found.contributor, Contribution()).done = found
+                current.contributions.setdefault(found.contributor, Contribution()).done = found
             case Round():
-                if gathering.stand.now is Stand.STRANGE:
-                    gathering.stand.to(Stand.ASKED)
-                    gathering.asked = found
+                if current.state.now is RoundState.STRANGE:
+                    current.state.to(RoundState.ASKED)
+                    current.round = found
                 self._forget_strangers()
-            case Close() if gathering.stand.now in WAITING and _answers(gathering.asked, found):  # the first one holds
-                gathering.stand.to(Stand.CLOSED)
-                gathering.closed = found.contributors
-        if self._q == 0 and gathering.stand.now in WAITING and not isinstance(found, ReportBlock):
-            self._decide(digest, gathering, isinstance(found, GiveUp))
-        if gathering.stand.now is Stand.CLOSED:
-            self._try_to_seal(digest, gathering)
+            case Close() if current.state.now in WAITING and _answers(current.round, found):  # the first one holds
+                current.state.to(RoundState.CLOSED)
+                current.closed = found.contributors
+        if self._q == 0 and current.state.now in WAITING and not isinstance(found, ReportBlock):
+            self._decide(digest, current, isinstance(found, GiveUp))
+        if current.state.now is RoundState.CLOSED:
+            self._try_to_seal(digest, current)
 
     def ready(self, log: Log) -> bool:
         """Always: what comes too early waits here."""
@@ -107,7 +107,7 @@ class Shuffle:
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
 
-    def _decide(self, digest: str, gathering: Gathering, give_up: bool) -> None:
+    def _decide(self, digest: str, current: RoundInProgress, give_up: bool) -> None:
         """Target 0 only: say who counts, if that may be said now. Whatever is said twice is said in vain: the first
         `close` in the log holds.
 
@@ -115,23 +115,23 @@ class Shuffle:
         late but the door that was down, and its period must not be lost: no answer. The next `give_up` finds those
         who came first and leaves the others the time to its successor, a whole patience.
         """
-        assert gathering.asked is not None  # noqa: S101 - it is known from `asked` on
-        contributors = range(gathering.asked.contributors)
-        here = tuple(c for c in contributors if (one := gathering.contributions.get(c)) and one.done is not None)
+        assert current.round is not None  # noqa: S101 - it is known from `asked` on
+        contributors = range(current.round.contributors)
+        here = tuple(c for c in contributors if (one := current.contributions.get(c)) and one.done is not None)
         if give_up == (len(here) == len(contributors)):
             return  # nothing to say yet; or it was said when the last of them came
         if give_up:
-            before = gathering.stand.now
-            if (before is Stand.EMPTY) == bool(here):
-                gathering.stand.to(Stand.ASKED if here else Stand.EMPTY)
-            if before is Stand.EMPTY or not here:
+            before = current.state.now
+            if (before is RoundState.EMPTY) == bool(here):
+                current.state.to(RoundState.ASKED if here else RoundState.EMPTY)
+            if before is RoundState.EMPTY or not here:
                 return
         self._out.append(Out(Log("rounds", 0), encode(Close(round=digest, contributors=here))))
         self._urgent = True
 
-    def _begun(self, digest: str) -> Gathering:
+    def _begun(self, digest: str) -> RoundInProgress:
         """A round of which this is the first record here."""
-        self._open[digest] = Gathering.begun(f"shuffle {self._q}: round {digest[:16]}", self._met)
+        self._open[digest] = RoundInProgress.begun(f"shuffle {self._q}: round {digest[:16]}", self._met)
         return self._open[digest]
 
     def _after(self, digest: str, record: Record, found: object) -> None:
@@ -154,33 +154,33 @@ class Shuffle:
         """
         self._met += 1
         for digest, one in list(self._open.items()):
-            if one.stand.now is Stand.STRANGE and self._met - one.since > self._lag:
-                one.stand.to(Stand.FORGOTTEN)
+            if one.state.now is RoundState.STRANGE and self._met - one.since > self._lag:
+                one.state.to(RoundState.FORGOTTEN)
                 del self._open[digest]
                 self.counts["wrong_round"] += sum(len(r) for sent in one.contributions.values() for r in sent.reports)
 
-    def _try_to_seal(self, digest: str, gathering: Gathering) -> None:
-        asked, named = gathering.asked, gathering.closed
-        assert asked is not None  # noqa: S101 - as above
-        sent = [gathering.contributions.get(contributor) for contributor in named]
+    def _try_to_seal(self, digest: str, current: RoundInProgress) -> None:
+        round_, named = current.round, current.closed
+        assert round_ is not None  # noqa: S101 - as above
+        sent = [current.contributions.get(contributor) for contributor in named]
         if any(one is None or one.done is None for one in sent):
             return
-        gathering.stand.to(Stand.SEALED)
+        current.state.to(RoundState.SEALED)
         del self._open[digest]
-        missing = sorted(set(range(asked.contributors)) - set(named))
-        late = [c for c in missing if (one := gathering.contributions.get(c)) is None or one.done is None]
-        self._sealed[digest] = gathering.last
+        missing = sorted(set(range(round_.contributors)) - set(named))
+        late = [c for c in missing if (one := current.contributions.get(c)) is None or one.done is None]
+        self._sealed[digest] = current.last
         if late:
             self._missing[digest] = late
             if len(self._missing) > self._lag:  # whoever comes later still is a stranger
                 del self._missing[next(iter(self._missing))]
-        dropped = [one for contributor, one in gathering.contributions.items() if contributor not in named]
+        dropped = [one for contributor, one in current.contributions.items() if contributor not in named]
         self.counts["wrong_round"] += sum(len(reports) for one in dropped for reports in one.reports)
-        self._seal(asked, [one for one in sent if one is not None], tuple(missing))
+        self._seal(round_, [one for one in sent if one is not None], tuple(missing))
 
-    def _seal(self, asked: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
+    def _seal(self, round_: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
         """1. Count. 2. Decide by the round's total. 3. Permute. 4. Blocks, then the seal that counts them."""
-        width = question_of(asked).wire_size
+        width = question_of(round_).wire_size
         total = here = 0
         fitting: list[np.ndarray] = []
         for one in sent:
@@ -198,14 +198,14 @@ class Shuffle:
         if total < self._plan.min_batch:
             undersized, reports = len(reports), reports[:0]
         self.counts["too_small" if total < self._plan.min_batch else "deadline" if missing else "sealed"] += 1
-        order = permutation_of_rows(self._key, len(reports), self._q, round=asked.digest)
-        blocks = list(encode_batch(asked.digest, self._q, reports, order)) if len(reports) else []
+        order = permutation_of_rows(self._key, len(reports), self._q, round=round_.digest)
+        blocks = list(encode_batch(round_.digest, self._q, reports, order)) if len(reports) else []
         seal = Seal(
-            round=asked.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
+            round=round_.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
             rejected=Rejected(malformed=malformed, undersized=undersized),
-            blocks=len(blocks), descriptor=asked,
+            blocks=len(blocks), descriptor=round_,
         )  # fmt: skip
-        log = Log("batches", batch_partition(asked.stream, self._q, self._plan.targets))
+        log = Log("batches", batch_partition(round_.stream, self._q, self._plan.targets))
         self._out += [Out(log, block) for block in blocks]
         self._out.append(Out(log, encode(seal)))
         self._urgent = True
@@ -241,6 +241,6 @@ class Shuffle:
         self._sealed, self._missing = dict(kept["sealed"]), dict(kept["missing"])
 
 
-def _answers(asked: Round | None, close: Close) -> bool:
+def _answers(round_: Round | None, close: Close) -> bool:
     """Whether a `close` names contributors of its round only: one that does not exist would be waited for for ever."""
-    return asked is not None and all(contributor < asked.contributors for contributor in close.contributors)
+    return round_ is not None and all(contributor < round_.contributors for contributor in close.contributors)

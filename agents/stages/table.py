@@ -28,7 +28,7 @@ CLOCK: Final = Log("clock", 0)
 """The log of publish's own timer."""
 
 
-class ZoneKeys(Protocol):
+class HasZoneKeys(Protocol):
     """The keys of some zones; None where a zone's are not here, and no stage of it is made."""
 
     @property
@@ -45,7 +45,7 @@ class Deployed:
     """What instances are made from."""
 
     plan: Plan
-    keys: ZoneKeys
+    keys: HasZoneKeys
     sources: Mapping[str, int]
     """Partitions of each source topic."""
     fed: bool = False

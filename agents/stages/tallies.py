@@ -3,8 +3,8 @@
 Contract: few counts stand in a message; many stand in blocks that a message before them announces by their SHA-256, all
 in one transaction.  So a block that was announced counts once, wherever it stands behind its announcement, and any
 other one is nobody's.  A state holds the message and the offset at which it stands, never the counts: whoever recovers
-folds the blocks again from there on.  Source: ARCHITECTURE rules 13, 16, 19 and 20.  Not here: whose turn it is
-(course.py).
+folds the blocks again from there on.  Source: ARCHITECTURE rules 13, 16, 19 and 20.  Not here: which round is awaited
+(open_period.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Contract: `put` takes a frame from any thread and never waits for a reader. Every follower gets the frames so far and
 then the live ones, in order and without loss; only a `progress` that a newer one has overtaken is left out. The newest
 `keep` frames stay for those who come later. Truth is raw data: a live deployment's feed refuses it (ARCHITECTURE rule
-9). Not here: HTTP (server.py), what a frame says (hello.py, static/).
+9). Not here: HTTP (server.py), what a frame says (page_header.py, static/).
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Feed:
         self._progress: Frame | None = None
         self._progressed = 0  # how many progress frames there were
         self._ended = False
-        self._followers: set[Follower] = set()
+        self._followers: set[FeedReader] = set()
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -112,15 +112,15 @@ class Feed:
                 count -= frame.kind == "release" and frame.stream == stream
             return after
 
-    def follow(self, after: int = 0, stream: str = "") -> "Follower":
+    def follow(self, after: int = 0, stream: str = "") -> "FeedReader":
         """The frames after a number, to the end; of one stream only its releases."""
-        return Follower(self, after, stream)
+        return FeedReader(self, after, stream)
 
-    def _join(self, follower: "Follower") -> None:
+    def _join(self, follower: "FeedReader") -> None:
         with self._lock:
             self._followers.add(follower)
 
-    def _leave(self, follower: "Follower") -> None:
+    def _leave(self, follower: "FeedReader") -> None:
         with self._lock:
             self._followers.discard(follower)
 
@@ -179,7 +179,7 @@ class Feed:
             return found, progressed
 
 
-class Follower:
+class FeedReader:
     """A reader's place in a feed. Iterate over it in the loop in which it was made."""
 
     def __init__(self, feed: Feed, after: int, stream: str) -> None:

@@ -22,7 +22,7 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 
 from murmurate.agents.observe.health import Asked, alive
 from murmurate.agents.web.errors import ListenError, QueryError
-from murmurate.agents.web.feed import KEEP, Feed, Follower
+from murmurate.agents.web.feed import KEEP, Feed, FeedReader
 from murmurate.agents.web.report import SCRIPTS
 from murmurate.agents.web.shaped import OF_SHAPES, Shape, asked_shape
 
@@ -46,7 +46,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningServer:
     """A server that answers. It stops when it is told to."""
 
     url: str
@@ -61,7 +61,7 @@ class Running:
 async def serve(
     feed: Feed | None, host: str = "127.0.0.1", port: int = 8000, *,
     metrics: CollectorRegistry | None = None, ready: Asked | None = None, heartbeat_s: float = HEARTBEAT_S,
-) -> Running:  # fmt: skip
+) -> RunningServer:  # fmt: skip
     """A server of a feed's page, of metrics, of readiness; port 0 takes any free one. ListenError if the address cannot
     be had.
     """
@@ -79,7 +79,7 @@ async def serve(
             f"web: cannot listen on {host}:{port}: {reason.lower()}; allowed: a free port of this machine, 0 for any"
         ) from None
     bound = runner.addresses[0]
-    return Running(f"http://{_reachable(str(bound[0]))}:{bound[1]}", runner)
+    return RunningServer(f"http://{_reachable(str(bound[0]))}:{bound[1]}", runner)
 
 
 class Routes:
@@ -136,7 +136,7 @@ class Pages:
 
     def __init__(self, feed: Feed, *, heartbeat_s: float) -> None:
         self._feed, self._heartbeat_s = feed, heartbeat_s
-        self._followers: set[Follower] = set()
+        self._followers: set[FeedReader] = set()
         static = resources.files("murmurate.agents.web") / "static"
         self._files = {name: (static / name).read_text(encoding="utf-8") for name in FILES}
 

@@ -15,15 +15,15 @@ from functools import partial
 
 import orjson
 
-from murmurate.agents.hello import hello
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import BrokerError
-from murmurate.agents.kafka.follow import Follow
+from murmurate.agents.kafka.release_reader import ReleaseReader
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import Asked, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
+from murmurate.agents.page_header import page_header
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running, serve
+from murmurate.agents.web.server import RunningServer, serve
 from murmurate.config.enough import needs
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
@@ -43,7 +43,7 @@ log = logging.getLogger("murmurate.web")
 class Serving:
     """What runs beside a worker until it is told to stop."""
 
-    servers: tuple[Running, ...]
+    servers: tuple[RunningServer, ...]
     """The public one; of an edge worker its own after it."""
     tasks: tuple[asyncio.Task[None], ...]
 
@@ -74,8 +74,8 @@ async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, clien
     if feed is not None:
         for stream in plan.streams:  # from the plan alone; how many there are, releases say (agents/shortage.py)
             log.info("%s: %s", stream.name, needs(plan, stream))
-        feed.put(hello(plan, "live"))
-        works.append(show(Follow(client, plan.name, plan.tallies, history=HISTORY), plan, feed))
+        feed.put(page_header(plan, "live"))
+        works.append(show(ReleaseReader(client, plan.name, plan.tallies, history=HISTORY), plan, feed))
     log.info("serving", extra={"at": [server.url for server in servers]})
     return Serving(tuple(servers), tuple(asyncio.create_task(work) for work in works))
 
@@ -100,7 +100,7 @@ async def serve_waiting(deployment: Deployment, zones: Iterable[Zone]) -> Servin
     return Serving(tuple(servers), ())
 
 
-async def show(follow: Follow, plan: Plan, feed: Feed) -> None:
+async def show(follow: ReleaseReader, plan: Plan, feed: Feed) -> None:
     """Every release of a deployment on its page, until cancelled; a failure is logged and tried again."""
     measures = {stream.name: stream.measure for stream in plan.streams}
     while True:

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from murmurate.aggregators.filters.calibration import Course, Misses
+from murmurate.aggregators.filters.calibration import EstimateHistory, Misses
 from murmurate.aggregators.filters.jumps import Jumps
 from murmurate.aggregators.filters.models import Floats, Models
-from murmurate.aggregators.filters.observed import Observed, Source, Tail
+from murmurate.aggregators.filters.observed import Observed, ReportModel, Tail
 from murmurate.aggregators.filters.seasons import Seasons
 from murmurate.aggregators.filters.smoothing import Belief, Past
 from murmurate.aggregators.filters.tracks import Tracks
@@ -106,7 +106,7 @@ class AdaptiveFilter:
         self._seasons = Seasons(m, season or 1, center)
         independent = self._wholes.independent(statistics)
         self._jumps = Jumps(m, independent)
-        self._misses, self._course = Misses(statistics, independent, m.sure), Course(statistics)
+        self._misses, self._course = Misses(statistics, independent, m.sure), EstimateHistory(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
         self._tail = Tail()
@@ -119,7 +119,7 @@ class AdaptiveFilter:
         self._epoch = self._alone = 0.0  # what this period adds to what is known of jumps
         self._weigh()
 
-    def learn(self, mechanism: Source, answer: Answer, users: float | None) -> None:
+    def learn(self, mechanism: ReportModel, answer: Answer, users: float | None) -> None:
         """Take in an answered round of the current period; there may be several. Counted 0 is a gap: nothing changes.
 
         users: of how many the reports are a sample; None: everybody answered.

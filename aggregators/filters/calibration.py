@@ -4,9 +4,9 @@ Contract: `Misses` needs no right model.  A standardized innovation is what a pe
 foretold, over the standard error that was foretold; its mean square is 1 where the models fit.  What it is more than
 that, of each statistic and of all together, discounted and beyond chance, is a variance by which the truth moves and
 no model says so: as much as it leaves in an estimate is added to its bar.  A statistic's own mean square counts by how
-far those of all statistics lie apart beyond chance.  `Course` is the mean of the estimates so far, discounted too, and
-the variance by which they moved beyond what their own errors explain: an estimate that becomes more exact moves, too,
-and says nothing of the statistic.  Thresholds are judged by it (aggregators/monitoring.py).
+far those of all statistics lie apart beyond chance.  `EstimateHistory` is the mean of the estimates so far, discounted
+too, and the variance by which they moved beyond what their own errors explain: an estimate that becomes more exact
+moves, too, and says nothing of the statistic.  Thresholds are judged by it (aggregators/monitoring.py).
 Source: ARCHITECTURE section 5.9; adaptive conformal inference has the idea.
 """
 
@@ -65,7 +65,7 @@ class Misses:
         self.unsaid = moved * (noise / total) ** 2
 
 
-class Course:
+class EstimateHistory:
     """Where the estimates of one filter have been."""
 
     def __init__(self, statistics: int) -> None:

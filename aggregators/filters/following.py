@@ -17,17 +17,17 @@ from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
-from murmurate.aggregators.methods.turns import Turns
+from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.randomizers import Question, SnapshotError, question
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 
-FORM: Final = Form("following", 1)
+FORM: Final = StateForm("following", 1)
 
 
 class Following:
     """One stream's method and filter."""
 
-    def __init__(self, method: Turns, *, revise: int = 0) -> None:
+    def __init__(self, method: MethodBase, *, revise: int = 0) -> None:
         """revise: the lag of revisions in periods; 0 for none."""
         measure, followed = method.setting.measure, method.standing.mechanism
         self._reports = measure.follows_reports(method.division)

@@ -24,7 +24,7 @@ from murmurate.aggregators.methods.method import Answer
 _MEMORY = 7 / 8
 
 
-class Source(Protocol):
+class ReportModel(Protocol):
     """What a filter must know of the reports behind an answer: of a Question, what a method follows."""
 
     @property
@@ -129,7 +129,7 @@ class Observed:
 
     @classmethod
     def of(
-        cls, mechanism: Source, answer: Answer, users: float | None, believed: Floats, tail: Tail, *,
+        cls, mechanism: ReportModel, answer: Answer, users: float | None, believed: Floats, tail: Tail, *,
         wholes: Sequence[slice],
     ) -> Observed:  # fmt: skip
         """From a round of at least one report. wholes: of the statistics those that together sum to 1.

@@ -16,11 +16,11 @@ from murmurate.aggregators.distribution_posterior import posterior
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.measures.measure import stands
 from murmurate.aggregators.measures.numbers import Numbers
-from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.measures.wandering import bumps
 from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate
-from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import SW, WaveAndPresence
 from murmurate.randomizers.terms import Division
@@ -50,7 +50,7 @@ class Distribution(Numbers):
         """Under budget division reports differ from round to round, and cells are all they have in common."""
         return division == "population"
 
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The distribution behind the reports, where they are known together; else the nearest shares."""
         said, asked, told = stands(decision), decision.question, decision.vector
         if isinstance(asked, SW | WaveAndPresence):

@@ -9,7 +9,7 @@ import numpy as np
 
 from murmurate.aggregators.chooser import Prefer, choose
 from murmurate.aggregators.measures.measure import Measure, stands
-from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import Question
@@ -57,7 +57,7 @@ class Frequency(Measure):
         """The oracle with the smallest exact variance, or a short report."""
         return choose(d=self.d, epsilon=epsilon, prefer=prefer)
 
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """Shares that a population can have."""
         said = stands(decision)
         shares = shaped(shaping, said.statistics, said.variance, decision.question)

@@ -18,10 +18,10 @@ from murmurate.aggregators.measures.holders import Holding, holding, seen
 from murmurate.aggregators.measures.measure import Range, stands
 from murmurate.aggregators.measures.numbers import Numbers
 from murmurate.aggregators.measures.planned import Holders
-from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.measures.wandering import bumps, wandering_number
+from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Decision, Estimate
-from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import Clipped, Question, Viewed
 from murmurate.topics.domains import Grid
@@ -72,7 +72,7 @@ class Mean(Numbers):
 
     # ---- what is said of it ----
 
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The mean in the stream's own unit, and the share of holders."""
         asked, ends = decision.question, self.range
         if not isinstance(asked, Viewed) or not isinstance(asked.view, Clipped):
@@ -82,7 +82,7 @@ class Mean(Numbers):
         taken[0] = decision.vector.clipped * (ends[1] - ends[0])
         return replace(told, stderr=np.hypot(told.stderr, taken))
 
-    def _told(self, decision: Decision, asked: Question, ends: Range) -> Named:
+    def _told(self, decision: Decision, asked: Question, ends: Range) -> NamedFigures:
         """What a mechanism says whose scale has these ends."""
         said, (low, half) = stands(decision), _scale(ends)
         if holds := holding(asked):
@@ -93,7 +93,7 @@ class Mean(Numbers):
         own, estimate = low + half * (decision.vector.unbiased + 1), low + half * (near + 1)
         return self._named(decision.with_vector(unbiased=own), estimate, half * np.sqrt(said.variance), course)
 
-    def _of_holders(self, decision: Decision, asked: Holding, said: Estimate, ends: Range) -> Named:
+    def _of_holders(self, decision: Decision, asked: Holding, said: Estimate, ends: Range) -> NamedFigures:
         """The mean of those who hold a value, and their share."""
         low, half = _scale(ends)
         share, total = said.statistics.tolist()

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
-from murmurate.aggregators.measures.planned import Planned
-from murmurate.aggregators.measures.result import Floats, Named, Result
+from murmurate.aggregators.measures.planned import PlannedMeasure
+from murmurate.aggregators.measures.result import Floats, NamedFigures, Result
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
@@ -35,7 +35,7 @@ AUTO: Final = "auto"
 
 
 @dataclass(frozen=True)
-class Measure(Planned):
+class Measure(PlannedMeasure):
     """What one stream measures."""
 
     domain: Domain
@@ -243,11 +243,13 @@ class Measure(Planned):
 
     # ---- for the kinds ----
 
-    def _named(self, decision: Decision, estimate: Floats, stderr: Floats, course: Floats | None = None) -> Named:
+    def _named(
+        self, decision: Decision, estimate: Floats, stderr: Floats, course: Floats | None = None
+    ) -> NamedFigures:
         """Figures that are known as far as anything was measured: before that a method has zeros, to compare its first
         answer with.
         """
-        told = Named(self.names, estimate, stderr, decision.vector.unbiased, course)
+        told = NamedFigures(self.names, estimate, stderr, decision.vector.unbiased, course)
         return told if decision.measured_t is not None else told.unmeasured(estimated=decision.vector.best is not None)
 
 

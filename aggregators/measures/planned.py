@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Holders = NDArray[np.int64]
 
 
-class Planned(ABC):
+class PlannedMeasure(ABC):
     """A measure, as far as one plans for it."""
 
     says_none: bool

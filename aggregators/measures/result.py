@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class NamedFigures:
     """Figures by name."""
 
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ class Named:
     """Whether the names are data, too."""
 
     @property
-    def named(self) -> Named:
+    def named(self) -> NamedFigures:
         """Itself."""
         return self
 
@@ -43,10 +43,10 @@ class Named:
         """Whether anything is known."""
         return not bool(np.isnan(self.estimate).all())
 
-    def unmeasured(self, *, estimated: bool) -> Named:
+    def unmeasured(self, *, estimated: bool) -> NamedFigures:
         """The same before reports have spoken. estimated: whether something is known by then all the same."""
         unknown = np.full(len(self.unbiased), np.nan)
-        return replace(self, unbiased=unknown) if estimated else Named(self.names, unknown, unknown, unknown)
+        return replace(self, unbiased=unknown) if estimated else NamedFigures(self.names, unknown, unknown, unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +68,14 @@ class InTables:
     """Of all cells in a row, mean and variance of the estimates so far, where a filter follows the stream."""
 
     @property
-    def named(self) -> Named:
+    def named(self) -> NamedFigures:
         """The same by the names of cells."""
         names = tuple(name for one in self.filled for name in one.table.names)
         estimate, stderr, unbiased = (
             np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])
             for what in ("estimate", "stderr", "unbiased")
         )
-        return Named(names, estimate, stderr, unbiased, self.course)
+        return NamedFigures(names, estimate, stderr, unbiased, self.course)
 
 
-Result = Named | InTables
+Result = NamedFigures | InTables

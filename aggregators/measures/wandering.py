@@ -2,7 +2,7 @@
 
 Contract: the same name gives the same path, by the keyed PRF under a key that is no secret.  Drift is the root mean
 square of what a statistic moves in a period.  A path is drawn back by a 500th of its way a period, so that it neither
-ends at a border nor grows with the time simulated.  Not here: users (agents/simulate/shapes.py).
+ends at a border nor grows with the time simulated.  Not here: users (agents/simulate/trial_truths.py).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.chooser import Prefer, choose
 from murmurate.aggregators.measures.measure import AUTO, Measure, stands
 from murmurate.aggregators.measures.planned import Holders
-from murmurate.aggregators.measures.result import Floats, Named, Result
+from murmurate.aggregators.measures.result import Floats, NamedFigures, Result
 from murmurate.aggregators.measures.wandering import wandering_shares
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
@@ -131,7 +131,7 @@ class WideMeasure(Measure):
         """Shares that there can be."""
         return self.told(decision)
 
-    def told(self, decision: Decision) -> Named:
+    def told(self, decision: Decision) -> NamedFigures:
         """The figures of a release by name."""
         said, shown = stands(decision), self.shown
         own = decision.with_vector(unbiased=decision.vector.unbiased[shown])

@@ -13,15 +13,15 @@ from math import inf
 from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.asking import Asking
 from murmurate.aggregators.methods.dissimilarity import Rule, checked_rule, publication_error
+from murmurate.aggregators.methods.last_estimate import LastEstimate
 from murmurate.aggregators.methods.method import Answer, Floats, Purpose, Request, Setting
-from murmurate.aggregators.methods.standing import Standing
-from murmurate.aggregators.methods.turns import Turns
+from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.state import Arrays
 
 
-class Drawing(Turns):
-    """Turns over any resource."""
+class Drawing(MethodBase):
+    """The common part of methods over any resource."""
 
     def __init__(self, setting: Setting, asking: Asking, *, usual: int, variance: str | None, **options: str) -> None:
         """usual: the amount by which the mechanism is known before anything was asked; variance: None where everybody
@@ -51,7 +51,7 @@ class Drawing(Turns):
         self.waiting = purpose, amount
         return self.asking.request(self.t, amount, purpose)
 
-    def _measured(self, amount: int, answer: Answer) -> Standing:
+    def _measured(self, amount: int, answer: Answer) -> LastEstimate:
         """The estimate from an answer that counts."""
         return self._stands(self.asking.mechanism(amount), answer)
 

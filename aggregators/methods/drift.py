@@ -8,7 +8,7 @@ often as not.  The noise of the estimates is left in: rather too much than too l
 
 from __future__ import annotations
 
-from murmurate.aggregators.methods.standing import Standing
+from murmurate.aggregators.methods.last_estimate import LastEstimate
 
 Moved = tuple[float, int]
 MEMORY = 8
@@ -21,13 +21,13 @@ class Drift:
         self._moved: list[Moved] = []
         """Mean square difference of two estimates, and the periods between them; the newest last."""
 
-    def note(self, old: Standing, new: Standing) -> None:
+    def note(self, old: LastEstimate, new: LastEstimate) -> None:
         """An estimate follows another; before the first one there was none."""
         if old.measured_t is not None and new.measured_t is not None:
             step = float(((new.unbiased - old.unbiased) ** 2).mean()), new.measured_t - old.measured_t
             self._moved = [*self._moved, step][-MEMORY:]
 
-    def bound(self, standing: Standing, t: int) -> float:
+    def bound(self, standing: LastEstimate, t: int) -> float:
         """The mean square error of this release at t: the steps before it, stretched to its age."""
         if standing.measured_t is None or not self._moved:
             return 1.0

@@ -37,7 +37,7 @@ def often(w: int) -> int:
     return max(1, round(Fraction(3 * w, 20)))
 
 
-class Counted(Publications):
+class FixedPublications(Publications):
     """So many publications a window, of one size."""
 
     def __init__(self, *, unit: int, most: int, w: int) -> None:
@@ -56,7 +56,7 @@ class Counted(Publications):
 class Dsat(Adaptive):
     """DSATw over any resource."""
 
-    allotment: Counted
+    allotment: FixedPublications
 
     def __init__(self, setting: Setting, asking: Asking, variance: str | None = None) -> None:
         super().__init__(setting, asking, _counted(setting), variance=variance)
@@ -118,6 +118,6 @@ class LPDsat(Dsat):
         super().__init__(setting, FreshSlots(setting), variance)
 
 
-def _counted(setting: Setting) -> Callable[[int], Counted]:
+def _counted(setting: Setting) -> Callable[[int], FixedPublications]:
     most = often(setting.w)
-    return lambda rest: Counted(unit=rest // most, most=most, w=setting.w)
+    return lambda rest: FixedPublications(unit=rest // most, most=most, w=setting.w)

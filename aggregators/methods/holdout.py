@@ -30,13 +30,13 @@ from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.filtered import Filtered
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Method, Request, Setting
 from murmurate.aggregators.methods.pegasus import Pegasus
-from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, top_of
+from murmurate.aggregators.methods.threshold import ExpectedAnswers, FoundThreshold, coarse, find, top_of
 from murmurate.aggregators.methods.uniform import LSP
 from murmurate.aggregators.transitions import State
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.state import Form, dump, load
+from murmurate.randomizers.state import StateForm, dump, load
 
-FORM: Final = Form("holdout", 3)
+FORM: Final = StateForm("holdout", 3)
 
 
 class Phase(Enum):
@@ -60,7 +60,7 @@ PHASES: Final[Mapping[Phase, tuple[Phase, ...]]] = MappingProxyType({
 class Holdout:
     """One stream's phase and method."""
 
-    def __init__(self, setting: Setting, make: Callable[[Setting], Method], answers: Answers) -> None:
+    def __init__(self, setting: Setting, make: Callable[[Setting], Method], answers: ExpectedAnswers) -> None:
         """make: the method, from the setting it begins with. answers: what it will usually have."""
         if not setting.measure.clips:
             raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean")
@@ -69,7 +69,7 @@ class Holdout:
         phase = LSP(coarse(setting))
         self._phase: Method = Following(phase) if isinstance(after, Following) else phase
         self._after: Method | None = None
-        self._found: Found | None = None
+        self._found: FoundThreshold | None = None
         self._t = setting.first_t - 1  # the newest period that was opened
         self._stands = State("hold-out", Phase.SEEKING, PHASES)
 
@@ -127,7 +127,7 @@ class Holdout:
         if facts["found"] is not None:
             t, clip, clipped, cut, level, *numbers = facts["found"]
             statistics, levels, taken = map(np.array, numbers)
-            self._found = Found(t, clip, clipped, cut, statistics, level, Growth(levels, taken))
+            self._found = FoundThreshold(t, clip, clipped, cut, statistics, level, Growth(levels, taken))
             self._after = self._made(self._found)
             self._after.load(arrays["after"].tobytes())
         if "phase" in arrays:
@@ -138,7 +138,7 @@ class Holdout:
         over = self._found is not None and t >= self._found.t + self._setting.w
         return self._after if over and self._after is not None else self._phase
 
-    def _made(self, found: Found) -> Method:
+    def _made(self, found: FoundThreshold) -> Method:
         return self._make(replace(self._setting, first_t=found.t + self._setting.w, clip=found.clip))
 
     def _seen(self, step: Request | Decision) -> Request | Decision:

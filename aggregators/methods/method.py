@@ -129,7 +129,7 @@ class Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundValues:
     """What was found among more values than anybody lists: the values, how many users hold each, and the errors."""
 
     values: NDArray[np.uint32]
@@ -140,7 +140,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class TableEstimates:
     """Numbers for every combination of some attributes' values, of several such choices of attributes."""
 
     estimates: tuple[Floats, ...]
@@ -149,7 +149,7 @@ class Tables:
     """The standard errors of the estimates, in arrays of the same shapes."""
 
 
-Outcome = Vector | Found | Tables
+Outcome = Vector | FoundValues | TableEstimates
 
 
 @dataclass(frozen=True, eq=False)

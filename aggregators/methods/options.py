@@ -2,7 +2,7 @@
 
 Contract: plain and hashable; two equal ones make the same method.  `described` is what a release and a config digest
 say of it.  What is None is left to the method; which of these it takes, and what it makes of them, is said by its class
-(base class `Turns`) and nowhere else.
+(base class `MethodBase`) and nowhere else.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import Drawing, too_little
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.grouping import Grouping
+from murmurate.aggregators.methods.last_estimate import LastEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.aggregators.methods.standing import Standing
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.state import Arrays
@@ -93,14 +93,14 @@ class Pegasus(Drawing):
         self._drift.note(old, self.standing)
         return self.standing.decision(self.t, mean_square=float(self.standing.variance.mean()) + self.groups.hidden)
 
-    def _group(self, estimate: Standing, error: float) -> None:
+    def _group(self, estimate: LastEstimate, error: float) -> None:
         if not self.groups.take(estimate.unbiased, error):
             self._restart()
 
     def _restart(self) -> None:
         self._size, self._sums = 0, np.zeros_like(self._sums)
 
-    def _mean(self, fresh: Standing) -> Standing:
+    def _mean(self, fresh: LastEstimate) -> LastEstimate:
         """The group's mean, this estimate in it."""
         self._size += 1
         self._sums = self._sums + np.stack((fresh.unbiased, fresh.variance))

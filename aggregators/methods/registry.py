@@ -16,17 +16,17 @@ from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
 from murmurate.aggregators.methods.method import Method, Setting
+from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import OF_FILTERS, MethodOptions
 from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
-from murmurate.aggregators.methods.threshold import Answers
-from murmurate.aggregators.methods.turns import Turns
+from murmurate.aggregators.methods.threshold import ExpectedAnswers
 from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
 from murmurate.aggregators.methods.worthwhile import worthwhile
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 
-METHODS: Final[dict[str, type[Turns]]] = {
+METHODS: Final[dict[str, type[MethodBase]]] = {
     kind.name: kind
     for kind in (
         LBU, LPU, LSP, LBD, LPD, LBA, LPA, LBDsat, LPDsat, LBRescueDP, LPRescueDP, LBFast, LPFast, LBPegasus, LPPegasus,
@@ -68,13 +68,13 @@ def finds_first(options: MethodOptions, setting: Setting) -> bool:
     return worthwhile(setting, _answers(options, setting))
 
 
-def _answers(options: MethodOptions, setting: Setting) -> Answers:
+def _answers(options: MethodOptions, setting: Setting) -> ExpectedAnswers:
     kind = kind_of(options.name)
     periods = PERIODS if options.filtered or kind.averages else 1
-    return Answers(kind.usual(setting.w), kind.division == "budget", periods)
+    return ExpectedAnswers(kind.usual(setting.w), kind.division == "budget", periods)
 
 
-def kind_of(name: object) -> type[Turns]:
+def kind_of(name: object) -> type[MethodBase]:
     """The class of this name."""
     if not isinstance(name, str) or name not in METHODS:
         raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(METHODS))}")

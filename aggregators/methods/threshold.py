@@ -35,7 +35,7 @@ CELLS: Final = 512
 
 
 @dataclass(frozen=True)
-class Answers:
+class ExpectedAnswers:
     """What answers the method will have."""
 
     share: Fraction
@@ -48,7 +48,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundThreshold:
     """What the phase found."""
 
     t: int
@@ -118,7 +118,9 @@ def cells_of(cut_up: Clipped) -> tuple[Floats, Floats]:
     return middles, edges.astype(np.float64)
 
 
-def find(setting: Setting, answers: Answers, t: int, answer: Answer) -> tuple[Found, OutsideEstimate] | None:
+def find(
+    setting: Setting, answers: ExpectedAnswers, t: int, answer: Answer
+) -> tuple[FoundThreshold, OutsideEstimate] | None:
     """What the answer of period t says, and what a method that clips there knows by it; None where nobody is known to
     hold a value.
     """
@@ -149,7 +151,7 @@ def find(setting: Setting, answers: Answers, t: int, answer: Answer) -> tuple[Fo
     level, _ = level_of(known.known, known.variance, clip)
     growth = clipping.Growth.of(frequencies, middles, clip, top)
     clipped = clipping.taken_at_most(above, of_above)[at] / top
-    return Found(t, clip, float(clipped), float(cut), statistics, level, growth), known
+    return FoundThreshold(t, clip, float(clipped), float(cut), statistics, level, growth), known
 
 
 def _unbiased(asked: Viewed, answer: Answer) -> tuple[float, float] | None:
@@ -203,7 +205,13 @@ def level_of(statistics: Floats, variance: Floats, clip: int) -> tuple[float, fl
 
 
 def noise_left(
-    setting: Setting, answers: Answers, shares: Floats, middles: Floats, edges: Floats, present: float, users: int
+    setting: Setting,
+    answers: ExpectedAnswers,
+    shares: Floats,
+    middles: Floats,
+    edges: Floats,
+    present: float,
+    users: int,
 ) -> Floats:
     """The variance of a mean that so many periods' answers are behind, in squared codes, for each threshold."""
     mechanism, n = usual_answer(setting, answers, users)
@@ -212,14 +220,14 @@ def noise_left(
     return np.asarray((edges / 2) ** 2 * noise / answers_behind(setting, answers))
 
 
-def usual_answer(setting: Setting, answers: Answers, users: int) -> tuple[Question, int]:
+def usual_answer(setting: Setting, answers: ExpectedAnswers, users: int) -> tuple[Question, int]:
     """By what a usual answer is given, and by how many of these users."""
     if answers.divided:
         return oracle(setting, max(1, int(setting.epsilon_micro * answers.share))), users
     return oracle(setting, setting.epsilon_micro), max(1, int(users * answers.share))
 
 
-def answers_behind(setting: Setting, answers: Answers) -> float:
+def answers_behind(setting: Setting, answers: ExpectedAnswers) -> float:
     """How many usual answers a release averages."""
     return max(1.0, answers.periods / float(setting.w * answers.share))
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from murmurate.aggregators.methods.asking import Everybody, oracle
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
+from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import groups
-from murmurate.aggregators.methods.turns import Turns
 from murmurate.randomizers import Question
 from murmurate.randomizers.state import Arrays
 
 
-class Uniform(Turns):
+class Uniform(MethodBase):
     """What LBU, LPU and LSP share: releases of fresh answers, and drift where one is missing."""
 
     fixed = True

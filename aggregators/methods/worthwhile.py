@@ -23,7 +23,7 @@ import numpy as np
 from murmurate.aggregators import clipping
 from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.threshold import (
-    Answers,
+    ExpectedAnswers,
     answers_behind,
     asked_first,
     cells_of,
@@ -41,13 +41,13 @@ USERS: Final = 10**12
 """A number of users so large that a part of them is no fraction."""
 
 
-def worthwhile(setting: Setting, answers: Answers) -> bool:
+def worthwhile(setting: Setting, answers: ExpectedAnswers) -> bool:
     """Whether everybody is to be asked first. answers: what answers the method will have."""
     return _worthwhile(replace(setting, slots=1, first_t=0, seed=b"", min_batch=2, season=None), answers)
 
 
 @lru_cache(maxsize=64)
-def _worthwhile(setting: Setting, answers: Answers) -> bool:
+def _worthwhile(setting: Setting, answers: ExpectedAnswers) -> bool:
     asked, _ = asked_first(setting)
     shares = (1.0, 0.0) if asked.says_none else (1.0,)
     return any(_pays(setting, answers, asked, share) for share in shares) and (
@@ -55,7 +55,7 @@ def _worthwhile(setting: Setting, answers: Answers) -> bool:
     )
 
 
-def _pays(setting: Setting, answers: Answers, asked: Viewed, share: float) -> bool:
+def _pays(setting: Setting, answers: ExpectedAnswers, asked: Viewed, share: float) -> bool:
     """Whether a threshold could, where this share holds amounts that are all alike: some or other ones."""
     middles, edges = cells_of(grid_of(asked))
     unknown = _with(share, _of_what_lies_above(asked))[:, : grid_of(asked).cells]
@@ -66,7 +66,7 @@ def _pays(setting: Setting, answers: Answers, asked: Viewed, share: float) -> bo
     return bool((squared[:-1] < clipping.WORTH**2 * squared[-1]).any())
 
 
-def _affordable(setting: Setting, answers: Answers, asked: Viewed, share: float) -> bool:
+def _affordable(setting: Setting, answers: ExpectedAnswers, asked: Viewed, share: float) -> bool:
     """Whether what everybody's answer says of the mean is nearly as good as a window of the method's own answers, where
     this share holds amounts that are all alike: whichever these are.
     """

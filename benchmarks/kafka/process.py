@@ -28,7 +28,7 @@ from murmurate.agents.kafka.client.access import access
 from murmurate.agents.kafka.client.reader import FETCH_BYTES, POLL_MS
 from murmurate.agents.kafka.client.writer import BATCH_BYTES
 from murmurate.agents.kafka.task import Task
-from murmurate.agents.kafka.topology import Topology, held
+from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker, collect_garbage_rarely
 from murmurate.agents.stages.stage import Out
 from murmurate.config.loader import build
@@ -78,7 +78,7 @@ async def stages(order: dict[str, Any]) -> None:
     deployment = build(order["settings"])
     plan, zones = planned(deployment), order["zones"]
     names = {name for zone in zones for name in ZONE_SECRETS[zone]}
-    keys = held({name: value for name, value in known_secrets(plan.name).items() if name in names}, plan.name)
+    keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in names}, plan.name)
     client, stop, sources = Client(access(deployment)), asyncio.Event(), order["sources"]
     watch, topology = Watch(stop, order.get("until")), Topology(plan, keys, sources, fed=True)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

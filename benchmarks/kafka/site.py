@@ -24,7 +24,7 @@ from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.client import Client, Described, Got, Place, Write
 from murmurate.agents.kafka.client.access import access
 from murmurate.agents.kafka.provision import create
-from murmurate.agents.kafka.topology import Held, held
+from murmurate.agents.kafka.topology import ZoneKeys, zone_keys
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.config.loader import build
 from murmurate.config.planning import plan as planned
@@ -65,9 +65,9 @@ class Site:
         self._processes: list[Process] = []
 
     @property
-    def keys(self) -> Held:
+    def keys(self) -> ZoneKeys:
         """Of all zones."""
-        return held(known_secrets(self.name), self.name)
+        return zone_keys(known_secrets(self.name), self.name)
 
     async def __aenter__(self) -> Site:
         async with self.client.admin() as admin:

@@ -14,7 +14,7 @@ import orjson
 
 from murmurate.aggregators.measures.attributes import Attribute
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Flag, Kind, Text, Texts, Whole, seen
+from murmurate.config.kinds import Flag, Kind, Text, Texts, WholeNumber, seen
 from murmurate.config.measures.frequency import VALUE
 from murmurate.config.quantities import Range
 from murmurate.topics.release import BETWEEN, MAX_NAMES
@@ -28,8 +28,8 @@ FORMS: Final = (
     'a list of values, { values = ["f", "m"], other = true }, { whole = [0, 99], cells = 10 } or '
     "{ range = [0, 1e5], cells = 20 }"
 )
-_WHOLE: Final = Whole(-(10**9), 10**9)
-_CELLS: Final = Whole(2, MAX_NAMES)
+_WHOLE: Final = WholeNumber(-(10**9), 10**9)
+_CELLS: Final = WholeNumber(2, MAX_NAMES)
 _VALUES: Final = Texts(VALUE, 1, MAX_NAMES)
 _KEYS: Final = {"values": ("values", "other"), "whole": ("whole", "cells"), "range": ("range", "cells")}
 

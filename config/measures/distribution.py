@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.config.kinds import Whole
+from murmurate.config.kinds import WholeNumber
 from murmurate.config.measures.numbers import NumbersStream
 from murmurate.config.streams import OneOf
 from murmurate.randomizers.registry import serving
@@ -20,7 +20,7 @@ class DistributionStream(NumbersStream):
     measured = Distribution
     measure: Literal["distribution"]
     """What is measured."""
-    cells: Annotated[int, Whole(2, MAX_NAMES - 1)] = 64
+    cells: Annotated[int, WholeNumber(2, MAX_NAMES - 1)] = 64
     """Into how many stretches the range is cut."""
     mechanism: Annotated[
         str, OneOf(AUTO, *serving("distribution", says_none=True), *serving("distribution", says_none=False))

@@ -12,7 +12,7 @@ from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import Flag, Text, Texts, seen
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 from murmurate.config.streams import OneOf, Post, by_name
 from murmurate.randomizers.registry import serving
 from murmurate.topics.domains import Categories
@@ -21,7 +21,7 @@ from murmurate.topics.release import MAX_NAMES
 VALUE: Final = Text(r"^[^\u0000-\u001f\u007f]{1,256}$", "a text of 1 to 256 printable characters")
 
 
-class FrequencyStream(Stream):
+class FrequencyStream(StreamTable):
     """How many users say each of some declared values: a rolling histogram."""
 
     measured = Frequency

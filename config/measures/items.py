@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.errors import Mistake
-from murmurate.config.kinds import Texts, Whole, seen
+from murmurate.config.kinds import Texts, WholeNumber, seen
 from murmurate.config.measures.frequency import VALUE
 from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
@@ -28,11 +28,11 @@ class ItemsStream(WideStream):
     """What is measured."""
     values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_NAMES)] | None = None
     """The items by name, declared and never inferred from data; or else `items`."""
-    items: Annotated[int, Whole(1, MAX_NAMES)] | None = None
+    items: Annotated[int, WholeNumber(1, MAX_NAMES)] | None = None
     """How many items there are, which events call by whole numbers from 0; or else `values`."""
-    most: Annotated[int, Whole(1, MAX_LISTED)] = 8
+    most: Annotated[int, WholeNumber(1, MAX_LISTED)] = 8
     """How many items of a user are kept; of more, a keyed hash keeps the same ones of them in every period."""
-    pad: Annotated[int, Whole(1, MAX_LISTED)] | None = None
+    pad: Annotated[int, WholeNumber(1, MAX_LISTED)] | None = None
     """How many items a set is filled up to. Errors grow with it, and who holds more items is counted for fewer. Left
     out: 4, or `most` or all items where they are fewer.
     """

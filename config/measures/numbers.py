@@ -10,14 +10,14 @@ from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.measures.numbers import Numbers
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import AnyNumber, Text, seen
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 from murmurate.config.quantities import Range
 from murmurate.randomizers.registry import serving
 
 UNIT: Final = Text(r"^[^\u0000-\u001f\u007f]{1,64}$", "a text of 1 to 64 printable characters")
 
 
-class NumbersStream(Stream):
+class NumbersStream(StreamTable):
     """What streams of numbers share: a declared range."""
 
     range: Annotated[tuple[float, float], Range()]

@@ -21,12 +21,12 @@ from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.items import ItemsStream
 from murmurate.config.measures.marginals import MarginalsStream
 from murmurate.config.measures.mean import MeanStream
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 from murmurate.config.measures.strings import StringsStream
 
-TABLES: Final[dict[str, type[Stream]]] = {}
+TABLES: Final[dict[str, type[StreamTable]]] = {}
 """Every table by the name of its measure."""
-Registered = TypeVar("Registered", bound=type[Stream])
+Registered = TypeVar("Registered", bound=type[StreamTable])
 
 
 def register(table: Registered) -> Registered:
@@ -58,4 +58,4 @@ def _known(found: Any) -> Any:
     return found
 
 
-AnyStream = Annotated[Stream, _Registered()]
+AnyStream = Annotated[StreamTable, _Registered()]

@@ -17,9 +17,9 @@ from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Levels, Whole, seen, written
+from murmurate.config.kinds import NumbersByName, WholeNumber, seen, written
 from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
-from murmurate.config.streams import Method, Post, Source, Table, by_name
+from murmurate.config.streams import ConfigTable, MethodTable, Post, SourceTable, by_name
 from murmurate.randomizers.terms import MAX_SLOTS
 
 MAX_REVISABLE: Final = 4096
@@ -27,7 +27,7 @@ MAX_REVISABLE: Final = 4096
 """
 
 
-class Stream(Table):
+class StreamTable(ConfigTable):
     """What every stream says, whatever it measures."""
 
     measured: ClassVar[type[Measure]]
@@ -37,21 +37,23 @@ class Stream(Table):
     """The length of a period; each period has one release."""
     share: Annotated[float, Share()] = 1.0
     """The stream's part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
-    method: Annotated[Method, BeforeValidator(by_name, json_schema_input_type=str | Method)] = Method(name="lpu")
+    method: Annotated[MethodTable, BeforeValidator(by_name, json_schema_input_type=str | MethodTable)] = MethodTable(
+        name="lpu"
+    )
     """A method's name, or a table with a name and options."""
     several: Literal["last", "first"] = "last"
     """Which of several events of one user in a period counts, by (time, value), never by arrival."""
     missing: Annotated[Missing, MissingKind()] = written("none")
     """What a user without an event says: "none", or the last value for as long as { carry = "15m" } or "always"."""
-    slots: Annotated[int, Whole(2, MAX_SLOTS)] | None = None
+    slots: Annotated[int, WholeNumber(2, MAX_SLOTS)] | None = None
     """S: users are addressed by a keyed hash mod S, frozen for life: a multiple of 2 w up to 65 536."""
     season: Annotated[int, Duration("2ms", "366d")] | None = None
     """After how long values return, such as "24h" or "7d": the filter learns the profile. Left out: values have no
     season.
     """
-    thresholds: Annotated[Mapping[str, float], Levels()] = written({})
+    thresholds: Annotated[Mapping[str, float], NumbersByName()] = written({})
     """Thresholds by name of a statistic: releases say whether it is above or below, and how sure that is."""
-    source: Source | None = None
+    source: SourceTable | None = None
     """Where its events come from; left out: {name}.events, told apart by their "stream"."""
     if TYPE_CHECKING:  # a key of every table, in the place that suits it
         mechanism: str

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.measures.strings import MAX_PREFIX, Prefixes
 from murmurate.config.errors import Mistake
-from murmurate.config.kinds import Whole, seen
+from murmurate.config.kinds import WholeNumber, seen
 from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
 from murmurate.randomizers.registry import ORACLES
@@ -25,9 +25,9 @@ class StringsStream(WideStream):
     measured = Prefixes
     measure: Literal["strings"]
     """What is measured."""
-    bits: Annotated[int, Whole(4, MAX_BITS)]
+    bits: Annotated[int, WholeNumber(4, MAX_BITS)]
     """The length of a string: a text has at most so many bits in UTF-8, hexadecimal digits have exactly so many."""
-    prefix: Annotated[int, Whole(1, MAX_PREFIX)] = 8
+    prefix: Annotated[int, WholeNumber(1, MAX_PREFIX)] = 8
     """How many bits from the beginning are told; a release has a share for each of the prefixes there are."""
     form: Literal["text", "hex"] = "text"
     """What an event says: a text without the character NUL, or hexadecimal digits."""

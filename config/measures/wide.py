@@ -9,10 +9,10 @@ from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import seen
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 
 
-class WideStream(Stream):
+class WideStream(StreamTable):
     """A stream whose measure tells values by views."""
 
     mechanism: str

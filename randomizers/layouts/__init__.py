@@ -21,13 +21,25 @@ from __future__ import annotations
 from typing import Any
 
 from murmurate.randomizers.errors import ParameterError, shown
-from murmurate.randomizers.layouts.layout import FILLER, NONE, REFUSED, UNIT, Code, Layout, Mask, Row
-from murmurate.randomizers.layouts.rows import Attributes, Measured
-from murmurate.randomizers.layouts.strings_and_sets import Bits, Items, Signed
+from murmurate.randomizers.layouts.layout import FILLER, NONE, REFUSED, UNIT, CodeLayout, Layout, Mask, Row
+from murmurate.randomizers.layouts.rows import MeasuredLayout, RowLayout
+from murmurate.randomizers.layouts.strings_and_sets import BitsLayout, ItemsLayout, SignedLayout
 
 __all__ = [
-    "FILLER", "NONE", "REFUSED", "UNIT", "Attributes", "Bits", "Code", "Items", "Layout", "Mask", "Measured", "Row",
-    "Signed", "layout",
+    "FILLER",
+    "NONE",
+    "REFUSED",
+    "UNIT",
+    "BitsLayout",
+    "CodeLayout",
+    "ItemsLayout",
+    "Layout",
+    "Mask",
+    "MeasuredLayout",
+    "Row",
+    "RowLayout",
+    "SignedLayout",
+    "layout",
 ]  # fmt: skip
 
 
@@ -40,19 +52,19 @@ def layout(spec: Any) -> Layout:
     name, *parts = spec if isinstance(spec, (list, tuple)) and spec else ("",)
     match name, parts:
         case "code", [d]:
-            return Code(d)
+            return CodeLayout(d)
         case "bits", [m, none]:
-            return Bits(m, none=_flag(none))
+            return BitsLayout(m, none=_flag(none))
         case "items", [d, most, none]:
-            return Items(d, most, none=_flag(none))
+            return ItemsLayout(d, most, none=_flag(none))
         case "signed", [d, most, none]:
-            return Signed(d, most, none=_flag(none))
+            return SignedLayout(d, most, none=_flag(none))
         case "row", [list() | tuple() as sizes, none]:
-            return Attributes(tuple(sizes), none=_flag(none))
+            return RowLayout(tuple(sizes), none=_flag(none))
         case "measured", [inner, levels]:
             if isinstance(inner, (list, tuple)) and inner[:1] in (["measured"], ("measured",)):
                 raise ParameterError("layout: found a measured value in another; allowed: one number beside a value")
-            return Measured(layout(inner), levels)
+            return MeasuredLayout(layout(inner), levels)
     raise ParameterError(
         f"layout: found {shown(spec)}; allowed: code, bits, items, signed, row or measured with their numbers"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ _MAX_LISTED = 1 << 12  # values that `enumerate` gives
 class Layout(ABC):
     """The words of a value, and which rows of them are one."""
 
+    word: ClassVar[str]
+    """What its description begins with."""
     words: int
     none: bool
 
@@ -95,9 +97,10 @@ class Layout(ABC):
 
 
 @dataclass(frozen=True)
-class Code(Layout):
+class CodeLayout(Layout):
     """One word below d. None, if any, is the last one."""
 
+    word: ClassVar[str] = "code"
     d: int
 
     words = 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,10 @@ from murmurate.randomizers.question import LayoutSpec, Values
 
 
 @dataclass(frozen=True)
-class Attributes(Layout):
+class RowLayout(Layout):
     """A row of attributes, each a code below its size."""
 
+    word: ClassVar[str] = "row"
     sizes: tuple[int, ...]
     none: bool
 
@@ -86,14 +88,15 @@ class Attributes(Layout):
 
 
 @dataclass(frozen=True)
-class Measured(Layout):
+class MeasuredLayout(Layout):
     """A value, and a public number beside it. Of a user without a value the number is 0."""
 
+    word: ClassVar[str] = "measured"
     inner: Layout
     levels: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.inner, Measured):
+        if isinstance(self.inner, MeasuredLayout):
             raise ParameterError("measured: found a measured value in another; allowed: one number beside a value")
         checked("measured: levels", self.levels, 2, 1 << 24)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,9 +25,10 @@ from murmurate.randomizers.question import LayoutSpec
 
 
 @dataclass(frozen=True)
-class Bits(Layout):
+class BitsLayout(Layout):
     """A string of m bits."""
 
+    word: ClassVar[str] = "bits"
     m: int
     none: bool
 
@@ -57,9 +59,10 @@ class Bits(Layout):
 
 
 @dataclass(frozen=True)
-class Items(Layout):
+class ItemsLayout(Layout):
     """A set of at most `most` items below d."""
 
+    word: ClassVar[str] = "items"
     d: int
     most: int
     none: bool
@@ -98,9 +101,10 @@ class Items(Layout):
 
 
 @dataclass(frozen=True)
-class Signed(Layout):
+class SignedLayout(Layout):
     """At most `most` items below d, each with a number from -1 to 1 on a grid, and not 0."""
 
+    word: ClassVar[str] = "signed"
     d: int
     most: int
     none: bool
@@ -119,7 +123,7 @@ class Signed(Layout):
         return "signed", self.d, self.most, int(self.none)
 
     def _wrong(self, rows: Row) -> Mask:
-        bad = Items(self.d, self.most, none=False)._wrong(rows[:, ::2])
+        bad = ItemsLayout(self.d, self.most, none=False)._wrong(rows[:, ::2])
         numbers, empty = rows[:, 1::2], rows[:, ::2] == FILLER
         fits = np.where(empty, numbers == 0, (numbers <= 2 * UNIT) & (numbers != UNIT))
         return np.asarray(bad | ~fits.all(axis=1))

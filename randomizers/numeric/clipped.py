@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from murmurate.randomizers.errors import ParameterError, shown
-from murmurate.randomizers.layouts import Code
+from murmurate.randomizers.layouts import CodeLayout
 from murmurate.randomizers.mechanism import Mechanism, whole
 from murmurate.randomizers.numeric.hybrid import HM
 from murmurate.randomizers.numeric.mean import GRID, MAX_GRID
@@ -56,7 +56,7 @@ class Clipped(View):
                 f"{NAME}: found clip {self.clip} and group {self.group}; allowed: a clip of at most {top}, and at "
                 "least group, so that there are two cells"
             )
-        self.of, self.size, self.says_none = Code(size), size, says_none
+        self.of, self.size, self.says_none = CodeLayout(size), size, says_none
         self.cells = self.clip // self.group + 1
         """How many cells of numbers the inner mechanism has."""
         self.d = self.cells + says_none

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from murmurate.config.measures.registry import TABLES
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Share:
     made_up: str
     """Of which kind made-up values are, as `synthetic:` calls it."""
 
-    def stream(self, **changes: Any) -> Stream:
+    def stream(self, **changes: Any) -> StreamTable:
         """The table, read."""
         found = {"every": "1s", **tomllib.loads(self.table), **changes}
         return TABLES[found["measure"]].model_validate(found)

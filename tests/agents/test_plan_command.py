@@ -15,10 +15,10 @@ import pytest
 
 from murmurate.agents.cli.plan import why
 from murmurate.agents.replay.source import Source
-from murmurate.agents.simulate import prediction, trial
-from murmurate.agents.simulate.made_up import Holders
+from murmurate.agents.simulate import prediction, simulate_method
 from murmurate.agents.simulate.prediction import Expected, Outlook, Prospect
-from murmurate.agents.simulate.shapes import Recorded, recorded
+from murmurate.agents.simulate.synthetic_counts import Holders
+from murmurate.agents.simulate.trial_truths import Recorded, recorded
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.plan import Plan
 from murmurate.randomizers.registry import serving
@@ -226,7 +226,7 @@ def test_where_the_filter_would_not_help_that_is_said_and_no_error_of_it_is_prom
 def test_a_distribution_is_planned_in_few_runs_and_how_well_it_is_known_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "MOST_OF_COSTLY", 3)
+    monkeypatch.setattr(simulate_method, "MOST_OF_COSTLY", 3)
     folder = deploy(tmp_path, "trips")
     done = murmurate("plan", "distance", "--users", "40000", "--within", "0.01", "--processes", "1", cwd=folder)
     said = " ".join(line.strip() for line in done.stdout.splitlines())

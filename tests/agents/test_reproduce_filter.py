@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from murmurate.agents.cli import reproduce
 from murmurate.agents.cli.reproductions import filter as verb
 from murmurate.agents.cli.reproductions import verdicts
-from murmurate.agents.simulate.compared import PEERS, Compared, added
 from murmurate.agents.simulate.configurations import MADE_UP, MOST, Configuration
+from murmurate.agents.simulate.filter_comparison import PEERS, Compared, added
 
 PLAIN = Configuration("kind", "stream", 2)
 GOOD = Compared(

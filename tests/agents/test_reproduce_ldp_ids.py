@@ -23,8 +23,8 @@ from murmurate.agents.cli.reproductions import ldp_ids
 from murmurate.agents.cli.reproductions.figures import FIGURES, OURS, chosen, figure
 from murmurate.agents.cli.reproductions.judged import Cell, disorder, far
 from murmurate.agents.cli.reproductions.published import EXPECTED_BY_EPSILON, EXPECTED_BY_WINDOW, METHODS, bits
-from murmurate.agents.cli.reproductions.recorded import Recording, recorded
-from murmurate.agents.cli.reproductions.runs import AT, MOST_PROCESSES, Case, Job, Lab, made, spread_out
+from murmurate.agents.cli.reproductions.recorded import RecordedFile, recorded
+from murmurate.agents.cli.reproductions.runs import AT, MOST_PROCESSES, Case, Lab, RunToMake, made, spread_out
 from murmurate.agents.replay.source import SourceError
 from murmurate.errors import UsageError
 from murmurate.topics.release import MAX_NAMES
@@ -85,10 +85,10 @@ def test_recordings_with_long_names_fit_80_columns_too(tmp_path: Path) -> None:
 def test_the_methods_without_a_choice_cost_exactly_what_the_paper_says_and_one_with_it_nearly() -> None:
     for method, stream, setting in (("lbu", "sin", (1.0, 20)), ("lsp", "log", (2.0, 40)), ("lpu", "lns", (2.0, 20))):
         case = Case(stream, method, epsilon=setting[0], w=setting[1])
-        assert made(Job(case, 0, stages=False, data=None)).bits == pytest.approx(
+        assert made(RunToMake(case, 0, stages=False, data=None)).bits == pytest.approx(
             bits(method, stream, setting)[0], 1e-12
         )
-    one = made(Job(Case("log", "lpa"), 0, stages=False, data=None))
+    one = made(RunToMake(Case("log", "lpa"), 0, stages=False, data=None))
     assert one.bits == pytest.approx(0.0799, rel=0.03)
     assert one.mre == pytest.approx(EXPECTED_BY_EPSILON["log"]["lpa"][1], rel=0.2)
 
@@ -240,7 +240,7 @@ def test_numpy_draws_from_so_many_users_and_no_more(monkeypatch: pytest.MonkeyPa
 
 
 def test_every_user_may_answer_for_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[Job]()
+    asked = list[RunToMake]()
     monkeypatch.setattr(Lab, "work", lambda self, jobs, tell: asked.extend(jobs))
     monkeypatch.setattr(ldp_ids, "table", lambda *_, **__: [])
     assert murmurate("--table", "2", *SMALL, "--users-path").exit_code == 0
@@ -254,7 +254,7 @@ def test_every_user_may_answer_for_themselves(monkeypatch: pytest.MonkeyPatch) -
 def test_an_array_is_a_recording_in_which_values_stand_until_the_next(tmp_path: Path) -> None:
     path = tmp_path / "trips.npy"
     np.save(path, np.array([[0, -1, 2], [-1, 1, -1], [1, -1, 0]], np.int16))
-    assert recorded(Recording(path)).tolist() == [[1, 1, 1], [1, 1, 1], [1, 2, 0]]
+    assert recorded(RecordedFile(path)).tolist() == [[1, 1, 1], [1, 1, 1], [1, 2, 0]]
     wide = tmp_path / "wide.npy"
     np.save(wide, np.random.default_rng(1).integers(0, 5, (40, 3_000)))
     done = murmurate("--table", "2", *SMALL, "--data", str(wide), "--json")
@@ -273,14 +273,14 @@ def test_other_files_are_read_by_a_deployment_file(tmp_path: Path) -> None:
         '[streams.kind]\nmeasure = "frequency"\nvalues = ["a", "b"]\nevery = "1m"\nmissing = { carry = "always" }\n',
         encoding="utf-8",
     )
-    assert recorded(Recording(table, config)).tolist()[-2:] == [[4, 0], [0, 4]]
+    assert recorded(RecordedFile(table, config)).tolist()[-2:] == [[4, 0], [0, 4]]
 
 
 def test_a_sequence_is_a_recording_of_as_many_users_and_periods_as_are_asked_for(tmp_path: Path) -> None:
     np.save(tmp_path / "sizes.npy", np.random.default_rng(2).integers(0, 20, 5_000))
     (tmp_path / "baskets.txt").write_text("3 4\n3\n4 3 8\n" * 60, encoding="ascii")
     for name, d in (("sizes.npy", 8), ("baskets.txt", 64)):
-        held = recorded(Recording(tmp_path / name, users=3_000, periods=50))
+        held = recorded(RecordedFile(tmp_path / name, users=3_000, periods=50))
         assert held.shape == (50, d)
         assert np.all(held.sum(axis=1) == 3_000)
 
@@ -312,14 +312,14 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.zeros((2, 2)))
     with pytest.raises(SourceError, match="found float64"):
-        recorded(Recording(path))
+        recorded(RecordedFile(path))
     (tmp_path / "x.csv").write_text("no,recording\n1,2\n", encoding="utf-8")
     with pytest.raises(SourceError, match=r"x\.csv: found no sequence; allowed: "):
-        recorded(Recording(tmp_path / "x.csv"))
+        recorded(RecordedFile(tmp_path / "x.csv"))
     text = tmp_path / "y.npy"
     text.write_text("no array")
     with pytest.raises(SourceError, match="found no array"):
-        recorded(Recording(text))
+        recorded(RecordedFile(text))
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_an_array_without_a_value_or_with_one_that_no_stream_can_have_is_refused
     path = tmp_path / "x.npy"
     np.save(path, array)
     with pytest.raises(SourceError, match=rf"^x\.npy: found {found}; allowed: .*\b{MAX_NAMES - 1}\b.*$"):
-        recorded(Recording(path))
+        recorded(RecordedFile(path))
 
 
 def test_several_arrays_in_one_file_are_refused_whole_and_cut_off(tmp_path: Path) -> None:
@@ -349,17 +349,17 @@ def test_several_arrays_in_one_file_are_refused_whole_and_cut_off(tmp_path: Path
     with path.open("wb") as file:
         np.savez(file, one=np.zeros((2, 2), np.int8), other=np.zeros((2, 2), np.int8))
     with pytest.raises(SourceError, match=r"^x\.npy: found several arrays; allowed: "):
-        recorded(Recording(path))
+        recorded(RecordedFile(path))
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(SourceError, match=r"^x\.npy: found no array; allowed: "):
-        recorded(Recording(path))
+        recorded(RecordedFile(path))
 
 
 def test_the_largest_value_of_a_stream_is_taken_in_whatever_integers_it_is_written(tmp_path: Path) -> None:
     for kind in (np.uint64, np.int64, np.uint16):
         path = tmp_path / f"{np.dtype(kind)}.npy"
         np.save(path, np.array([[MAX_NAMES - 1, 0], [1, 1]], kind))
-        counts = recorded(Recording(path))
+        counts = recorded(RecordedFile(path))
         assert counts.shape == (2, MAX_NAMES)
         assert counts[:, [0, 1, -1]].tolist() == [[1, 0, 1], [0, 2, 0]]
 

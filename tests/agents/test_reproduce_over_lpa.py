@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from murmurate.agents.cli import reproduce
 from murmurate.agents.cli.reproductions import over_lpa
 from murmurate.agents.cli.reproductions.over_lpa import MODELS, SHOWN, drawing, misses, ratio_error
-from murmurate.agents.simulate.filtered import Sums, Trial, added
+from murmurate.agents.simulate.filter_error import Sums, Trial, added
 from murmurate.errors import UsageError
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"

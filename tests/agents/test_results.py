@@ -14,8 +14,8 @@ import pytest
 from murmurate.agents.cli import watch
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.stages.release import release
-from murmurate.aggregators.methods.method import Decision, Found, Tables, Vector
-from murmurate.aggregators.methods.standing import packed, unpacked
+from murmurate.aggregators.methods.last_estimate import packed, unpacked
+from murmurate.aggregators.methods.method import Decision, FoundValues, TableEstimates, Vector
 from murmurate.config import samples
 from murmurate.config.loader import load
 from murmurate.config.plan import Plan
@@ -75,7 +75,7 @@ def replay_of_common(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, li
     return *replayed(folder, COMMON), folder / "out"
 
 
-def made(plan: Plan, outcome: Found | Tables | Vector) -> Release:
+def made(plan: Plan, outcome: FoundValues | TableEstimates | Vector) -> Release:
     decision = unpacked(packed(Decision(100, True, 100, ASKED, outcome)))  # as a state keeps it
     return release(plan, plan.streams[0], decision, 32, [])
 
@@ -106,11 +106,11 @@ def test_names_that_are_found_differ_from_period_to_period_and_are_scored_agains
 
 def test_a_period_in_which_nothing_was_found_says_so(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, COMMON)
-    none = made(plan, Found(np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)))
+    none = made(plan, FoundValues(np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)))
     assert decode(encode(none)) == none
     assert orjson.loads(encode(none))["estimate"] == {}
     assert "published    nothing found" in watch.line(none, plan.streams[0], 20)
-    some = made(plan, Found(np.array([7, 2], np.uint32), np.array([0.4, 0.1]), np.array([0.02, 0.02])))
+    some = made(plan, FoundValues(np.array([7, 2], np.uint32), np.array([0.4, 0.1]), np.array([0.02, 0.02])))
     assert some.known == {"page 7": (0.4, 0.02), "page 2": (0.1, 0.02)}
     declared = orjson.loads(encode(none))
     del declared["names"]
@@ -130,12 +130,12 @@ def test_a_table_has_a_figure_for_every_combination_by_name_and_by_values(tmp_pa
     assert summary(tmp_path / "out")["estimate_mse"] is not None
     assert any(f"{cell} " in watch.line(record, plan.streams[0], 20) for cell in CELLS)
     cells = np.array([[0.4, 0.1], [0.2, 0.05]])
-    direct = made(plan, Tables((cells,), (np.full((2, 2), 0.01),)))
+    direct = made(plan, TableEstimates((cells,), (np.full((2, 2), 0.01),)))
     assert [direct.estimate[name] for name in CELLS] == [0.4, 0.1, 0.2, 0.05]
 
 
 def test_a_table_whose_cells_are_not_the_names_is_refused(tmp_path: Path) -> None:
-    table = orjson.loads(encode(made(plan_of(tmp_path, PAIRS), Tables((np.eye(2),), (np.eye(2),)))))
+    table = orjson.loads(encode(made(plan_of(tmp_path, PAIRS), TableEstimates((np.eye(2),), (np.eye(2),)))))
     for wrong in (
         [{"of": ["screen"], "values": [["home", "help"]]}],
         [{"of": ["screen", "os"], "values": [["home", "help"]]}],

@@ -15,13 +15,13 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages import aggregate, door, frozen, perturb, publish, shuffle
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
-from murmurate.aggregators.methods import holdout, standing
+from murmurate.aggregators.methods import holdout, last_estimate
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError
 from murmurate.randomizers import device as devices
-from murmurate.randomizers.state import REMEDY, Form
+from murmurate.randomizers.state import REMEDY, StateForm
 from tests.agents.world import FIRST, KEYS, SECOND, Event, arrivals, deployment, played, stream
 from tests.measured import sized, vector_decision
 
@@ -49,7 +49,7 @@ def tasks() -> Mapping[str, Task]:
     return found
 
 
-def refused(found: str, allowed: Form, read: Callable[[], object]) -> None:
+def refused(found: str, allowed: StateForm, read: Callable[[], object]) -> None:
     """It is, in one line that says what was found, what is allowed, and what to do."""
     with pytest.raises((StateError, SnapshotError)) as caught:
         read()
@@ -58,9 +58,9 @@ def refused(found: str, allowed: Form, read: Callable[[], object]) -> None:
     assert "\n" not in str(caught.value)
 
 
-def another(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> tuple[Form, Form]:
+def another(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> tuple[StateForm, StateForm]:
     """From now on the program knows a later form: the one that it knew, and that one."""
-    old: Form = getattr(module, name)
+    old: StateForm = getattr(module, name)
     new = old._replace(number=old.number + 1)
     monkeypatch.setattr(module, name, new)
     return old, new
@@ -110,7 +110,7 @@ def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, kind in METHODS.items():
-        options, old = MethodOptions(name), Form(f"method {name}", kind.form)
+        options, old = MethodOptions(name), StateForm(f"method {name}", kind.form)
         state = method(options, NUMBERS).state()
         method(options, NUMBERS).load(state)
         with monkeypatch.context() as patch:
@@ -129,10 +129,10 @@ def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
 
 def test_a_decision_that_is_kept_has_a_form_too(monkeypatch: pytest.MonkeyPatch) -> None:
     decision = vector_decision(3, False, 2, np.zeros(2), np.ones(2), GRR(d=2, epsilon=1.0))
-    kept = standing.packed(decision)
-    assert standing.unpacked(kept).t == 3
-    old, new = another(monkeypatch, standing, "FORM")
-    refused(str(old), new, lambda: standing.unpacked(kept))
+    kept = last_estimate.packed(decision)
+    assert last_estimate.unpacked(kept).t == 3
+    old, new = another(monkeypatch, last_estimate, "FORM")
+    refused(str(old), new, lambda: last_estimate.unpacked(kept))
 
 
 def test_what_devices_have_spent_is_not_read_in_another_form(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import shlex
 import socket
 from pathlib import Path
 
-from murmurate.agents.cli.topics import Row, _done, _table
+from murmurate.agents.cli.topics import TopicRow, _done, _table
 from murmurate.agents.kafka.provision import Report, wanted
 from murmurate.config.loader import build
 from murmurate.config.planning import plan
@@ -58,8 +58,8 @@ def test_what_was_made_is_said_in_80_columns() -> None:
 
 
 def test_the_table_has_80_columns() -> None:
-    rows = [Row("shop.state.aggregate", 128, "compact", "for ever", TOPICS["state.door"].carries, "analysis"),
-            Row("shop.raw", None, None, None, "blocks", "edge")]  # fmt: skip
+    rows = [TopicRow("shop.state.aggregate", 128, "compact", "for ever", TOPICS["state.door"].carries, "analysis"),
+            TopicRow("shop.raw", None, None, None, "blocks", "edge")]  # fmt: skip
     lines = list(_table(rows))
     assert all(len(line) <= 80 for line in lines)
     assert "missing" in lines[2]

@@ -17,10 +17,10 @@ from murmurate.agents.kafka import life
 from murmurate.agents.kafka import task as kafka
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.client.access import Access
-from murmurate.agents.kafka.topology import Held, Topology
+from murmurate.agents.kafka.topology import Topology, ZoneKeys
 from murmurate.agents.kafka.wiring import Wiring
-from murmurate.agents.stages.course import TURNS
-from murmurate.agents.stages.gathering import STANDS, Gathering, Stand
+from murmurate.agents.stages.open_period import PERIOD_STATES
+from murmurate.agents.stages.round_in_progress import ROUND_STATES, RoundInProgress, RoundState
 from murmurate.agents.stages.stage import Out
 from murmurate.aggregators.methods.holdout import PHASES
 from murmurate.aggregators.transitions import State, TransitionError
@@ -30,8 +30,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "DATA_MODEL.md"
 TABLES: dict[str, Mapping[Any, tuple[Any, ...]]] = {
     "## A task": embedded.LIVES,
     "### A task on Kafka": life.LIVES,
-    "### A round at a target of the shuffle": STANDS,
-    "### The open period of a stream": TURNS,
+    "### A round at a target of the shuffle": ROUND_STATES,
+    "### The open period of a stream": PERIOD_STATES,
     "## A hold-out": PHASES,
 }
 
@@ -68,7 +68,7 @@ def test_every_other_step_is_refused_and_changes_nothing(heading: str) -> None:
 
 
 def test_a_task_that_has_stopped_folds_nothing_and_one_that_is_dead_flushes_nothing() -> None:
-    topology = Topology(deployment(partitions=1), Held(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
+    topology = Topology(deployment(partitions=1), ZoneKeys(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
     (wiring,) = topology.wirings("aggregate")[:1]
     task = Task("aggregate 0", wiring.build, wiring.inputs, Logs(), {})
     assert task.life is embedded.Life.LIVE
@@ -102,14 +102,14 @@ def test_a_task_on_kafka_cannot_be_live_before_it_is_open() -> None:
         await task.close()
         assert task.life is life.Life.CLOSED
 
-    topology = Topology(deployment(partitions=1), Held(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
+    topology = Topology(deployment(partitions=1), ZoneKeys(KEYS.edge, KEYS.shuffle), {TOPIC: 1}, fed=False)
     for stage in ("publish", "perturb"):
         asyncio.run(checked(topology.wirings(stage)[0]))
 
 
 def test_a_round_that_is_sealed_never_opens_again() -> None:
-    gathering = Gathering.begun("shuffle 0: round 0123", 0)
-    for stand in (Stand.ASKED, Stand.EMPTY, Stand.ASKED, Stand.CLOSED, Stand.SEALED):
-        gathering.stand.to(stand)
+    gathering = RoundInProgress.begun("shuffle 0: round 0123", 0)
+    for stand in (RoundState.ASKED, RoundState.EMPTY, RoundState.ASKED, RoundState.CLOSED, RoundState.SEALED):
+        gathering.state.to(stand)
     with pytest.raises(TransitionError, match="shuffle 0: round 0123: found asked after sealed; allowed: nothing"):
-        gathering.stand.to(Stand.ASKED)
+        gathering.state.to(RoundState.ASKED)

@@ -18,12 +18,12 @@ from murmurate.agents.cli.main import main
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import AUTO, Measure, stands
 from murmurate.aggregators.measures.registry import KINDS
-from murmurate.aggregators.measures.result import Floats, Named
+from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.config.measures.registry import TABLES, register
-from murmurate.config.measures.stream import Stream
+from murmurate.config.measures.stream import StreamTable
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.streams import OneOf
 from murmurate.randomizers import GRR, Question, Viewed
@@ -129,7 +129,7 @@ class Told(Measure):
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         return Viewed(self.view, GRR(d=self.view.d, epsilon=epsilon))
 
-    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Named:
+    def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         said = stands(decision)
         return self._named(decision, said.statistics, np.sqrt(said.variance))
 
@@ -147,7 +147,7 @@ class Told(Measure):
         return ""
 
 
-class ToldStream(Stream):
+class ToldStream(StreamTable):
     """Its table."""
 
     measured = Told

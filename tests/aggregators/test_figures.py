@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from murmurate.aggregators.distribution_waves import channel_of
-from murmurate.aggregators.methods import standing
+from murmurate.aggregators.methods import last_estimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate
 from murmurate.randomizers import GRR, HM, SW, Key, Mechanism, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.randomness import contexts
@@ -20,7 +20,7 @@ KEY = Key(bytes(range(32)), deployment="tests")
 def decided(mechanism: Mechanism, values: np.ndarray, *, run: int = 0, users: float | None = None) -> Decision:
     draw = KEY.draw(contexts(np.arange(len(values))), round=run.to_bytes(32))
     reports = mechanism.perturb(values, draw)
-    return standing.measured(3, mechanism, Answer(mechanism.support(reports), len(values)), users).decision(3)
+    return last_estimate.measured(3, mechanism, Answer(mechanism.support(reports), len(values)), users).decision(3)
 
 
 def test_a_mean_is_told_in_the_unit_of_its_range() -> None:
@@ -57,7 +57,7 @@ def test_drift_widens_the_error_of_a_ratio() -> None:
     both = ValueAndPresence(d=65_538, epsilon=2)
     draw = KEY.draw(contexts(np.arange(5_000)), round=bytes(32))
     reports = both.perturb(np.full(5_000, 40_000), draw)
-    stands = standing.measured(3, both, Answer(both.support(reports), 5_000), 100_000.0)
+    stands = last_estimate.measured(3, both, Answer(both.support(reports), 5_000), 100_000.0)
     fresh, old = (figures(stands.decision(t, mean_square=drift), (-1, 1)) for t, drift in ((3, None), (9, 0.04)))
     assert old.stderr[0] > fresh.stderr[0]
     assert old.unbiased[0] == fresh.unbiased[0]
@@ -83,7 +83,7 @@ NOTHING = [GRR(d=3, epsilon=1), HM(d=65_537, epsilon=1), ValueAndPresence(d=9, e
 @pytest.mark.parametrize("mechanism", NOTHING)
 def test_before_anything_is_measured_nothing_is_a_number(mechanism: Mechanism) -> None:
     for mean_square in (None, 1.0):
-        decision = standing.nothing(mechanism).decision(1, mean_square=mean_square)
+        decision = last_estimate.nothing(mechanism).decision(1, mean_square=mean_square)
         told = figures(decision, (0, 10) if mechanism.measure == "mean" else None)
         for values in (told.estimate, told.stderr, told.unbiased):
             assert len(values) == len(decision.vector.unbiased)
@@ -92,7 +92,7 @@ def test_before_anything_is_measured_nothing_is_a_number(mechanism: Mechanism) -
 
 def test_what_first_rounds_told_is_an_estimate_before_the_method_has_any_of_its_own() -> None:
     knows = Estimate(1, np.array([0.5, 0.3, 0.2]), np.full(3, 1e-4))
-    told = figures(standing.nothing(GRR(d=3, epsilon=1)).decision(1).with_vector(best=knows), None)
+    told = figures(last_estimate.nothing(GRR(d=3, epsilon=1)).decision(1).with_vector(best=knows), None)
     assert told.estimate.tolist() == pytest.approx([0.5, 0.3, 0.2])
     assert told.stderr.tolist() == pytest.approx([0.01] * 3)
     assert np.isnan(told.unbiased).all()
@@ -138,10 +138,10 @@ def test_who_was_seen_to_hold_a_value_is_not_forgotten_because_time_has_passed(f
 def test_what_stands_survives_a_crash_with_its_reports() -> None:
     decision = decided(ValueAndPresence(d=65_538, epsilon=2), np.full(2_000, 40_000), users=50_000.0)
     told = decision.vector
-    stands = standing.Standing(
+    stands = last_estimate.LastEstimate(
         decision.measured_t, told.unbiased, told.variance, decision.question, told.answer, told.users
     )
-    again = standing.restored(stands.facts(), stands.arrays()).decision(3)
+    again = last_estimate.restored(stands.facts(), stands.arrays()).decision(3)
     for name in ("estimate", "stderr", "unbiased"):
         assert (getattr(figures(again, (0, 1)), name) == getattr(figures(decision, (0, 1)), name)).all()
 
@@ -175,7 +175,7 @@ def test_drift_widens_the_error_of_a_distribution() -> None:
     mechanism, values = SW(d=16, epsilon=2), np.random.default_rng(7).integers(4, 9, 5_000)
     draw = KEY.draw(contexts(np.arange(5_000)), round=bytes(32))
     answer = Answer(mechanism.support(mechanism.perturb(values, draw)), 5_000)
-    stands = standing.measured(3, mechanism, answer, 100_000.0)
+    stands = last_estimate.measured(3, mechanism, answer, 100_000.0)
     fresh, old = (figures(stands.decision(t, mean_square=drift), (0, 1)) for t, drift in ((3, None), (9, 0.04)))
     assert (old.stderr > fresh.stderr).all()
     assert (old.estimate == fresh.estimate).all()

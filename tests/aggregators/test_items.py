@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.drawn import run
-from murmurate.agents.simulate.shapes import made_up
+from murmurate.agents.simulate.simulated_answers import run
+from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.measure import stands
 from murmurate.randomizers import OLH, Key, Viewed

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 import pytest
 
-from murmurate.agents.stages.guarded import as_ask
 from murmurate.agents.stages.perturb import Perturb
+from murmurate.agents.stages.stream_at_partition import as_ask
 from murmurate.aggregators.methods.slots import groups
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Device, FrozenFactsError, ParameterError, Refusal, mechanism

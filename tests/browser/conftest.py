@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running, serve
+from murmurate.agents.web.server import RunningServer, serve
 from tests.browser.chromium import Chromium, ChromiumError, Page
 
 Opened = Callable[..., Page]
@@ -30,7 +30,7 @@ def feed() -> Feed:
 
 
 @pytest.fixture
-def site(chromium: Chromium, feed: Feed) -> Iterator[Running]:
+def site(chromium: Chromium, feed: Feed) -> Iterator[RunningServer]:
     running = chromium.wait(serve(feed, "127.0.0.1", 0))
     yield running
     chromium.wait(running.stop())

@@ -3,7 +3,7 @@
 import pytest
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from tests.agents.web.frames import whole_run
 from tests.agents.web.numbers import LENGTHS, UNMEASURED, changed, distances, rides, without_truth
 from tests.browser.conftest import Opened
@@ -25,7 +25,9 @@ COLUMNS = """(({view, stretches}, canvas) => {
 })(panels.get('distance').spread.bars, document.querySelector('.bars canvas'))"""
 
 
-def test_stretches_stay_in_the_order_of_the_range_and_none_is_apart(feed: Feed, site: Running, tab: Opened) -> None:
+def test_stretches_stay_in_the_order_of_the_range_and_none_is_apart(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
     put(feed, [rides("distance"), *DISTANCE])
     page = opened(tab, site)
     assert text(page, ".about") == "distribution of numbers from 0 to 30 km in 16 stretches every 5m, lpa"
@@ -43,7 +45,7 @@ def test_stretches_stay_in_the_order_of_the_range_and_none_is_apart(feed: Feed, 
     assert "none" not in pressed(page)
 
 
-def test_a_bar_is_as_high_as_its_share(feed: Feed, site: Running, tab: Opened) -> None:
+def test_a_bar_is_as_high_as_its_share(feed: Feed, site: RunningServer, tab: Opened) -> None:
     exact = dict.fromkeys(LENGTHS, 0.0)
     frames = [changed(frame, stderr=exact) for frame in without_truth(DISTANCE)]
     put(feed, [rides("distance", mode="live"), *frames])
@@ -56,7 +58,7 @@ def test_a_bar_is_as_high_as_its_share(feed: Feed, site: Running, tab: Opened) -
         assert wanted - 2 <= high <= wanted + lines + 2, name
 
 
-def test_bars_show_the_period_that_is_chosen(feed: Feed, site: Running, tab: Opened) -> None:
+def test_bars_show_the_period_that_is_chosen(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, [rides("distance"), *DISTANCE])
     page = opened(tab, site)
     newest = page.run(COLUMNS)
@@ -72,7 +74,7 @@ def test_bars_show_the_period_that_is_chosen(feed: Feed, site: Running, tab: Ope
     assert page.run(COLUMNS) == newest
 
 
-def test_the_arrow_keys_and_the_mouse_read_out_a_stretch(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_arrow_keys_and_the_mouse_read_out_a_stretch(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, [rides("distance"), *DISTANCE])
     page = opened(tab, site)
     assert page.run(SPOKEN) == "No stretch chosen"
@@ -96,7 +98,9 @@ def test_the_arrow_keys_and_the_mouse_read_out_a_stretch(feed: Feed, site: Runni
     page.until(f"{SETTLED} && document.querySelector('.said').innerText.startsWith('{LENGTHS[2]} km: ')")
 
 
-def test_new_releases_are_not_read_out_to_who_has_chosen_a_stretch(feed: Feed, site: Running, tab: Opened) -> None:
+def test_new_releases_are_not_read_out_to_who_has_chosen_a_stretch(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
     put(feed, [rides("distance"), *DISTANCE[:10]])
     page = opened(tab, site)
     page.run("document.querySelector('.bars').focus()")
@@ -108,6 +112,6 @@ def test_new_releases_are_not_read_out_to_who_has_chosen_a_stretch(feed: Feed, s
     assert page.run(SPOKEN) == said
 
 
-def test_a_frequency_has_no_bars(feed: Feed, site: Running, tab: Opened) -> None:
+def test_a_frequency_has_no_bars(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, list(whole_run(periods=9)))
     assert opened(tab, site).run("document.querySelectorAll('.bars, figure').length") == 0

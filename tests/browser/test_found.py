@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from murmurate.topics.domains import Categories
 from tests.agents.web.frames import hello, releases
 from tests.browser.conftest import Opened
@@ -22,7 +22,9 @@ def found(frame: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return frame | {"release": release | {"measure": "common", "names": "found"}, "truth": dict.fromkeys(NAMES, 0.3)}
 
 
-def test_a_name_has_a_row_once_it_is_found_and_no_figure_where_not(feed: Feed, site: Running, tab: Opened) -> None:
+def test_a_name_has_a_row_once_it_is_found_and_no_figure_where_not(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
     spec = hello(NAMES)["streams"][0] | Common(Categories(NAMES)).page() | {"measure": "common", "names": []}
     said = [(), ("milk",), ("milk", "bread"), NAMES, ("bread",)]
     frames = [found(frame, names) for frame, names in zip(releases(periods=len(said)), said, strict=True)]

@@ -5,10 +5,10 @@ from typing import cast
 
 import pytest
 
-from murmurate.agents.hello import hello
-from murmurate.agents.kafka.follow import Follow
+from murmurate.agents.kafka.release_reader import ReleaseReader
+from murmurate.agents.page_header import page_header
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from murmurate.agents.web.serving import show
 from murmurate.topics.release import Release
 from tests.agents.web.test_serving import PLAN, Scripted, released
@@ -21,12 +21,12 @@ DRAWN = "[...panels.values()].reduce((sum, panel) => sum + panel.periods.length,
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_releases_are_drawn_as_the_topic_gets_them(
-    chromium: Chromium, feed: Feed, site: Running, tab: Opened, width: int
+    chromium: Chromium, feed: Feed, site: RunningServer, tab: Opened, width: int
 ) -> None:
     found = released()
     first, rest = found[:5], found[5:]
     page = tab(width)
-    feed.put(hello(PLAN, "live"))
+    feed.put(page_header(PLAN, "live"))
     page.open(site.url)
     page.until("panels.size === 2")
     assert text(page, "#mode").lower() == "live"
@@ -35,7 +35,7 @@ def test_releases_are_drawn_as_the_topic_gets_them(
     def follow(releases: list[Release]) -> None:
         async def some() -> None:
             before = feed.last
-            task = asyncio.create_task(show(cast(Follow, Scripted(releases)), PLAN, feed))
+            task = asyncio.create_task(show(cast(ReleaseReader, Scripted(releases)), PLAN, feed))
             while feed.last < before + len(releases):
                 await asyncio.sleep(0)
             task.cancel()

@@ -3,7 +3,7 @@
 import pytest
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.topics.domains import Items
 from tests.agents.web.frames import hello, releases
@@ -17,7 +17,7 @@ VIEW = {"name": "viewed", "view": "padded", "mechanism": "olh", "epsilon": 2.0, 
 
 
 @pytest.fixture(name="shown")
-def shown_items(feed: Feed, site: Running) -> Running:
+def shown_items(feed: Feed, site: RunningServer) -> RunningServer:
     spec = hello(NAMES)["streams"][0] | ItemShares(Items(NAMES, 8), pad=4).page() | {"measure": "items"}
     put(feed, [hello(streams=[spec])])
     for frame in releases(NAMES, periods=4):
@@ -39,7 +39,7 @@ def find(page: Page, words: str) -> list[str]:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
 def test_the_largest_of_4096_items_come_first_and_every_one_is_found(
-    shown: Running, tab: Opened, width: int, dark: bool
+    shown: RunningServer, tab: Opened, width: int, dark: bool
 ) -> None:
     page = opened(tab, shown, width, dark=dark)
     assert text(page, ".about").startswith("items of sets of up to 8 out of 4096, padded to 4")

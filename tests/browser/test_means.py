@@ -3,7 +3,7 @@
 import pytest
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from tests.agents.web.numbers import FARES, UNMEASURED, changed, fares, rides, without_truth
 from tests.browser.chromium import Page
 from tests.browser.conftest import Opened
@@ -20,7 +20,7 @@ def view(page: Page, name: str, viewer: str = "chart") -> dict[str, float]:
 
 
 def test_a_mean_has_an_axis_in_its_unit_that_holds_its_lines_and_nine_of_ten_bands(
-    feed: Feed, site: Running, tab: Opened
+    feed: Feed, site: RunningServer, tab: Opened
 ) -> None:
     put(feed, [rides("fare"), *FARE])
     page = opened(tab, site)
@@ -38,7 +38,7 @@ def test_a_mean_has_an_axis_in_its_unit_that_holds_its_lines_and_nine_of_ten_ban
     assert painted(page, 1) > 200
 
 
-def test_an_axis_ends_where_the_range_does(feed: Feed, site: Running, tab: Opened) -> None:
+def test_an_axis_ends_where_the_range_does(feed: Feed, site: RunningServer, tab: Opened) -> None:
     frames = [changed(f, estimate={"mean": 119.0}, stderr={"mean": 30.0}) for f in without_truth(FARE[UNMEASURED:])]
     put(feed, [rides("fare"), *frames])
     axis = view(opened(tab, site), "fare")
@@ -46,7 +46,9 @@ def test_an_axis_ends_where_the_range_does(feed: Feed, site: Running, tab: Opene
     assert axis["high"] == FARES[1]
 
 
-def test_the_table_says_a_mean_in_its_unit_and_presence_in_percent(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_table_says_a_mean_in_its_unit_and_presence_in_percent(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
     put(feed, [rides("fare"), *FARE])
     page = opened(tab, site)
     found, release, truth = rows(page), FARE[-1]["release"], FARE[-1]["truth"]
@@ -67,7 +69,7 @@ def test_the_table_says_a_mean_in_its_unit_and_presence_in_percent(feed: Feed, s
 
 
 def test_presence_is_hidden_at_first_and_has_the_chart_and_a_percent_axis_to_itself(
-    feed: Feed, site: Running, tab: Opened
+    feed: Feed, site: RunningServer, tab: Opened
 ) -> None:
     put(feed, [rides("fare"), *FARE])
     page = opened(tab, site)
@@ -91,7 +93,9 @@ def test_presence_is_hidden_at_first_and_has_the_chart_and_a_percent_axis_to_its
     assert pressed(page) == ["mean"]
 
 
-def test_what_was_not_measured_and_the_mean_of_nobody_are_no_figures(feed: Feed, site: Running, tab: Opened) -> None:
+def test_what_was_not_measured_and_the_mean_of_nobody_are_no_figures(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
     nobody = changed(FARE[20], estimate={"mean": None, "present": 0.0}, stderr={"mean": None, "present": 0.01})
     put(feed, [rides("fare"), *FARE[:20], nobody])
     page = opened(tab, site)
@@ -109,7 +113,7 @@ def test_what_was_not_measured_and_the_mean_of_nobody_are_no_figures(feed: Feed,
     assert spoken.endswith("UTC, nothing yet: 67 of 1\u202f000 reports that a release needs")
 
 
-def test_a_mean_of_those_who_always_have_a_value_is_alone(feed: Feed, site: Running, tab: Opened) -> None:
+def test_a_mean_of_those_who_always_have_a_value_is_alone(feed: Feed, site: RunningServer, tab: Opened) -> None:
     alone = [
         changed(f, **{key: {"mean": f["release"][key]["mean"]} for key in ("estimate", "stderr")})
         for f in without_truth(FARE[:9])

@@ -6,7 +6,7 @@ import pytest
 
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.report import report_html
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from murmurate.aggregators.measures.distribution import stretches
 from murmurate.topics.domains import Grid
 from tests.agents.web.frames import done, hello
@@ -29,7 +29,7 @@ from tests.browser.test_page import SETTLED, WIDE, opened, put, rows, text
 FARE, DISTANCE = fares(), distances()
 
 
-def test_the_truth_about_nobody_is_no_line(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_truth_about_nobody_is_no_line(feed: Feed, site: RunningServer, tab: Opened) -> None:
     nobody = [DISTANCE[0] | {"truth": dict.fromkeys(LENGTHS)}, FARE[0] | {"truth": {"mean": None, "present": 0.0}}]
     put(feed, [rides("fare", "distance"), *nobody, *DISTANCE[1:20], *FARE[1:20]])
     page = opened(tab, site)
@@ -39,7 +39,7 @@ def test_the_truth_about_nobody_is_no_line(feed: Feed, site: Running, tab: Opene
     assert view(page, "fare")["high"] < 40
 
 
-def test_an_error_that_streams_have_not_in_common_is_not_shown(feed: Feed, site: Running, tab: Opened) -> None:
+def test_an_error_that_streams_have_not_in_common_is_not_shown(feed: Feed, site: RunningServer, tab: Opened) -> None:
     end = done(40)
     end["summary"]["mse"] = None
     put(feed, [rides("fare", "distance"), *FARE[:20], *DISTANCE[:20], end])
@@ -52,7 +52,7 @@ def test_an_error_that_streams_have_not_in_common_is_not_shown(feed: Feed, site:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_nothing_of_numbers_is_wider_than_the_window(
-    feed: Feed, site: Running, tab: Opened, width: int, dark: bool
+    feed: Feed, site: RunningServer, tab: Opened, width: int, dark: bool
 ) -> None:
     put(feed, list(whole_ride()))
     page = opened(tab, site, width, dark=dark)
@@ -61,7 +61,7 @@ def test_nothing_of_numbers_is_wider_than_the_window(
     assert min(page.run(COLUMNS)[:6]) > 10
 
 
-def test_large_numbers_and_long_units_fit_a_narrow_window(feed: Feed, site: Running, tab: Opened) -> None:
+def test_large_numbers_and_long_units_fit_a_narrow_window(feed: Feed, site: RunningServer, tab: Opened) -> None:
     unit, most = "u" * 64, 4e9
     dear = [
         changed(f, estimate={"mean": most / 3 + i * 1e6}, stderr={"mean": 1e6})
@@ -84,7 +84,7 @@ def test_large_numbers_and_long_units_fit_a_narrow_window(feed: Feed, site: Runn
     assert min(page.run(COLUMNS)) > 0
 
 
-def test_a_live_deployment_shows_no_truth_of_numbers(feed: Feed, site: Running, tab: Opened) -> None:
+def test_a_live_deployment_shows_no_truth_of_numbers(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, [rides("fare", "distance", mode="live", periods=None)])
     put(feed, without_truth([*FARE[:20], *DISTANCE[:20]]))
     page = opened(tab, site)
@@ -96,7 +96,7 @@ def test_a_live_deployment_shows_no_truth_of_numbers(feed: Feed, site: Running, 
     assert "truth" not in page.run(SPOKEN)
 
 
-def test_hostile_units_are_shown_and_never_run(feed: Feed, site: Running, tab: Opened) -> None:
+def test_hostile_units_are_shown_and_never_run(feed: Feed, site: RunningServer, tab: Opened) -> None:
     hostile = '<img src=x onerror="window.hit=1">'
     put(feed, [rides("fare", "distance", unit=hostile), *FARE, *DISTANCE])
     page = opened(tab, site)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from tests.agents.web.frames import done, hello, progress, releases, whole_run
 from tests.browser.chromium import ChromiumError, Page
 from tests.browser.conftest import Opened
@@ -51,14 +51,14 @@ def pressed(page: Page) -> list[str]:
     return list(page.run("[...document.querySelectorAll('.legend [aria-pressed=true]')].map(b => b.dataset.name)"))
 
 
-def opened(tab: Opened, site: Running, width: int = 1280, *, dark: bool = False) -> Page:
+def opened(tab: Opened, site: RunningServer, width: int = 1280, *, dark: bool = False) -> Page:
     page = tab(width, dark=dark)
     page.open(site.url)
     page.until(SETTLED)
     return page
 
 
-def test_frames_are_drawn_as_they_come(feed: Feed, site: Running, tab: Opened) -> None:
+def test_frames_are_drawn_as_they_come(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN[:1])
     page = tab()
     page.open(site.url)
@@ -88,7 +88,7 @@ def test_frames_are_drawn_as_they_come(feed: Feed, site: Running, tab: Opened) -
         assert shown in facts
 
 
-def test_the_table_says_the_numbers_of_the_release(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_table_says_the_numbers_of_the_release(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN)
     page = opened(tab, site)
     release, truth = RELEASES[-1]["release"], RELEASES[-1]["truth"]
@@ -100,7 +100,7 @@ def test_the_table_says_the_numbers_of_the_release(feed: Feed, site: Running, ta
     assert "23:55 to 00:00 UTC" in text(page, "caption")
 
 
-def test_an_incremental_picture_is_the_whole_one(feed: Feed, site: Running, tab: Opened) -> None:
+def test_an_incremental_picture_is_the_whole_one(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN[:1])
     page = tab()
     page.open(site.url)
@@ -117,7 +117,7 @@ def test_an_incremental_picture_is_the_whole_one(feed: Feed, site: Running, tab:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_is_wider_than_the_window(feed: Feed, site: Running, tab: Opened, width: int, dark: bool) -> None:
+def test_nothing_is_wider_than_the_window(feed: Feed, site: RunningServer, tab: Opened, width: int, dark: bool) -> None:
     put(feed, RUN)
     page = opened(tab, site, width, dark=dark)
     assert page.run("document.documentElement.scrollWidth") <= width
@@ -127,7 +127,7 @@ def test_nothing_is_wider_than_the_window(feed: Feed, site: Running, tab: Opened
     assert max(ground) < 64 if dark else min(ground) > 192
 
 
-def test_long_names_and_many_of_them_fit_a_narrow_window(feed: Feed, site: Running, tab: Opened) -> None:
+def test_long_names_and_many_of_them_fit_a_narrow_window(feed: Feed, site: RunningServer, tab: Opened) -> None:
     names = ("w" * 256, *(f"category number {i}" for i in range(200)))
     put(feed, [hello(names, None, deployment="d" * 60, promise=["p" * 300])])
     put(feed, list(releases(names, 6)))
@@ -139,7 +139,7 @@ def test_long_names_and_many_of_them_fit_a_narrow_window(feed: Feed, site: Runni
     assert page.run("document.querySelectorAll('.legend button').length") == 201
 
 
-def test_colours_follow_the_system_until_the_reader_chooses(feed: Feed, site: Running, tab: Opened) -> None:
+def test_colours_follow_the_system_until_the_reader_chooses(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN)
     page = opened(tab, site)
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -154,7 +154,7 @@ def test_colours_follow_the_system_until_the_reader_chooses(feed: Feed, site: Ru
     assert page.run(ground) == light
 
 
-def test_the_arrow_keys_read_out_periods(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_arrow_keys_read_out_periods(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN)
     page = opened(tab, site)
     page.run("document.querySelector('.plot').focus()")
@@ -174,7 +174,7 @@ def test_the_arrow_keys_read_out_periods(feed: Feed, site: Running, tab: Opened)
     assert page.run(spoken) == "The newest period"
 
 
-def test_the_legend_is_worked_by_keyboard(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_legend_is_worked_by_keyboard(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN)
     page = opened(tab, site)
     before = pressed(page)
@@ -198,7 +198,7 @@ def test_the_legend_is_worked_by_keyboard(feed: Feed, site: Running, tab: Opened
     assert order[:4] == ["skip", "SELECT", "BUTTON", "SELECT"]
 
 
-def test_the_mouse_reads_out_the_period_it_is_over(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_mouse_reads_out_the_period_it_is_over(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN)
     page = opened(tab, site)
     page.run("document.querySelector('.plot').scrollIntoView()")
@@ -209,7 +209,7 @@ def test_the_mouse_reads_out_the_period_it_is_over(feed: Feed, site: Running, ta
     page.until(f"{SETTLED} && document.querySelector('caption').innerText.includes('23:55')")
 
 
-def test_hostile_names_are_shown_and_never_run(feed: Feed, site: Running, tab: Opened) -> None:
+def test_hostile_names_are_shown_and_never_run(feed: Feed, site: RunningServer, tab: Opened) -> None:
     hostile = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>'
     names = (hostile, "b", "c")
     put(
@@ -226,7 +226,7 @@ def test_hostile_names_are_shown_and_never_run(feed: Feed, site: Running, tab: O
     assert all(address.startswith(site.url) for address in page.asked)
 
 
-def test_the_policy_lets_no_foreign_script_run(feed: Feed, site: Running, tab: Opened) -> None:
+def test_the_policy_lets_no_foreign_script_run(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN)
     page = opened(tab, site)
     page.run("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit=1\">')")
@@ -236,7 +236,7 @@ def test_the_policy_lets_no_foreign_script_run(feed: Feed, site: Running, tab: O
     page.complaints.clear()
 
 
-def test_a_reader_who_loses_the_connection_misses_nothing(feed: Feed, site: Running, tab: Opened) -> None:
+def test_a_reader_who_loses_the_connection_misses_nothing(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, RUN[:200])
     page = opened(tab, site)
     for connection in list(site.runner.server.connections if site.runner.server else []):
@@ -248,7 +248,7 @@ def test_a_reader_who_loses_the_connection_misses_nothing(feed: Feed, site: Runn
     page.complaints.clear()  # the browser reports the lost connection
 
 
-def test_a_live_deployment_shows_no_truth(feed: Feed, site: Running, tab: Opened) -> None:
+def test_a_live_deployment_shows_no_truth(feed: Feed, site: RunningServer, tab: Opened) -> None:
     put(feed, [hello(mode="live", periods=None), *({**frame, "truth": None} for frame in RELEASES[:50])])
     page = opened(tab, site)
     assert {len(cells) for cells in rows(page).values()} == {2}
@@ -262,7 +262,7 @@ RECORD = """window.gaps = []; (() => { let last = performance.now();
 
 
 def test_the_page_keeps_up_with_50_releases_a_second_of_64_categories(
-    feed: Feed, site: Running, tab: Opened, capsys: pytest.CaptureFixture[str]
+    feed: Feed, site: RunningServer, tab: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # All 64 lines are shown, after 400 periods of history. The machine is shared: the best of three counts.
     begun, each, pace = 400, 150, 50
@@ -293,7 +293,9 @@ def test_the_page_keeps_up_with_50_releases_a_second_of_64_categories(
     assert min(worst) <= 100
 
 
-def test_estimates_can_be_read_for_a_question_and_the_page_says_how(feed: Feed, site: Running, tab: Opened) -> None:
+def test_estimates_can_be_read_for_a_question_and_the_page_says_how(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
     put(feed, RUN)
     page = opened(tab, site)
     assert not page.run("document.getElementById('reading').hidden")

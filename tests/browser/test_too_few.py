@@ -3,7 +3,7 @@
 import pytest
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import Running
+from murmurate.agents.web.server import RunningServer
 from tests.agents.web.frames import hello, releases, unmeasured
 from tests.agents.web.numbers import too_few, without_truth
 from tests.browser.conftest import Opened
@@ -13,7 +13,7 @@ LACKS = "nothing yet: {0} of 1\u202f000 reports that a release needs"
 SHORT = "[...document.querySelectorAll('.short')].map((node) => (node.checkVisibility() ? node.innerText : ''))"
 
 
-def test_shares_of_nothing_measured_are_no_line_at_zero(feed: Feed, site: Running, tab: Opened) -> None:
+def test_shares_of_nothing_measured_are_no_line_at_zero(feed: Feed, site: RunningServer, tab: Opened) -> None:
     frames = without_truth(list(releases(periods=9)))
     put(feed, [hello(periods=None), *(unmeasured(frame, 60 + i) for i, frame in enumerate(frames[:2]))])
     page = opened(tab, site)
@@ -36,7 +36,7 @@ def test_shares_of_nothing_measured_are_no_line_at_zero(feed: Feed, site: Runnin
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_a_stream_that_never_reaches_min_batch_says_so_and_what_it_takes(
-    feed: Feed, site: Running, tab: Opened, width: int
+    feed: Feed, site: RunningServer, tab: Opened, width: int
 ) -> None:
     frames = list(too_few())
     put(feed, frames[:1])

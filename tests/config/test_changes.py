@@ -124,7 +124,7 @@ def test_a_place_of_a_secret_is_never_shown() -> None:
 
 
 def test_nothing_says_that_delta_or_assumed_corrupt_stand_in_releases() -> None:
-    described = schema()["$defs"]["Privacy"]["properties"]
+    described = schema()["$defs"]["PrivacyTable"]["properties"]
     for key in ("delta", "assumed_corrupt"):
         for said in (EXPLAINED[f"privacy.{key}"][1], described[key]["description"]):
             assert "stated in" not in said

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.provision import sources
-from murmurate.agents.kafka.topology import Topology, held
+from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.config.secrets import ZONE_SECRETS
@@ -53,7 +53,7 @@ async def inside(
     """One that runs, and is stopped in the end."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
-    keys = held({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
+    keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
     where, stop = await sources(deployed.client, plan), asyncio.Event()
     metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
     worker = Worker(

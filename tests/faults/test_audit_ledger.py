@@ -19,7 +19,7 @@ from murmurate.agents.cli.main import command
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.client import Got, Place, Write
 from murmurate.agents.kafka.collect import whole
-from murmurate.agents.kafka.topology import held
+from murmurate.agents.kafka.topology import zone_keys
 from murmurate.randomizers import mechanism
 from murmurate.topics.block import RawBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, encode
@@ -100,7 +100,7 @@ def another_answer(of: Deployed, block: ReportBlock, target: int) -> np.ndarray:
         r for r in (decode_record(got.value or b"") for got in of.everything("rounds"))
         if isinstance(r, Round) and r.digest == block.round
     )  # fmt: skip
-    edge = held(known_secrets(of.plan.name), of.plan.name).edge
+    edge = zone_keys(known_secrets(of.plan.name), of.plan.name).edge
     assert edge is not None
     oracle, key = mechanism(asked.mechanism), edge.devices.randomness
     rows = {row.tobytes() for row in block.reports}

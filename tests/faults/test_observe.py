@@ -17,7 +17,7 @@ import yaml
 
 from murmurate.agents.kafka.client import Place, Write
 from murmurate.agents.kafka.errors import BrokerError
-from murmurate.agents.kafka.follow import Follow
+from murmurate.agents.kafka.release_reader import ReleaseReader
 from murmurate.agents.observe.families import EDGE_ONLY
 from murmurate.topics.codec import encode
 from murmurate.topics.names import ZONES
@@ -114,7 +114,7 @@ def test_a_worker_of_a_zone_serves_what_belongs_there(deployed: Deployed, tmp_pa
 
 def test_a_follower_gets_every_release_once_though_its_broker_dies(broker: Broker, deployed: Deployed) -> None:
     place, records = Place(f"{deployed.plan.name}.releases", 0), released()[:12]
-    follow = Follow(deployed.client, deployed.plan.name, 1, history=100)
+    follow = ReleaseReader(deployed.client, deployed.plan.name, 1, history=100)
     found: list[Release] = []
 
     async def write(some: list[Release]) -> None:
@@ -151,7 +151,7 @@ def test_a_follower_gets_every_release_once_though_its_broker_dies(broker: Broke
 
 def test_a_follower_begins_with_the_newest_and_passes_over_what_is_no_release(deployed: Deployed) -> None:
     place, records = Place(f"{deployed.plan.name}.releases", 0), released()[:8]
-    follow = Follow(deployed.client, deployed.plan.name, 1, history=4)
+    follow = ReleaseReader(deployed.client, deployed.plan.name, 1, history=4)
 
     async def scenario() -> None:
         writer = deployed.client.writer(f"{deployed.plan.name}-test")

@@ -19,7 +19,7 @@ from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, state_key
 from murmurate.agents.kafka.task import Task
-from murmurate.agents.kafka.topology import Held, Topology
+from murmurate.agents.kafka.topology import Topology, ZoneKeys
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.stage import Out
 from murmurate.config.plan import Plan
@@ -47,7 +47,7 @@ class Edge:
 
     def __init__(self, broker: Broker, plan: Plan) -> None:
         self.plan, self.client = plan, Client(Access((broker.bootstrap,)))
-        self.wiring = Topology(plan, Held(KEYS.edge, None), {TOPIC: 1}, fed=True).wirings("perturb")[0]
+        self.wiring = Topology(plan, ZoneKeys(KEYS.edge, None), {TOPIC: 1}, fed=True).wirings("perturb")[0]
         self.state = self.wiring.state
 
     async def create(self) -> None:

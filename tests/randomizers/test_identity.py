@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from murmurate.randomizers import Key, ParameterError, RandomnessError
-from murmurate.randomizers.identity import ITEMS, NO_STREAM, Known, Pepper, partitions, slots, streams
+from murmurate.randomizers.identity import ITEMS, NO_STREAM, Pepper, PseudonymCache, partitions, slots, streams
 
 SECRET = hashlib.sha256(b"identity").digest()
 PEPPER = Pepper(SECRET, deployment="shop")
@@ -29,7 +29,7 @@ def test_users_who_come_again_have_the_same_pseudonym_however_many_came_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("murmurate.randomizers.identity.MOST_KNOWN", 50)
-    known = Known(PEPPER)
+    known = PseudonymCache(PEPPER)
     names = [b"user-%d" % i for i in np.random.default_rng(0).integers(0, 200, 3000).tolist()]
     assert (known.pseudonyms(names) == PEPPER.pseudonyms(names)).all()
     assert len(known) <= 50

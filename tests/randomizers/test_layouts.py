@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.layouts import FILLER, NONE, REFUSED, UNIT, Attributes, layout
+from murmurate.randomizers.layouts import FILLER, NONE, REFUSED, UNIT, RowLayout, layout
 from tests.cases import every
 
 SMALL: list[tuple[Any, ...]] = [
@@ -54,7 +54,7 @@ def test_a_signed_value_holds_pairs_by_item_and_no_zero() -> None:
 
 def test_attributes_share_a_word_while_their_product_is_at_most_two_to_the_31() -> None:
     of = layout(("row", (1 << 16, 1 << 15, 2, 1 << 31, 3, 3), 0))
-    assert isinstance(of, Attributes)
+    assert isinstance(of, RowLayout)
     assert of.places == ((0, 1 << 15), (0, 1), (1, 1), (2, 1), (3, 3), (3, 1))
     codes = ((1 << 16) - 1, 7, 1, (1 << 31) - 1, 2, 1)
     rows = of.array([of.packed(codes)])

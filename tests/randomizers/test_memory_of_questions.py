@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.randomizers import Key, ParameterError, Size, ValueRefusedError, held, question
+from murmurate.randomizers import Key, ParameterError, Size, ValueRefusedError, candidates, question
 from murmurate.randomizers.frequency import she
 
 KEY = Key(bytes(range(32)), deployment="shop")
@@ -38,7 +38,7 @@ def test_a_question_of_many_branches_keeps_no_table_for_each(one: Any) -> None:
             asked.perturb_one(tuple(value), KEY.draw_one(user.tobytes(), round=bytes(32)))
             for user, value in zip(users, values.tolist(), strict=True)
         ]
-        for of, name in ((she, "levels"), (she, "_table"), (held, "_numbers")):
+        for of, name in ((she, "levels"), (she, "_table"), (candidates, "_numbers")):
             if kept := getattr(of, name, None):  # of a few questions at a time, whoever asks
                 kept.cache_clear()
         kept_bytes, _ = tracemalloc.get_traced_memory()

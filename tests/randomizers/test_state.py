@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from murmurate.randomizers.errors import SnapshotError
-from murmurate.randomizers.state import Form, collect, dump, load, pieces
+from murmurate.randomizers.state import StateForm, collect, dump, load, pieces
 
-TEST = Form("test", 2)
+TEST = StateForm("test", 2)
 FACTS: dict[str, Any] = {"b": [1, None], "a": {"text": "ä"}}
 ARRAYS: dict[str, np.ndarray] = {
     "users": np.arange(64, dtype=np.uint8).reshape(4, 16),
@@ -61,13 +61,13 @@ def test_every_truncation_every_flipped_bit_and_anything_behind_the_end_is_refus
 
 def test_another_kind_form_or_layout_is_refused_with_one_line_and_the_remedy() -> None:
     remedy = ". State never migrates: run the version that wrote it, or a deployment of a new name"
-    for form, allowed in ((Form("test", 3), "test, form 3"), (Form("test", 1), "test, form 1")):
+    for form, allowed in ((StateForm("test", 3), "test, form 3"), (StateForm("test", 1), "test, form 1")):
         for cut in (0, 9):
             with pytest.raises(SnapshotError) as caught:
                 collect(form, [WHOLE[:cut], WHOLE[cut:]])
             assert str(caught.value) == f"test: found a snapshot of test, form 2; allowed: {allowed}{remedy}"
     with pytest.raises(SnapshotError, match=r"^other: found a snapshot of test, form 2; allowed: other, form 2$"):
-        load(Form("other", 2), WHOLE)
+        load(StateForm("other", 2), WHOLE)
     header = b'{"version":2,"kind":"test","facts":{}}'
     flow = b"MURMFLOW" + len(header).to_bytes(4, "little") + header + bytes(4)
     with pytest.raises(SnapshotError) as caught:

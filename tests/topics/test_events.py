@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from murmurate.topics import Categories, Columns, EventReader, Fields, Reason
 from murmurate.topics.block import REFUSED
 from murmurate.topics.errors import MappingError
-from murmurate.topics.times import Clock
+from murmurate.topics.times import InstantReader
 from tests.cases import every
 from tests.topics.samples import ANY_JSON
 from tests.topics.test_frames import MALFORMED, frame
@@ -69,7 +69,7 @@ def in_words(event: dict[str, Any]) -> tuple[str | None, tuple[int, int, bytes, 
             return "user", None
         if name == "time":
             try:
-                time = Clock().milliseconds(found) if isinstance(found, str) else found
+                time = InstantReader().milliseconds(found) if isinstance(found, str) else found
             except ValueError:
                 return "time", None
             if not 0 <= time <= 253_402_300_799_999:

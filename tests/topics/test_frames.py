@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from murmurate.topics.frames import LIMIT, UNREADABLE, Frame, abridged
+from murmurate.topics.frames import LIMIT, UNREADABLE, FrameReader, abridged
 from murmurate.topics.pointers import getter
 from tests.cases import every
 
-FLAT = Frame(("/user", "/time"), "/value")
+FLAT = FrameReader(("/user", "/time"), "/value")
 MALFORMED: Final = {
     "NaN": b"NaN",
     "-Infinity": b"-Infinity",
@@ -60,7 +60,7 @@ def test_a_malformed_value_changes_nothing_about_the_fields_beside_it(order: tup
 
 @every("order", list(itertools.permutations(("user", "value"))))
 def test_fields_further_down_are_found_beside_a_malformed_value(order: tuple[str, ...]) -> None:
-    nested = Frame(("/session/0/user", "/time"), "/session/0/value")
+    nested = FrameReader(("/session/0/user", "/time"), "/session/0/value")
     for name, value in MALFORMED.items():
         inner = frame(*((key, {"user": b'"u"', "value": value}[key]) for key in order))
         found = nested.read(frame(("session", b"[" + inner + b"]"), ("time", b"5")))
@@ -71,7 +71,7 @@ def test_fields_further_down_are_found_beside_a_malformed_value(order: tuple[str
 
 @every("order", list(itertools.permutations(("session", "value", "more"))))
 def test_fields_further_down_are_found_on_both_sides_of_a_malformed_value(order: tuple[str, ...]) -> None:
-    nested = Frame(("/session/0/user", "/session/0/at"), "/value")
+    nested = FrameReader(("/session/0/user", "/session/0/at"), "/value")
     for name, value in MALFORMED.items():
         fields = {"session": b'[{"at":5 , "user":"a\\"b"}]', "value": value, "more": b'{"session":"no"}'}
         assert nested.read(frame(*((key, fields[key]) for key in order))) == ('a"b', 5), name
@@ -128,7 +128,7 @@ def test_where_a_parser_can_read_a_frame_the_same_is_found(document: Any, seed: 
         parsed = orjson.loads(text)
     except ValueError:
         return
-    for pointer, found in zip(POINTERS, Frame(POINTERS, "/value").read(text), strict=True):
+    for pointer, found in zip(POINTERS, FrameReader(POINTERS, "/value").read(text), strict=True):
         try:
             strict = getter(pointer)(parsed)
         except (LookupError, TypeError):

@@ -39,7 +39,7 @@ from murmurate.topics.block import (
 from murmurate.topics.block import decode as decode_block
 from murmurate.topics.errors import MappingError, WireError
 from murmurate.topics.pointers import tokens
-from murmurate.topics.times import Clock
+from murmurate.topics.times import InstantReader
 from tests.topics import second_wire
 from tests.topics.samples import ANY_JSON, MESSAGES, places, put, tables, without
 
@@ -227,7 +227,7 @@ def test_any_event_makes_a_row_or_a_refusal_and_no_error(examples: int) -> None:
 @SIZES
 def test_any_text_is_an_instant_or_a_value_error_and_a_pointer_or_a_mapping_error(examples: int) -> None:
     def law(text: str) -> None:
-        for read, refusal in ((Clock().milliseconds, ValueError), (tokens, MappingError)):
+        for read, refusal in ((InstantReader().milliseconds, ValueError), (tokens, MappingError)):
             with suppress(refusal):
                 read(text)
 

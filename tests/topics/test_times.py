@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from murmurate.topics.errors import MappingError
 from murmurate.topics.pointers import getter, tokens
-from murmurate.topics.times import Clock
+from murmurate.topics.times import InstantReader
 from tests.cases import every
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -21,10 +21,10 @@ def test_an_instant_is_read_as_python_reads_it(when: datetime, places: str) -> N
     text = when.isoformat(timespec=places)
     exact = datetime.fromisoformat(text) - EPOCH
     if timedelta(0) <= exact <= LAST - EPOCH:
-        assert Clock().milliseconds(text) == exact // timedelta(milliseconds=1)
+        assert InstantReader().milliseconds(text) == exact // timedelta(milliseconds=1)
     else:
         with pytest.raises(ValueError, match="range"):
-            Clock().milliseconds(text)
+            InstantReader().milliseconds(text)
 
 
 @LAWS
@@ -34,18 +34,18 @@ def test_an_instant_is_read_as_python_reads_it(when: datetime, places: str) -> N
     )
 )
 def test_what_was_read_before_changes_nothing(text: str) -> None:
-    def read(clock: Clock) -> int | None:
+    def read(clock: InstantReader) -> int | None:
         try:
             return clock.milliseconds(text)
         except ValueError:
             return None
 
-    used = Clock()
-    assert read(used) == read(used) == read(Clock())
+    used = InstantReader()
+    assert read(used) == read(used) == read(InstantReader())
 
 
 def test_the_memory_of_a_clock_is_bounded() -> None:
-    clock = Clock()
+    clock = InstantReader()
     for n in range(70_000):
         clock.milliseconds((EPOCH + timedelta(seconds=n)).isoformat())
         clock.milliseconds(f"2026-11-18T09:00:12.{n:05}z")
@@ -66,7 +66,7 @@ def test_the_memory_of_a_clock_is_bounded() -> None:
     ],
 )
 def test_an_instant_is_milliseconds_since_1970(text: str, milliseconds: int) -> None:
-    assert Clock().milliseconds(text) == milliseconds
+    assert InstantReader().milliseconds(text) == milliseconds
 
 
 @every(
@@ -103,7 +103,7 @@ def test_an_instant_is_milliseconds_since_1970(text: str, milliseconds: int) -> 
 )
 def test_another_text_is_no_instant(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - any of them
-        Clock().milliseconds(text)
+        InstantReader().milliseconds(text)
 
 
 # ---- pointers ----

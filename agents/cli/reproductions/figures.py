@@ -26,7 +26,7 @@ from murmurate.agents.cli.reproductions.published import (
     WINDOWS,
 )
 from murmurate.agents.cli.reproductions.runs import FILTERED, Case, What
-from murmurate.agents.simulate.made_up import PERIODS, USERS
+from murmurate.agents.simulate.synthetic_counts import PERIODS, USERS
 from murmurate.errors import UsageError
 
 FIGURES: Final = (3, 4, 5, 6, 7, 8, 10, 11)

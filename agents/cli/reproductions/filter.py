@@ -2,8 +2,8 @@
 
 Contract: the same seeds print the same; exit 1 where something is missed (verdicts.py says what must be).  Targets are
 meant for 10 seeds of 400 periods; fewer show the way.  With --over-lpa the eight streams of the papers' setting beside
-LPA's own series (over_lpa.py), which is what the pictures show.  Real sequences are read by path (sequences.py); what
-of a folder is none is said.  Not here: what is measured (agents/simulate/compared.py).
+LPA's own series (over_lpa.py), which is what the pictures show.  Real sequences are read by path (real_sequences.py);
+what of a folder is none is said.  Not here: what is measured (agents/simulate/filter_comparison.py).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.cli.reproductions.verdicts import excused, marks, missed, together
 from murmurate.agents.replay.source import SourceError
-from murmurate.agents.simulate import sequences
-from murmurate.agents.simulate.compared import PEERS, Compared, added, compared
+from murmurate.agents.simulate import real_sequences
 from murmurate.agents.simulate.configurations import MADE_UP, MOST, PERIODS, Configuration, of_files
+from murmurate.agents.simulate.filter_comparison import PEERS, Compared, added, compared
 from murmurate.errors import UsageError
 
 FAILED: Final = 1
@@ -91,7 +91,7 @@ def _chosen(kinds: str | None, data: Sequence[Path]) -> list[Configuration]:
         inside = sorted(path.iterdir()) if path.is_dir() else [path]
         for file in inside:
             try:
-                sequences.form_of(file)
+                real_sequences.form_of(file)
             except SourceError as refused:
                 if not path.is_dir():
                     raise

@@ -22,10 +22,10 @@ from murmurate.agents.cli.reproductions.figures import FIGURES, Figure, chosen, 
 from murmurate.agents.cli.reproductions.judged import Cell, disorder, far, table, table_cases
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.published import METHODS, SETTINGS, STREAMS
-from murmurate.agents.cli.reproductions.recorded import Recording, recorded
+from murmurate.agents.cli.reproductions.recorded import RecordedFile, recorded
 from murmurate.agents.cli.reproductions.runs import Case, Lab
-from murmurate.agents.simulate.drawn import MOST_USERS
-from murmurate.agents.simulate.made_up import PERIODS, USERS
+from murmurate.agents.simulate.simulated_answers import MOST_USERS
+from murmurate.agents.simulate.synthetic_counts import PERIODS, USERS
 from murmurate.errors import UsageError
 
 FAILED, COLUMNS = 1, 80
@@ -108,9 +108,9 @@ def command(
     sys.exit(FAILED if missed else 0)
 
 
-def _recordings(data: Sequence[Path], config: Path | None, users: int, periods: int) -> dict[str, Recording]:
-    found = dict[str, Recording]()
-    for recording in (Recording(path, config, users, periods) for path in data):
+def _recordings(data: Sequence[Path], config: Path | None, users: int, periods: int) -> dict[str, RecordedFile]:
+    found = dict[str, RecordedFile]()
+    for recording in (RecordedFile(path, config, users, periods) for path in data):
         if recording.name in STREAMS:
             others = f"other names than {', '.join(STREAMS)}"
             raise UsageError(f"--data: found a file named {recording.name!r} as a made-up stream is; allowed: {others}")

@@ -4,8 +4,8 @@ Contract: the same seeds print the same; a target is missed by the error over LP
 of errors lie within two standard errors.  Targets are meant for 10 seeds of 800 periods; fewer show the way, and chance
 is told, but excuses nothing: LNS is another path in every run, and at epsilon 1 comes out between .30 and .34.
 Source: ARCHITECTURE section 5.8.  How near it comes to filters that are told everything:
-tests/aggregators/filters/test_bound.py. Not here: the runs (agents/simulate/filtered.py), the command and streams of
-other kinds (filter.py).
+tests/aggregators/filters/test_bound.py. Not here: the runs (agents/simulate/filter_error.py), the command and streams
+of other kinds (filter.py).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import orjson
 from murmurate.agents.cli.pictures import Chart, Curve, Look, picture
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
-from murmurate.agents.simulate.filtered import SETTLED, Sums, Trial, added, tried
-from murmurate.agents.simulate.made_up import BINARY, SEVERAL
+from murmurate.agents.simulate.filter_error import SETTLED, Sums, Trial, added, tried
+from murmurate.agents.simulate.synthetic_counts import BINARY, SEVERAL
 
 EPSILONS: Final = (0.5, 1.0, 2.5)
 MANY: Final = 16

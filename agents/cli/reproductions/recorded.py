@@ -4,8 +4,8 @@ Contract: an array, integers [periods, users], is a category for each user and p
 have; -1 is no event, and the value before it stands (before the first event, the first one).  With a deployment file
 any other file is read as `murmurate replay` reads it, and the truth of its periods taken: a period's shares are those
 of all users there are.  Without one it is a sequence of events, baskets or check-ins, or how a population lies
-(agents/simulate/sequences.py): shares over time, held by as many users as are asked for.  What users held is in these
-counts: they stay in this process, and what is drawn from them is no release.
+(agents/simulate/real_sequences.py): shares over time, held by as many users as are asked for.  What users held is in
+these counts: they stay in this process, and what is drawn from them is no release.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from murmurate.agents.replay.source import SourceError
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.truth import true_periods
-from murmurate.agents.simulate import sequences
-from murmurate.agents.simulate.made_up import PERIODS, USERS, apportioned
+from murmurate.agents.simulate import real_sequences
+from murmurate.agents.simulate.synthetic_counts import PERIODS, USERS, apportioned
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
 from murmurate.errors import UsageError
@@ -34,7 +34,7 @@ ALLOWED: Final = f"whole numbers from 0 to {MAX_NAMES - 1}, -1 for no event, [pe
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedFile:
     """A file, and the deployment that says how to read it."""
 
     path: Path
@@ -51,14 +51,14 @@ class Recording:
 
 
 @lru_cache(maxsize=8)
-def recorded(recording: Recording) -> Holders:
+def recorded(recording: RecordedFile) -> Holders:
     """How many users hold each value: int64[periods, d]."""
     if recording.config is not None:
         return _read(recording.path, recording.config)
     if recording.path.suffix == ".npy" and not _is_row(recording.path):
         return _array(recording.path)
-    d = sequences.form_of(recording.path).values_shown
-    return sequences.holders(recording.path, 0, d=d, users=recording.users, periods=recording.periods)
+    d = real_sequences.form_of(recording.path).values_shown
+    return real_sequences.holders(recording.path, 0, d=d, users=recording.users, periods=recording.periods)
 
 
 def _is_row(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """Runs of methods over streams, each made once: what tables and figures are computed from.
 
 Contract: a run is a function of its case and seed alone, in whatever process it is made; the same seed gives all
-methods the same stream.  Users are drawn all at once (agents/simulate/drawn.py); with `stages` each answers for itself,
-through every stage of the embedded runtime.  Not here: which runs a figure needs (figures.py), progress bars.
+methods the same stream.  Users are drawn all at once (agents/simulate/simulated_answers.py); with `stages` each answers
+for itself, through every stage of the embedded runtime.  Not here: which runs a figure needs (figures.py), progress
+bars.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.agents.cli.replay import known_secrets
-from murmurate.agents.cli.reproductions.recorded import Recording, recorded
-from murmurate.agents.replay.measured import area, events, roc
+from murmurate.agents.cli.reproductions.recorded import RecordedFile, recorded
+from murmurate.agents.replay.error_measures import area, events, roc
 from murmurate.agents.replay.run import Replay, keys
 from murmurate.agents.replay.synthetic import PACE, SPREAD
-from murmurate.agents.simulate.made_up import PERIODS, USERS, Held, numbers, stream
 from murmurate.agents.simulate.series import Series, series
+from murmurate.agents.simulate.synthetic_counts import PERIODS, USERS, CountsSource, numbers, stream
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
@@ -69,7 +70,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunFigures:
     """What came of a run."""
 
     mre: float
@@ -81,33 +82,33 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Job:
+class RunToMake:
     """A run that is still to be made, with all that another process needs."""
 
     case: Case
     seed: int
     stages: bool
-    data: Recording | None
+    data: RecordedFile | None
 
 
 class Lab:
     """Runs by case and seed. `tell` is called after each one that is made."""
 
-    def __init__(self, seeds: range, *, stages: bool, processes: int, data: Mapping[str, Recording]) -> None:
+    def __init__(self, seeds: range, *, stages: bool, processes: int, data: Mapping[str, RecordedFile]) -> None:
         """data: recordings by their names."""
         self.seeds, self._stages, self._processes, self._data = seeds, stages, processes, data
-        self._found: dict[tuple[Case, int], Found] = {}
+        self._found: dict[tuple[Case, int], RunFigures] = {}
 
-    def jobs(self, cases: Iterable[Case]) -> list[Job]:
+    def jobs(self, cases: Iterable[Case]) -> list[RunToMake]:
         """What is still to be made for these cases, each once."""
         wanted = dict.fromkeys((case, seed) for case in cases for seed in self.seeds)
         return [
-            Job(case, seed, self._stages, self._data.get(case.stream))
+            RunToMake(case, seed, self._stages, self._data.get(case.stream))
             for case, seed in wanted
             if (case, seed) not in self._found
         ]
 
-    def work(self, jobs: list[Job], tell: Callable[[], None] = lambda: None) -> None:
+    def work(self, jobs: list[RunToMake], tell: Callable[[], None] = lambda: None) -> None:
         """Make them."""
         for job, found in zip(jobs, spread_out(made, jobs, self._processes), strict=True):
             self._found[job.case, job.seed] = found
@@ -136,7 +137,7 @@ def spread_out(function: Callable[[Any], Any], jobs: list[Any], processes: int) 
         yield from pool.imap(function, jobs)
 
 
-def made(job: Job) -> Found:
+def made(job: RunToMake) -> RunFigures:
     """One run."""
     case = job.case
     holders = held(case, job.seed) if job.data is None else recorded(job.data)
@@ -154,7 +155,7 @@ def made(job: Job) -> Found:
         found = series(holders, options, setting, seed=job.seed)
     said = found.best if filtered and found.best is not None else found.said
     event = events(watched(found.true))
-    return Found(
+    return RunFigures(
         found.relative_error(said),
         found.bits,
         area(watched(said), event),
@@ -224,7 +225,7 @@ def _through_stages(holders: Holders, options: MethodOptions, setting: Setting, 
             }},
         })
     )  # fmt: skip
-    source = Held(holders, seed, deployment, "bit")
+    source = CountsSource(holders, seed, deployment, "bit")
     outcome = Replay(deployment, source, keys(known_secrets(f"papers {seed}"), deployment.name)).run()
     releases = [orjson.loads(record) for record in outcome.releases]
     said, best = (

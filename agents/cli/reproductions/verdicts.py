@@ -4,7 +4,7 @@ Contract: each configuration: error at most 1.05 of raw LPU's and 1.1 of the bes
 width at most 1.3 of a linear filter's that is told how the truth moves; of readings said at 95 to 99 %, where there are
 500, 93 to 99.5 % right.  All together: in 90 % coverage between .92 and .985 (streams that rest may have more), and in
 the median 1.3 times less error than the best of the papers.  An exception stands here with its cause, and is printed
-whenever it is one.  Not here: what is measured (agents/simulate/compared.py).
+whenever it is one.  Not here: what is measured (agents/simulate/filter_comparison.py).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from murmurate.agents.simulate.compared import PEERS, Compared
 from murmurate.agents.simulate.configurations import Configuration
+from murmurate.agents.simulate.filter_comparison import PEERS, Compared
 
 Row = tuple[Configuration, Compared]
 

@@ -9,10 +9,10 @@ from murmurate.agents.kafka.client.admin import Admin, Described
 from murmurate.agents.kafka.client.connection import Client
 from murmurate.agents.kafka.client.member import METADATA_MS, Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
-from murmurate.agents.kafka.client.records import Got, Place, Run, Waiting, Write
+from murmurate.agents.kafka.client.records import Got, Place, RecordRun, Waiting, Write
 from murmurate.agents.kafka.client.writer import Sender, Writer
 
 __all__ = [
-    "METADATA_MS", "Admin", "Client", "Described", "Got", "Member", "Place", "Reader", "Run", "Sender", "Shared",
+    "METADATA_MS", "Admin", "Client", "Described", "Got", "Member", "Place", "Reader", "RecordRun", "Sender", "Shared",
     "Waiting", "Write", "Writer",
 ]  # fmt: skip

@@ -13,8 +13,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
+from murmurate.agents.kafka.client.kafka_errors import kafka_errors
 from murmurate.agents.kafka.client.records import Place
-from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.errors import AwayError, TopicsError
 
 WAIT_S: Final = 20.0
@@ -37,7 +37,7 @@ class Admin:
         self._admin: Any = AIOKafkaAdminClient(**common)
 
     async def __aenter__(self) -> Admin:
-        with said("brokers"):
+        with kafka_errors("brokers"):
             await self._admin.start()
         return self
 
@@ -47,12 +47,12 @@ class Admin:
 
     async def topics(self) -> list[str]:
         """Every topic that we may see."""
-        with said("topics"):
+        with kafka_errors("topics"):
             return sorted(await self._admin.list_topics())
 
     async def describe(self, names: Collection[str]) -> dict[str, Described]:
         """Those of the named topics that exist, as far as we may see them."""
-        with said("topics"):
+        with kafka_errors("topics"):
             # Asked for by its name, a topic that does not exist would be made by brokers that make topics themselves.
             listed = set(await self._admin.list_topics()) & set(names)
             described = await self._admin.describe_topics(sorted(listed)) if listed else []
@@ -69,7 +69,7 @@ class Admin:
     async def _settings(self, names: Collection[str], source: int | None = None) -> dict[str, dict[str, str]]:
         """The settings of topics that the brokers know: all that hold, or those from one source."""
         resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-        with said("settings of topics"):
+        with kafka_errors("settings of topics"):
             answers = await self._admin.describe_configs(resources) if resources else []
             found: dict[str, dict[str, str]] = {}
             for answer in answers:
@@ -83,7 +83,7 @@ class Admin:
 
     async def broker_setting(self, name: str) -> str | None:
         """A setting of the brokers, as one of them has it; None if it has none of that name."""
-        with said("settings of brokers"):
+        with kafka_errors("settings of brokers"):
             nodes = await self._admin.describe_cluster()
             number = str(nodes["brokers"][0]["node_id"])
             answers = await self._admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, number)])
@@ -99,7 +99,7 @@ class Admin:
             NewTopic(name, want.partitions, want.replication, topic_configs=dict(want.settings))
             for name, want in wanted.items()
         ]
-        with said("topics"):
+        with kafka_errors("topics"):
             answer = await self._admin.create_topics(new)
         made = []
         for name, code, *rest in answer.topic_errors:
@@ -121,7 +121,7 @@ class Admin:
         """Set these settings of a topic; its others stay: Kafka's AlterConfigs takes away what it is not told."""
         own = (await self._settings([name], OF_THE_TOPIC)).get(name, {})
         resource = ConfigResource(ConfigResourceType.TOPIC, name, configs=own | dict(settings))
-        with said(f"topic {name}"):
+        with kafka_errors(f"topic {name}"):
             for answer in await self._admin.alter_configs([resource]):
                 for code, *rest in answer.resources:
                     if code:
@@ -129,12 +129,12 @@ class Admin:
 
     async def delete(self, names: Collection[str]) -> None:
         """Remove topics."""
-        with said("topics"):
+        with kafka_errors("topics"):
             await self._admin.delete_topics(list(names))
 
     async def committed(self, group: str) -> dict[Place, int]:
         """The offsets that a group has committed."""
-        with said(f"group {group}"):
+        with kafka_errors(f"group {group}"):
             found = await self._admin.list_consumer_group_offsets(group)
         return {Place(at.topic, at.partition): kept.offset for at, kept in found.items()}
 
@@ -152,7 +152,7 @@ class Admin:
         raise AssertionError("unreachable")
 
     async def _owners(self, group: str) -> tuple[str, dict[str, frozenset[Place]]]:
-        with said(f"group {group}"):
+        with kafka_errors(f"group {group}"):
             groups = [
                 found for answer in await self._admin.describe_consumer_groups([group]) for found in answer.groups
             ]

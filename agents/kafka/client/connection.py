@@ -14,9 +14,9 @@ from aiokafka.conn import create_conn
 
 from murmurate.agents.kafka.client.access import MECHANISM, Access
 from murmurate.agents.kafka.client.admin import Admin
+from murmurate.agents.kafka.client.kafka_errors import kafka_errors
 from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
-from murmurate.agents.kafka.client.said import said
 from murmurate.agents.kafka.client.writer import Sender, Writer
 from murmurate.agents.kafka.errors import AwayError, RefusedError
 
@@ -46,7 +46,7 @@ class Client:
     async def answers(self) -> None:
         """Return when a broker answers; AwayError or RefusedError otherwise."""
         client = AIOKafkaClient(**self._common())
-        with said(f"brokers {', '.join(self.access.brokers)}"):
+        with kafka_errors(f"brokers {', '.join(self.access.brokers)}"):
             try:
                 await client.bootstrap()
             except kafka.KafkaConnectionError:

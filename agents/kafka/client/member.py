@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
+from murmurate.agents.kafka.client.kafka_errors import check_membership, close_within, kafka_errors, leaves
 from murmurate.agents.kafka.client.records import Place
-from murmurate.agents.kafka.client.said import check_membership, leaves, let_go, said
 
 METADATA_MS = 5_000
 """How soon a group that was shared out while a broker did not yet know its topics is shared out again: such a broker
@@ -46,7 +46,7 @@ class Member(ConsumerRebalanceListener):
 
     async def open(self) -> None:
         """Join."""
-        with said("group"):
+        with kafka_errors("group"):
             await self._consumer.start()
         self._consumer.subscribe(self._topics, listener=self)
 
@@ -55,14 +55,14 @@ class Member(ConsumerRebalanceListener):
         nobody reads any here.
         """
         while True:
-            with said("group"):
+            with kafka_errors("group"):
                 check_membership(self._consumer)
             await asyncio.sleep(WATCH_S)
 
     async def close(self) -> None:
         """Leave."""
         leaves(self._consumer)
-        await let_go(self._consumer.stop())
+        await close_within(self._consumer.stop())
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Everything goes back before it is shared out anew."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from murmurate.agents.kafka.client.records import Got, Place, Run
-from murmurate.agents.kafka.client.said import let_go, said
+from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
+from murmurate.agents.kafka.client.records import Got, Place, RecordRun
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
@@ -28,7 +28,7 @@ class Reader:
 
     async def __aenter__(self) -> Reader:
         try:
-            with said("reader"):
+            with kafka_errors("reader"):
                 await self._consumer.start()
         except BaseException:
             await self.close()
@@ -40,7 +40,7 @@ class Reader:
 
     async def close(self) -> None:
         """Let go of the connection."""
-        await let_go(self._consumer.stop())
+        await close_within(self._consumer.stop())
 
     def at(self, offsets: Mapping[Place, int]) -> None:
         """Read these partitions from these offsets, and no others."""
@@ -57,22 +57,22 @@ class Reader:
             got += [Got(place, r.offset, r.key, r.value, r.timestamp) for r in records]
         return got
 
-    async def runs(self) -> list[Run]:
+    async def runs(self) -> list[RecordRun]:
         """The same without what a stage has no use for: there may be many small ones."""
         found = await self._next(POLL_MS, None)
         return [
-            Run(Place(at.topic, at.partition), [(r.offset, r.value or b"") for r in records])
+            RecordRun(Place(at.topic, at.partition), [(r.offset, r.value or b"") for r in records])
             for at, records in found.items()
             if records
         ]
 
     async def _next(self, timeout_ms: int, most: int | None) -> Mapping[TopicPartition, Sequence[Any]]:
-        with said("reading"):
+        with kafka_errors("reading"):
             return await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
 
     async def position(self, place: Place) -> int:
         """The offset of the next record: records that were aborted or compacted away lie behind it too."""
-        with said(f"position of {place.topic} {place.partition}"):
+        with kafka_errors(f"position of {place.topic} {place.partition}"):
             return int(await self._consumer.position(TopicPartition(*place)))
 
     async def bounds(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
@@ -80,7 +80,7 @@ class Reader:
         or behind everything, for a reader of what was `aborted` too.
         """
         wanted = [TopicPartition(*place) for place in places]
-        with said(f"offsets of {', '.join(sorted({place.topic for place in places}))}"):
+        with kafka_errors(f"offsets of {', '.join(sorted({place.topic for place in places}))}"):
             first = await self._consumer.beginning_offsets(wanted)
             end = await self._consumer.end_offsets(wanted)
         return {Place(at.topic, at.partition): (first[at], end[at]) for at in wanted}

@@ -26,7 +26,7 @@ Waiting = tuple[int, bytes]
 """A record that is to be folded: its offset and value. A plain tuple: a source has many small ones."""
 
 
-class Run(NamedTuple):
+class RecordRun(NamedTuple):
     """Records of one partition, in their order; at least one."""
 
     place: Place

@@ -15,8 +15,8 @@ import aiokafka.producer.sender as _sender
 from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
 
+from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
 from murmurate.agents.kafka.client.records import Place, Write
-from murmurate.agents.kafka.client.said import let_go, said
 from murmurate.agents.kafka.errors import BrokerError
 
 _sender.BACKOFF_OVERRIDE = 0.002  # 20 ms by default, between back-to-back transactions of one producer
@@ -58,13 +58,13 @@ class Writer:
 
     async def open(self) -> None:
         """Fence every earlier holder of the identity and end what it left open."""
-        with said(f"writer {self.identity}"):
+        with kafka_errors(f"writer {self.identity}"):
             await self._producer.start()
 
     async def transact(self, writes: Iterable[Write]) -> list[int]:
         """All of these, or none: their offsets, once they are committed."""
         producer = self._producer
-        with said(f"transaction of {self.identity}"):
+        with kafka_errors(f"transaction of {self.identity}"):
             await producer.begin_transaction()
             sent: list[asyncio.Future[Any]] = []
             try:
@@ -80,7 +80,7 @@ class Writer:
 
     async def close(self) -> None:
         """Let go. What is open is left to the successor, or to the timeout."""
-        await let_go(self._producer.stop())
+        await close_within(self._producer.stop())
         ended = getattr(self._producer._txn_manager, "_transaction_waiter", None)
         if ended is not None:
             _heard(ended)
@@ -100,7 +100,7 @@ class Sender:
         )
 
     async def __aenter__(self) -> Sender:
-        with said("writer"):
+        with kafka_errors("writer"):
             await self._producer.start()
         return self
 
@@ -114,7 +114,7 @@ class Sender:
         for i, write in enumerate(writes):
             queues.setdefault(write.place, []).append(i)
         offsets = [0] * len(writes)
-        with said("writing"):
+        with kafka_errors("writing"):
             await asyncio.gather(*(self._send(place, mine, writes, offsets) for place, mine in queues.items()))
         return offsets
 
@@ -140,5 +140,5 @@ class Sender:
 
     async def partitions(self, topic: str) -> int:
         """How many partitions a topic has."""
-        with said(f"topic {topic}"):
+        with kafka_errors(f"topic {topic}"):
             return len(await self._producer.partitions_for(topic))

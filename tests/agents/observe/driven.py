@@ -10,7 +10,7 @@ from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
-from murmurate.agents.kafka.topology import Held, Topology
+from murmurate.agents.kafka.topology import Topology, ZoneKeys
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.agents.stages.door import TICKS
 from murmurate.agents.stages.stage import Log, Out, Record
@@ -40,7 +40,7 @@ def ran(plan: Plan, events: Sequence[Event] | None = None, more: Sequence[Out] =
 
 def tasks(plan: Plan, metrics: Metrics) -> list[Task]:
     """Every Task of a worker of all zones, live."""
-    topology = Topology(plan, Held(KEYS.edge, KEYS.shuffle), {TOPIC: SOURCES}, fed=False)
+    topology = Topology(plan, ZoneKeys(KEYS.edge, KEYS.shuffle), {TOPIC: SOURCES}, fed=False)
     doors, *others = (topology.wirings(stage) for stage in TABLE)
     wirings = [replace(door, inputs=(*door.inputs, Log(TICKS, door.partition))) for door in doors]
     wirings += [wiring for each in others for wiring in each]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from murmurate.agents.replay.measured import report_bits
+from murmurate.agents.replay.error_measures import report_bits
 from murmurate.agents.replay.score import Score, StreamScore, score, shortfalls, summary, table
 from murmurate.agents.replay.truth import TruePeriod
 from murmurate.aggregators.measures.mean import Mean

@@ -16,7 +16,7 @@ from murmurate.agents.replay.sources import open_source
 from murmurate.agents.replay.truth import true_periods
 from murmurate.agents.simulate import different
 from murmurate.agents.simulate.prediction import Assumed, jobs, prospect
-from murmurate.agents.simulate.shapes import Recorded, recorded
+from murmurate.agents.simulate.trial_truths import Recorded, recorded
 from murmurate.config.plan import Plan
 from tests.agents import wide
 from tests.agents.world import KEYS

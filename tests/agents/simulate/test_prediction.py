@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from murmurate.agents.replay.synthetic import probabilities
-from murmurate.agents.simulate.made_up import apportioned
 from murmurate.agents.simulate.prediction import (
     Assumed,
     Expected,
@@ -24,6 +23,7 @@ from murmurate.agents.simulate.prediction import (
     serving_users,
 )
 from murmurate.agents.simulate.series import series
+from murmurate.agents.simulate.synthetic_counts import apportioned
 from murmurate.aggregators.chooser import choose
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions

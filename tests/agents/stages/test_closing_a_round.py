@@ -103,7 +103,7 @@ class World:
         """All on which the future depends."""
         states = tuple(
             (tuple(marks), small, tuple(
-                (g.closed, g.stand.now.value, *sorted(c for c, one in g.contributions.items() if one.done))
+                (g.closed, g.state.now.value, *sorted(c for c, one in g.contributions.items() if one.done))
                 for g in target._open.values()
             ))
             for target, marks, (_, small) in zip(self.targets, self.marks, self.saved, strict=True)
@@ -119,7 +119,7 @@ def copied(target: Shuffle) -> Shuffle:
     other._open = {digest: copy.copy(gathering) for digest, gathering in target._open.items()}
     for gathering in other._open.values():
         gathering.first, gathering.last = dict(gathering.first), dict(gathering.last)
-        gathering.stand = copy.copy(gathering.stand)
+        gathering.state = copy.copy(gathering.state)
         gathering.contributions = {c: copy.copy(one) for c, one in gathering.contributions.items()}
         for one in gathering.contributions.values():
             one.reports = list(one.reports)

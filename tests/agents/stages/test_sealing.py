@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.sealing import CHUNK_BYTES, Seal
+from murmurate.agents.stages.sealing import CHUNK_BYTES, SnapshotSeal
 from murmurate.agents.stages.stage import Log
 from tests.agents.world import secret
 
 DATA = bytes(i * i % 251 for i in range(2 * CHUNK_BYTES + 17))
-SEAL = Seal(secret("state"), "shop/perturb/0")
+SEAL = SnapshotSeal(secret("state"), "shop/perturb/0")
 CHUNKS = list(SEAL.chunks([DATA]))
 OTHER = list(SEAL.chunks([b"x" + DATA[1:]]))
 
@@ -24,7 +24,7 @@ def test_what_was_sealed_opens_again_and_no_chunk_is_too_large(size: int) -> Non
 
 
 def test_the_same_state_gives_the_same_bytes_and_shows_none_of_its_own() -> None:
-    assert list(Seal(secret("state"), "shop/perturb/0").chunks([DATA])) == CHUNKS
+    assert list(SnapshotSeal(secret("state"), "shop/perturb/0").chunks([DATA])) == CHUNKS
     pieces: list[bytes | memoryview] = [
         DATA[:1],
         b"",
@@ -63,9 +63,11 @@ def test_a_state_without_any_chunk_is_no_empty_state() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [Seal(secret("another"), "shop/perturb/0"), Seal(secret("state"), "shop/perturb/1")], ids=["key", "place"]
+    "other",
+    [SnapshotSeal(secret("another"), "shop/perturb/0"), SnapshotSeal(secret("state"), "shop/perturb/1")],
+    ids=["key", "place"],
 )
-def test_state_sealed_with_another_key_or_for_another_instance_is_refused(other: Seal) -> None:
+def test_state_sealed_with_another_key_or_for_another_instance_is_refused(other: SnapshotSeal) -> None:
     with pytest.raises(StateError, match="torn, or sealed with another key"):
         list(other.open(CHUNKS))
 
@@ -82,8 +84,8 @@ def test_a_snapshot_opens_at_the_marks_at_which_it_was_taken_and_at_no_others() 
 
 def test_a_proof_is_of_one_key_one_instance_and_one_content() -> None:
     proof = SEAL.proof(b"content")
-    assert (len(proof), proof) == (16, Seal(secret("state"), "shop/perturb/0").proof(b"content"))
+    assert (len(proof), proof) == (16, SnapshotSeal(secret("state"), "shop/perturb/0").proof(b"content"))
     others = [SEAL.proof(b"other"), SEAL.proof(b"")]
-    others += [Seal(key, place).proof(b"content") for key, place in ((secret("another"), "shop/perturb/0"),
+    others += [SnapshotSeal(key, place).proof(b"content") for key, place in ((secret("another"), "shop/perturb/0"),
                                                                      (secret("state"), "shop/perturb/1"))]  # fmt: skip
     assert len({proof, *others}) == 5

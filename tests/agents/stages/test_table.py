@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from murmurate.agents.embedded.runtime import Runtime
-from murmurate.agents.kafka.topology import Held, Topology
+from murmurate.agents.kafka.topology import Topology, ZoneKeys
 from murmurate.agents.stages.stage import Log
 from murmurate.agents.stages.table import CLOCK, TABLE, topic_partitions
 from murmurate.topics.names import STAGES, TOPICS
@@ -16,7 +16,7 @@ from tests.agents.world import KEYS, TOPIC, deployment, stream
 SOURCES = {TOPIC: 3, "another": 2}
 STREAMS = [stream("mood", topic="another", share_micro=500_000), stream("screen", share_micro=500_000)]
 PLAN = replace(deployment(*STREAMS, partitions=4, targets=2), tallies=2)
-TOPOLOGY = {fed: Topology(PLAN, Held(KEYS.edge, KEYS.shuffle), SOURCES, fed=fed) for fed in (False, True)}
+TOPOLOGY = {fed: Topology(PLAN, ZoneKeys(KEYS.edge, KEYS.shuffle), SOURCES, fed=fed) for fed in (False, True)}
 RUNTIME = Runtime(PLAN, KEYS, sources=SOURCES)
 
 

@@ -167,7 +167,7 @@ def test_blocks_that_wait_are_in_no_state_and_a_successor_reads_them_again() -> 
 
 
 def support_of(hand: Hand) -> list[bytes]:
-    (course,) = hand.stage._courses.values()  # type: ignore[attr-defined]
+    (course,) = hand.stage._periods.values()  # type: ignore[attr-defined]
     return [asked.tallies.support().tobytes() for asked in course.waiting]
 
 

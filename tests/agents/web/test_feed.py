@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from murmurate.agents.web.errors import FrameError
-from murmurate.agents.web.feed import Feed, Follower, Frame
+from murmurate.agents.web.feed import Feed, FeedReader, Frame
 from tests.agents.web.frames import done, hello, progress, releases, whole_run
 
 RUN = list(whole_run(periods=40))
@@ -25,7 +25,7 @@ def fill(feed: Feed, frames: list[dict[str, Any]]) -> None:
         feed.put(frame)
 
 
-async def read(follower: Follower) -> list[Frame]:
+async def read(follower: FeedReader) -> list[Frame]:
     return [frame async for frame in follower]
 
 

@@ -12,14 +12,14 @@ import aiohttp
 import orjson
 import pytest
 
-from murmurate.agents.hello import hello
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.errors import AwayError
-from murmurate.agents.kafka.follow import Follow
+from murmurate.agents.kafka.release_reader import ReleaseReader
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import Readiness
 from murmurate.agents.observe.metrics import Metrics
+from murmurate.agents.page_header import page_header
 from murmurate.agents.web import serving
 from murmurate.agents.web.errors import ListenError
 from murmurate.agents.web.feed import Feed
@@ -59,7 +59,7 @@ class Scripted:
 
 def talk(zones: Sequence[Zone], scenario: Talk, monkeypatch: pytest.MonkeyPatch, **web: str) -> None:
     """Serve a worker of these zones that is not there, and let a reader ask."""
-    monkeypatch.setattr(serving, "Follow", lambda *_, **__: Scripted(released()[:9]))
+    monkeypatch.setattr(serving, "ReleaseReader", lambda *_, **__: Scripted(released()[:9]))
 
     async def run() -> None:
         worker = cast(Worker, SimpleNamespace(zones=tuple(zones), owners={}, ready=True))
@@ -191,9 +191,9 @@ def test_a_topic_that_is_away_for_a_while_is_followed_again(monkeypatch: pytest.
 
     async def run() -> None:
         feed = Feed()
-        feed.put(hello(PLAN, "live"))
+        feed.put(page_header(PLAN, "live"))
         follow = Scripted(all_of_them[:3], AwayError("brokers: away"), all_of_them[3:6])
-        task = asyncio.create_task(show(cast(Follow, follow), PLAN, feed))
+        task = asyncio.create_task(show(cast(ReleaseReader, follow), PLAN, feed))
         while feed.last < 7:
             await asyncio.sleep(0)
         task.cancel()
@@ -212,8 +212,8 @@ def test_a_release_of_an_older_config_is_not_drawn() -> None:
 
     async def run() -> None:
         feed = Feed()
-        feed.put(hello(PLAN, "live"))
-        task = asyncio.create_task(show(cast(Follow, Scripted([old, first])), PLAN, feed))
+        feed.put(page_header(PLAN, "live"))
+        task = asyncio.create_task(show(cast(ReleaseReader, Scripted([old, first])), PLAN, feed))
         while feed.last < 2:
             await asyncio.sleep(0)
         task.cancel()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.aggregators.distribution import em, pruned, smoothed
-from murmurate.aggregators.distribution_waves import Buckets, BucketsAndNone, Wave
+from murmurate.aggregators.distribution_waves import Buckets, BucketsAndNone, WaveChannel
 from murmurate.randomizers import Key, ParameterError
 from murmurate.randomizers.numeric import SW, WaveAndPresence
 from murmurate.randomizers.randomness import contexts
@@ -23,7 +23,7 @@ GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "numeric_golden.json").read_text(encoding="ascii")
 )
 EM = GOLDEN["EM"]
-WAVE = Wave(EM["eps"], inputs=EM["d"], outputs=EM["d"])
+WAVE = WaveChannel(EM["eps"], inputs=EM["d"], outputs=EM["d"])
 TRUTH = np.array(EM["f"])
 COUNTS = 1000 * WAVE.forward(TRUTH)
 KEY = Key(hashlib.sha256(b"distribution").digest(), deployment="shop")
@@ -52,7 +52,7 @@ def test_the_truth_is_a_fixed_point_with_the_golden_likelihood() -> None:
     [
         Buckets(SW(d=200, epsilon=1)),
         BucketsAndNone(WaveAndPresence(d=200, epsilon=1)),
-        Wave(1, inputs=200, outputs=150),
+        WaveChannel(1, inputs=200, outputs=150),
     ],
 )
 def test_the_result_and_the_number_of_steps_are_those_of_a_dense_matrix(channel: Any, smooth: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from murmurate.aggregators.distribution_waves import Buckets, BucketsAndNone, Wave, channel_of
+from murmurate.aggregators.distribution_waves import Buckets, BucketsAndNone, WaveChannel, channel_of
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.numeric import SW, WaveAndPresence
 from murmurate.randomizers.numeric import Wave as Shape
@@ -24,10 +24,10 @@ GOLDEN: dict[str, Any] = json.loads(
 
 def test_continuous_matrices_are_the_golden_ones() -> None:
     row = GOLDEN["SW_matrix_RB"]
-    found = matrix(Wave(row["eps"], inputs=row["d"], outputs=row["dt"]))
+    found = matrix(WaveChannel(row["eps"], inputs=row["d"], outputs=row["dt"]))
     np.testing.assert_allclose(found, row["rows"], rtol=1e-6)
     np.testing.assert_allclose(found.sum(axis=0), row["column_sums"], rtol=1e-12)
-    np.testing.assert_allclose(matrix(Wave(1, inputs=3, outputs=5)), row["eps1_d3_dt5"], rtol=1e-6)
+    np.testing.assert_allclose(matrix(WaveChannel(1, inputs=3, outputs=5)), row["eps1_d3_dt5"], rtol=1e-6)
 
 
 def test_the_bucketised_product_is_the_golden_one() -> None:
@@ -51,7 +51,7 @@ def test_a_continuous_channel_is_its_overlaps(inputs: int, outputs: int, epsilon
     shape = Shape.of(epsilon)
     full = overlap(float(shape.b), float(shape.p), float(shape.q), inputs, outputs)
     np.testing.assert_allclose(full.sum(axis=0), 1, rtol=1e-9)
-    same(Wave(epsilon, inputs=inputs, outputs=outputs), full)
+    same(WaveChannel(epsilon, inputs=inputs, outputs=outputs), full)
 
 
 def same(channel: Any, full: np.ndarray) -> None:
@@ -90,4 +90,4 @@ def test_each_square_wave_has_its_channel() -> None:
 @pytest.mark.parametrize("wrong", [{"inputs": 0}, {"outputs": 0}, {"inputs": 2.0}, {"outputs": True}])
 def test_cells_that_are_none_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match="allowed: a whole number, at least 1"):
-        Wave(1, **({"inputs": 4, "outputs": 4} | wrong))
+        WaveChannel(1, **({"inputs": 4, "outputs": 4} | wrong))

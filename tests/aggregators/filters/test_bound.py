@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from murmurate.agents.simulate.filtered import SETTLED, Trial
-from murmurate.agents.simulate.made_up import USERS
+from murmurate.agents.simulate.filter_error import SETTLED, Trial
+from murmurate.agents.simulate.synthetic_counts import USERS
 from murmurate.aggregators.filters.models import Floats
 from murmurate.randomizers import OUE
 
 WALKS = Trial("walks", 2.5, "oue", d=16)
 SIGMA = 0.02
-"""Of the steps of logits (made_up.py)."""
+"""Of the steps of logits (synthetic_counts.py)."""
 W = 20
 
 

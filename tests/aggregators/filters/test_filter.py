@@ -14,7 +14,7 @@ from murmurate.aggregators.filters.models import Floats, Models
 from murmurate.aggregators.methods.method import Answer
 from murmurate.randomizers import GRR, OUE, Mechanism, ParameterError, SnapshotError
 from murmurate.randomizers.mechanism import PureOracle
-from murmurate.randomizers.state import Arrays, Form, dump, load
+from murmurate.randomizers.state import Arrays, StateForm, dump, load
 
 GRR2 = GRR(d=2, epsilon=1.0)
 """Its noise depends on no frequency."""
@@ -30,7 +30,7 @@ def heard(oracle: PureOracle, shares: Floats, n: int, rng: np.random.Generator) 
     return Answer(support, n)
 
 
-FILTER = Form("filter", 1)
+FILTER = StateForm("filter", 1)
 
 
 def state(filter_: AdaptiveFilter) -> bytes:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.drawn import run
+from murmurate.agents.simulate.simulated_answers import run
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.observed import ReportShares
+from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Decision, Estimate, Method, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
-from murmurate.aggregators.methods.standing import packed, unpacked
 from murmurate.randomizers import GRR, ParameterError, SnapshotError
 from tests.aggregators.methods.driving import SEED, Asked, decided, drive, method, random_answers, told
 from tests.measured import figures, sized, vector_decision

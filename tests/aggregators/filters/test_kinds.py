@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
-from murmurate.aggregators.filters.calibration import Course, Misses
+from murmurate.aggregators.filters.calibration import EstimateHistory, Misses
 from murmurate.aggregators.filters.models import Floats, Models
 from murmurate.aggregators.filters.pairs import Pairs
 from murmurate.aggregators.filters.seasons import Seasons
@@ -138,7 +138,7 @@ def test_misses_beyond_what_was_said_widen_the_bars_by_what_the_gain_leaves() ->
 
 
 def test_the_course_is_mean_and_variance_of_what_was_said() -> None:
-    course, said = Course(2), np.random.default_rng(6).normal([0.1, 0.3], [0.01, 0.1], (500, 2))
+    course, said = EstimateHistory(2), np.random.default_rng(6).normal([0.1, 0.3], [0.01, 0.1], (500, 2))
     error = np.full(2, 0.05)  # the same all the time, so that it explains nothing
     for estimate in said[:-1]:
         course.learn(estimate, error)
@@ -150,7 +150,7 @@ def test_the_course_is_mean_and_variance_of_what_was_said() -> None:
 
 def test_an_estimate_that_becomes_more_exact_does_not_count_as_one_that_moves() -> None:
     """Means of ever more reports of a truth that stands: they end within their errors of where they were."""
-    course, reports = Course(500), np.random.default_rng(8).normal(0.2, 1, (40, 500))
+    course, reports = EstimateHistory(500), np.random.default_rng(8).normal(0.2, 1, (40, 500))
     for t in range(1, 40):
         course.learn(reports[:t].mean(axis=0), np.full(500, 1 / t))
     _, variance = course.seen(reports.mean(axis=0))

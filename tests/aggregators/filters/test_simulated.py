@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.drawn import run
-from murmurate.agents.simulate.filtered import Trial, added, recent, tried
+from murmurate.agents.simulate.filter_error import Trial, added, recent, tried
+from murmurate.agents.simulate.simulated_answers import run
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.methods.options import MethodOptions
 

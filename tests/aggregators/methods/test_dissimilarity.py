@@ -16,8 +16,8 @@ from murmurate.aggregators.methods.dissimilarity import (
     publication_error,
     total_variance,
 )
+from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Answer
-from murmurate.aggregators.methods.standing import measured
 from murmurate.randomizers import GRR, OUE, ParameterError
 from tests.measured import sized
 

@@ -15,11 +15,11 @@ from murmurate.aggregators.clipping import Growth
 from murmurate.aggregators.distribution import em
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.asking import oracle
+from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, finds_first
-from murmurate.aggregators.methods.standing import packed, unpacked
-from murmurate.aggregators.methods.threshold import Answers, Found, coarse, find, mean_noise
+from murmurate.aggregators.methods.threshold import ExpectedAnswers, FoundThreshold, coarse, find, mean_noise
 from murmurate.randomizers import (
     HM,
     SR,
@@ -233,7 +233,7 @@ def test_what_clipping_may_take_is_what_the_reports_cannot_exclude(kind: str) ->
     of = setting(none=False)
     phase = oracle(coarse(of), 1_000_000)
     support = phase.support(phase.perturb(codes, KEY.draw(contexts(np.arange(n)), round=bytes(32))))
-    told_by = find(of, Answers(Fraction(1, W), divided=False, periods=1), FIRST, Answer(support, n))
+    told_by = find(of, ExpectedAnswers(Fraction(1, W), divided=False, periods=1), FIRST, Answer(support, n))
     assert told_by is not None
     found, known = told_by
     assert found.clip < TOP
@@ -254,7 +254,7 @@ def test_what_clipping_may_take_is_what_the_reports_cannot_exclude(kind: str) ->
 
 def test_what_clipping_may_take_grows_with_the_mean_of_clipped_values() -> None:
     growth = Growth(np.array([100.0, 200.0, 300.0]), np.array([0.0, 0.0, 600.0]))
-    found = Found(3, 400, 0.002, 0.0, np.zeros(1), 100.0, growth)
+    found = FoundThreshold(3, 400, 0.002, 0.0, np.zeros(1), 100.0, growth)
 
     def clipped(level: float, error: float) -> float:
         said = Estimate(9, np.array([level / 200 - 1]), np.array([(error / 200) ** 2]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmurate.agents.simulate.filtered import Trial
+from murmurate.agents.simulate.filter_error import Trial
 from murmurate.agents.simulate.series import series
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat, often

@@ -16,7 +16,7 @@ from murmurate.aggregators.methods.uniform import LPU
 from murmurate.config.enough import smallest_round
 from murmurate.config.loader import build
 from murmurate.config.planning import plan as planned
-from murmurate.config.streams import Method as Named
+from murmurate.config.streams import MethodTable as Named
 from murmurate.errors import UsageError
 from murmurate.randomizers import ParameterError
 from tests.aggregators.methods.driving import SEED, method

@@ -10,8 +10,8 @@ import pytest
 
 from murmurate.aggregators.methods.absorption import LPA, Absorption
 from murmurate.aggregators.methods.errors import TurnError
+from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Answer, Request, Setting
-from murmurate.aggregators.methods.standing import measured
 from murmurate.aggregators.methods.uniform import LBU, LPU
 from murmurate.randomizers import GRR, OLH, HadamardResponse, ParameterError, SnapshotError, SubsetSelection
 from tests.aggregators.methods.driving import SEED, ask, decided

@@ -11,7 +11,15 @@ from murmurate.aggregators.clipping import PERIODS
 from murmurate.aggregators.distribution_waves import channel_of
 from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.method import Answer, Setting
-from murmurate.aggregators.methods.threshold import Answers, asked_first, cells_of, find, grid_of, mean_noise, wave_of
+from murmurate.aggregators.methods.threshold import (
+    ExpectedAnswers,
+    asked_first,
+    cells_of,
+    find,
+    grid_of,
+    mean_noise,
+    wave_of,
+)
 from murmurate.aggregators.methods.worthwhile import COST, worthwhile
 from murmurate.aggregators.wave_readings import Readings
 from murmurate.randomizers import Viewed
@@ -35,8 +43,8 @@ def answered(asked: Viewed, amounts: np.ndarray, share: float) -> np.ndarray:
     return np.rint(USERS * chances).astype(np.int64)
 
 
-def usual(w: int, *, averages: bool) -> Answers:
-    return Answers(Fraction(1, w), divided=False, periods=PERIODS if averages else 1)
+def usual(w: int, *, averages: bool) -> ExpectedAnswers:
+    return ExpectedAnswers(Fraction(1, w), divided=False, periods=PERIODS if averages else 1)
 
 
 @pytest.mark.parametrize("none", [False, True])
@@ -85,7 +93,7 @@ def test_behind_a_filter_nobodys_answer_says_much_less_of_the_mean_than_a_window
 
 
 def test_under_budget_division_one_answer_with_all_of_epsilon_is_worth_more_than_a_window_of_small_ones() -> None:
-    answers = Answers(Fraction(1, 20), divided=True, periods=PERIODS)
+    answers = ExpectedAnswers(Fraction(1, 20), divided=True, periods=PERIODS)
     assert all(worthwhile(setting(20, epsilon, none=none), answers) for epsilon in (0.5, 2) for none in (False, True))
 
 

@@ -1,0 +1,41 @@
+"""What a page has to know before the first release: the deployment, its promise, and what each stream measures.
+
+Contract: a function of the plan alone, but for what a replay knows of its source beforehand; the same for a replay and
+for a live deployment, in which nothing is known beforehand.  Not here: the frames that follow (replay/run.py,
+web/serving.py), what is done with them (web/static).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from murmurate.config.enough import shortage
+from murmurate.config.explain import explain
+from murmurate.config.plan import Plan, StreamPlan
+
+
+def page_header(
+    plan: Plan,
+    mode: Literal["replay", "live"],
+    streams: Iterable[str] | None = None,
+    periods: int | None = None,
+    users: int | None = None,
+) -> dict[str, Any]:
+    """The first frame of a run. streams: those that there will be releases of, all unless said; periods: how many of
+    each, and users: how many in all, where that is known.
+    """
+    names = [stream.name for stream in plan.streams] if streams is None else streams
+    specs = [_spec(plan, plan.stream(name), periods, users) for name in names]
+    promise = list(explain(plan).promise)
+    return {"type": "hello", "deployment": plan.name, "promise": promise, "mode": mode, "streams": specs}
+
+
+def _spec(plan: Plan, stream: StreamPlan, periods: int | None, users: int | None) -> dict[str, Any]:
+    return {
+        "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": periods,
+        "measure": stream.measure.name, **stream.measure.page(), "unit": stream.unit, "range": stream.range,
+        "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6, "method": stream.method.name,
+        "thresholds": dict(stream.thresholds), "min_batch": plan.min_batch,
+        "warning": None if users is None else shortage(plan, stream, users),
+    }  # fmt: skip

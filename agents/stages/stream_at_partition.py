@@ -1,0 +1,164 @@
+"""One stream at one raw partition: its devices, its clock, its values and the questions that wait.
+
+Contract: `load` of `facts` and `arrays` gives the same state, to the byte.  Not here: what is done with it
+(perturb.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing, unsettled
+from murmurate.agents.stages.code_values import CodeValues
+from murmurate.agents.stages.round_question import question_of
+from murmurate.agents.stages.row_values import RowValues
+from murmurate.agents.stages.values import Frozen, Values
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms
+from murmurate.randomizers.layouts import Layout, layout
+from murmurate.randomizers.state import Arrays
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.domains import Domain
+from murmurate.topics.messages import Round
+
+
+@lru_cache(maxsize=64)  # every partition of this process is asked the same
+def as_ask(round_: Round) -> Ask:
+    """What a device takes from a round's descriptor."""
+    return Ask(round_.stream, round_.t, round_.slots.of, round_.slots.mask(), question_of(round_), round_.digest)
+
+
+@lru_cache(maxsize=64)
+def _layout(domain: Domain) -> Layout:
+    """What raw rows of this domain hold: nobody says none there."""
+    return layout(domain.layout(none=False))
+
+
+def stream_at_partition(
+    plan: Plan, terms: Terms, secrets: Secrets, partition: int, stream: StreamPlan, sources: int
+) -> StreamAtPartition:  # fmt: skip
+    """A stream at a raw partition, before its first record. sources: partitions of the stream's source."""
+    closing = Closing(stream.every_ms, plan.lateness_ms, sources)
+    position = [one.name for one in terms.streams].index(stream.name)
+    devices = DeviceArray(terms, stream.name, secrets, partition=partition)
+    values = (CodeValues if stream.domain.coded else RowValues)(stream, plan.forget_after_ms)
+    return StreamAtPartition(stream, position, devices, closing, values, {})
+
+
+@dataclass(eq=False)
+class StreamAtPartition:
+    """One stream's part of the partition."""
+
+    plan: StreamPlan
+    position: int
+    """Among the streams of the terms, as the split key counts them."""
+    devices: DeviceArray
+    closing: Closing
+    values: Values
+    pending: dict[str, tuple[Round, Grant]]
+    """Rounds that wait for their period to close, in the order of the log, by digest."""
+    first_t: int | None = None
+    """The first period that rounds may ask about."""
+    settled_t: int = -1
+    unsettled_rounds: dict[str, int] = field(default_factory=dict)
+    """Rounds about periods that are not settled, by digest: each is answered once, however often it stands in the
+    log.
+    """
+
+    @property
+    def full(self) -> bool:
+        """Whether as many periods as allowed wait for their decision."""
+        return len(self.values.frozen) >= unsettled(self.plan.domain.words)
+
+    @property
+    def waits(self) -> bool:
+        """Whether raw has to wait for this stream."""
+        return self.closing.due or self.full
+
+    @property
+    def horizon(self) -> int:
+        """The newest period that a round may ask about: it follows from `rounds` alone, as charges do, and keeps one
+        round about a far future from closing every slot for good.
+        """
+        return max(self.first_t or 0, self.settled_t + 1) + MAX_UNSETTLED + self.plan.w
+
+    def over(self, t: int) -> bool:
+        """Whether nobody may ask about this period any more: it is settled, or lies before the start."""
+        return t <= self.settled_t or (self.first_t is not None and t < self.first_t)
+
+    def closed(self, t: int) -> bool:
+        """Whether this period can be answered for."""
+        return self.closing.open_t is not None and t < self.closing.open_t
+
+    def valid(self, values: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which values of raw rows are values of the stream, or of a user who has none: codes as ever."""
+        if self.plan.domain.coded:
+            return values < self.plan.d
+        return ~_layout(self.plan.domain).wrong(values)
+
+    def frozen(self, t: int) -> Frozen | None:
+        """What everybody says in a closed period, as a device takes it: values of one word as a plain column."""
+        found = self.values.frozen.get(t)
+        if found is None or found.values.ndim == 1 or found.values.shape[1] > 1:
+            return found
+        return Frozen(found.values[:, 0], found.members)
+
+    def charge(self, round_: Round, plan: Plan) -> Grant | Refusal:
+        """Decide and book. What does not fit the deployment is refused to everybody, and costs nobody anything."""
+        where = f"stream {self.plan.name!r}"
+        if round_.t > self.horizon:
+            return Refusal("future", f"{where}: asked about period {round_.t}; allowed: at most {self.horizon}")
+        if round_.contributors != plan.partitions or round_.targets > plan.targets:
+            found = f"{round_.contributors} contributors and {round_.targets} targets"
+            allowed = f"{plan.partitions} and at most {plan.targets}"
+            return Refusal("partitions", f"{where}: found {found}; allowed: {allowed}")
+        if (round_.config, round_.revision) != (self.plan.config, self.plan.revision):
+            found = f"config {round_.config}, revision {round_.revision}"
+            allowed = f"{self.plan.config}, {self.plan.revision}"
+            return Refusal("config", f"{where}: found {found}; allowed: {allowed}")
+        try:
+            ask = as_ask(round_)
+        except ParameterError as error:
+            return Refusal("mechanism", str(error))
+        return self.devices.charge(ask)
+
+    def facts(self) -> dict[str, Any]:
+        """What is not an array, for a snapshot."""
+        return {
+            "first_t": self.first_t,
+            "settled_t": self.settled_t,
+            "asked": self.unsettled_rounds,
+            "open_t": self.closing.open_t,
+            "reached_t": self.closing.reached_t,
+            "times": {str(partition): time for partition, time in sorted(self.closing.times.items())},
+            "pending": [encode(round_).decode() for round_, _ in self.pending.values()],
+        }
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What is, one by one: values, devices, and who answers the questions that wait."""
+        for name, array in self.values.arrays().items():
+            yield f"values/{name}", array
+        yield "devices", np.frombuffer(self.devices.snapshot(), np.uint8)
+        for digest, (_, grant) in self.pending.items():
+            yield f"grant/{digest}", grant.answering
+
+    def load(self, facts: dict[str, Any], arrays: Arrays, terms: Terms, secrets: Secrets, partition: int) -> None:
+        """Take over a state."""
+        name = self.plan.name
+        self.devices = DeviceArray.restore(arrays.pop("devices").tobytes(), terms, name, secrets, partition=partition)
+        self.values.load({key[7:]: array for key, array in arrays.items() if key.startswith("values/")})
+        self.first_t, self.settled_t = facts["first_t"], facts["settled_t"]
+        self.unsettled_rounds = facts["asked"]
+        self.closing.open_t, self.closing.reached_t = facts["open_t"], facts["reached_t"]
+        self.closing.times = {int(source): time for source, time in facts["times"].items()}
+        for text in facts["pending"]:
+            round_ = decode(text.encode())
+            assert isinstance(round_, Round)  # noqa: S101 - what `facts` wrote
+            digest = round_.digest.hex()
+            self.pending[digest] = round_, Grant(as_ask(round_), arrays[f"grant/{digest}"], {})

@@ -1,0 +1,149 @@
+"""What stands for a period: the estimate measured last, with an honest variance for now.
+
+Contract: variances are per statistic, as errors of the estimate *of period t*.  Freshly measured: the mechanism's
+exact variance at the nearest plausible profile, and the sampling of n of n_hat users where slots were drawn.  Older:
+drift comes on top, as far as it was seen.  Nothing measured: zeros, with variance 1, since the error is then the
+statistic itself, at most 1 (1/4 would bound only deviations from one half).  Where numbers are measured the answer
+itself is kept: a release says more of it than the statistics do.  Not here: whether to publish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from murmurate.aggregators.methods.dissimilarity import not_asked
+from murmurate.aggregators.methods.method import (
+    Answer,
+    Decision,
+    Estimate,
+    Floats,
+    FoundValues,
+    Outcome,
+    TableEstimates,
+    Vector,
+)
+from murmurate.randomizers import Question, question
+from murmurate.randomizers.state import Arrays, StateForm, dump, load
+
+FORM: Final = StateForm("decision", 1)
+"""The version of the form in which a decision is kept."""
+_FILTERED = ("best", "revised")
+_OF_TABLES = ("estimates", "errors")
+
+
+@dataclass(frozen=True, eq=False)
+class LastEstimate:
+    """An estimate and the period whose reports it comes from."""
+
+    measured_t: int | None
+    unbiased: Floats
+    variance: Floats
+    """The variance of each statistic at `measured_t`: no drift in it."""
+    mechanism: Question
+    answer: Answer | None = None
+    """The reports that speak, where numbers are measured."""
+    users: float | None = None
+    """The number of users of whom those who answered are a sample; None if they are no sample."""
+
+    def decision(self, t: int, *, mean_square: float | None = None) -> Decision:
+        """The estimate as release of period t. `mean_square` estimates the mean over the statistics of (c_t - r)^2,
+        noise of r and drift together; a statistic is given at least that, and its own variance if larger.
+
+        That is honest for the mean of them. One cell alone may have drifted by more, up to d times as much, which no
+        mean can tell; and where a period is approximated *because* this number was small, it is small by selection.
+        """
+        variance = self.variance
+        if mean_square is not None:
+            # Frequencies sum to 1, so their mean square is at least 1/d^2: what zeros are certainly wrong by.
+            least = np.full_like(variance, 1 / len(variance) ** 2) if self.measured_t is None else variance
+            variance = np.maximum(least, mean_square)
+        outcome = Vector(self.unbiased, variance, self.answer, self.users)
+        return Decision(t, self.measured_t == t, self.measured_t, self.mechanism, outcome)
+
+    def facts(self) -> dict[str, Any]:
+        """What of the state is no array."""
+        counted = self.answer.counted if self.answer else None
+        spec = self.mechanism.spec()
+        return {"measured_t": self.measured_t, "mechanism": spec, "counted": counted, "users": self.users}
+
+    def arrays(self) -> Arrays:
+        """The rest of the state."""
+        support = {"support": self.answer.support} if self.answer else {}
+        return {"unbiased": self.unbiased, "variance": self.variance, **support}
+
+
+def packed(decision: Decision) -> bytes:
+    """A decision, to be kept."""
+    outcome = decision.outcome
+    facts: dict[str, Any] = {"t": decision.t, "published": decision.published}
+    if isinstance(outcome, Vector):
+        told = decision.measured_t, outcome.unbiased, outcome.variance, decision.question, outcome.answer, outcome.users
+        stands = LastEstimate(*told)
+        facts, arrays = facts | stands.facts() | {"clipped": outcome.clipped}, stands.arrays()
+        for name in _FILTERED:
+            if (estimate := getattr(outcome, name)) is not None:
+                course = np.zeros((0, len(estimate.statistics))) if estimate.course is None else estimate.course
+                facts[name] = [estimate.t, estimate.of_reports]
+                arrays[name] = np.vstack((estimate.statistics, estimate.variance, course))
+        return dump(FORM, facts, arrays)
+    facts |= {"measured_t": decision.measured_t, "mechanism": decision.question.spec()}
+    if isinstance(outcome, FoundValues):
+        arrays = {"values": outcome.values, "estimates": outcome.estimates, "errors": outcome.errors}
+        return dump(FORM, {**facts, "outcome": "found"}, arrays)
+    pairs = enumerate(zip(outcome.estimates, outcome.errors, strict=True))
+    arrays = {f"{what} {k}": table for k, both in pairs for what, table in zip(_OF_TABLES, both, strict=True)}
+    return dump(FORM, {**facts, "outcome": "tables", "tables": len(outcome.estimates)}, arrays)
+
+
+def unpacked(kept: bytes) -> Decision:
+    """From `packed`."""
+    facts, arrays = load(FORM, kept)
+    outcome: Outcome
+    kind = facts.get("outcome")
+    if kind is None:
+        stands = restored(facts, arrays)
+        told: dict[str, Estimate] = {}
+        for name in _FILTERED:
+            if name in facts:
+                (t, of_reports), (estimate, error, *course) = facts[name], arrays[name]
+                told[name] = Estimate(
+                    t, estimate.copy(), error.copy(), of_reports, np.array(course) if course else None
+                )
+        speaks = stands.unbiased, stands.variance, stands.answer, stands.users
+        outcome = Vector(*speaks, told.get("best"), told.get("revised"), facts["clipped"])
+    elif kind == "found":
+        outcome = FoundValues(*(arrays[what].copy() for what in ("values", "estimates", "errors")))
+    else:
+        tables = (tuple(arrays[f"{what} {k}"].copy() for k in range(facts["tables"])) for what in _OF_TABLES)
+        outcome = TableEstimates(*tables)
+    return Decision(facts["t"], facts["published"], facts["measured_t"], question(facts["mechanism"]), outcome)
+
+
+def nothing(mechanism: Question) -> LastEstimate:
+    """What stands before anything is measured; the mechanism is the one that would have been used."""
+    return LastEstimate(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
+
+
+def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *, kept: bool = True) -> LastEstimate:
+    """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none. kept:
+    whether a release says more of the answer than the statistics do.
+    """
+    n = answer.counted
+    raw = mechanism.profile(answer.support, n)
+    near = mechanism.plausible(raw)
+    variance = mechanism.noise(near) / n + mechanism.added_variance(n, near[: mechanism.statistics])
+    if users is not None:
+        variance = variance + mechanism.sampling(near) / n * not_asked(n, users)
+    speaks = (answer, users) if kept else (None, None)
+    return LastEstimate(t, raw[: mechanism.statistics], variance, mechanism, *speaks)
+
+
+def restored(facts: dict[str, Any], arrays: Arrays) -> LastEstimate:
+    """What `facts` and `arrays` describe."""
+    counted = facts["counted"]
+    answer = None if counted is None else Answer(arrays["support"].copy(), counted)
+    unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()
+    return LastEstimate(facts["measured_t"], unbiased, variance, question(facts["mechanism"]), answer, facts["users"])

@@ -1,0 +1,163 @@
+"""One question at a time, periods in order, and a state that survives a crash at any point: what all methods share.
+
+Contract: `open` and `tally` come in turn, or a TurnError says so and nothing has changed.  `state()` between any two
+calls, loaded into a new instance with the same setting, goes on as if nothing had happened, and the same history
+gives the same bytes.  Not here: what to ask and what to release, which the methods fill in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from inspect import signature
+from typing import Any, ClassVar
+
+import orjson
+
+from murmurate.aggregators.methods import last_estimate
+from murmurate.aggregators.methods.asking import sample_of
+from murmurate.aggregators.methods.errors import TurnError
+from murmurate.aggregators.methods.last_estimate import LastEstimate
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.slots import Crowd
+from murmurate.randomizers import Question, SnapshotError
+from murmurate.randomizers.state import Arrays, StateForm, dump, load
+from murmurate.randomizers.terms import Division
+
+
+class MethodBase(ABC):
+    """A method but for what it asks and releases."""
+
+    name: ClassVar[str]
+    """The word for it in a configuration and a release."""
+    division: ClassVar[Division]
+    """What the promise is divided into: the users ("population") or epsilon ("budget")."""
+    form: ClassVar[int] = 1
+    """The form of the method's state: whoever changes what stands in it raises this number."""
+    averages: ClassVar[bool] = False
+    """Whether many periods' answers are behind a release, also without a filter."""
+    fixed: ClassVar[bool] = False
+    """Whether the method's questions stay the same whatever is answered."""
+    simplicity: ClassVar[int]
+    """How little has to be understood of the method: of two that are as good, the one with the smaller number is taken.
+    """
+
+    def __init__(self, setting: Setting, *, would_use: Question, **options: str) -> None:
+        self.setting = setting
+        self.crowd = Crowd(setting.slots)
+        self.standing = last_estimate.nothing(would_use)
+        self.t = setting.first_t - 1
+        """The newest period that was opened."""
+        self.waiting: tuple[Purpose, int] | None = None
+        """Purpose and amount of the question that is open."""
+        facts = {**setting.facts(), **options}
+        self._setting = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    @classmethod
+    def takes(cls) -> tuple[str, ...]:
+        """Which options are its own."""
+        return tuple(name for name in signature(cls).parameters if name != "setting")
+
+    @classmethod
+    @abstractmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """The part that a period's smallest round uses: of the users, or of epsilon under budget division."""
+
+    @classmethod
+    def first(cls, w: int, options: MethodOptions) -> Fraction:
+        """The part that the very first round uses."""
+        return cls.smallest(w, options)
+
+    @classmethod
+    def usual(cls, w: int) -> Fraction:
+        """About the part that is behind a period's estimate, whatever the options."""
+        return Fraction(1, w)
+
+    @property
+    def step(self) -> int:
+        """The period as the papers count it: 1 for the stream's first."""
+        return self.t - self.setting.first_t + 1
+
+    @property
+    def sample(self) -> float | None:
+        """Of how many users the reports of a question are a sample; None where everybody answers."""
+        return sample_of(self.division, self.crowd)
+
+    def open(self, t: int) -> Request | Decision:
+        """Begin period t."""
+        if self.waiting:
+            raise TurnError(
+                f"{self.name}: found t = {t} opened while the question of t = {self.t} waits for its answer"
+            )
+        if t <= self.t:
+            raise TurnError(
+                f"{self.name}: found t = {t} opened after t = {self.t}; allowed: periods in order, each once"
+            )
+        self.t = t
+        return self._begin()
+
+    def tally(self, answer: Answer) -> Request | Decision:
+        """Take the whole answer to the question that is open."""
+        if not self.waiting:
+            raise TurnError(f"{self.name}: found an answer at t = {self.t} while no question is open")
+        purpose, amount = self.waiting
+        self.waiting = None
+        self.crowd.learn(self._slots(amount), answer.counted)
+        return self._answered(purpose, amount, answer)
+
+    def later(self, t: int) -> Request | None:
+        """What `open` will ask of a period that has not been opened, where that is known by now."""
+        return None
+
+    def state(self) -> bytes:
+        """All that must survive a crash."""
+        facts: dict[str, Any] = {
+            "setting": self._setting,
+            "t": self.t,
+            "waiting": self.waiting,
+            "reports": self.crowd.reports,
+            "asked": self.crowd.asked,
+            "standing": self.standing.facts(),
+            "own": self._facts(),
+        }
+        return dump(StateForm(f"method {self.name}", self.form), facts, {**self.standing.arrays(), **self._arrays()})
+
+    def load(self, state: bytes) -> None:
+        """Go on from `state()`, given the same setting."""
+        facts, arrays = load(StateForm(f"method {self.name}", self.form), state)
+        if facts["setting"] != self._setting:
+            raise SnapshotError(f"method {self.name}: found the state of another setting; allowed: of this one")
+        self.t = facts["t"]
+        self.waiting = (facts["waiting"][0], facts["waiting"][1]) if facts["waiting"] else None
+        self.crowd.reports, self.crowd.asked = facts["reports"], facts["asked"]
+        self.standing = last_estimate.restored(facts["standing"], arrays)
+        self._load(facts["own"], arrays)
+
+    def _stands(self, mechanism: Question, answer: Answer) -> LastEstimate:
+        """The estimate from an answer of this period that counts."""
+        return last_estimate.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
+
+    # ---- what a method fills in ----
+
+    @abstractmethod
+    def _begin(self) -> Request | Decision:
+        """The first question of period `self.t`; whoever asks sets `waiting`."""
+
+    @abstractmethod
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Request | Decision:
+        """What follows from the answer to a question of this amount."""
+
+    @abstractmethod
+    def _slots(self, amount: int) -> int:
+        """How many slots a question of this amount asked."""
+
+    def _facts(self) -> dict[str, Any]:
+        return {}
+
+    def _arrays(self) -> Arrays:
+        return {}
+
+    def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        return None
