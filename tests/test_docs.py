@@ -11,7 +11,9 @@ from pathlib import Path
 import click
 import pytest
 
+from murmurate.agents.cli.main import VERBS
 from murmurate.agents.cli.main import command as front
+from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.methods.options import OF_FILTERS, OF_ONE
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.settings import Deployment
@@ -293,6 +295,15 @@ def unknown(line: str) -> str | None:
 @pytest.mark.parametrize("name", EVERY)
 def test_every_command_that_a_page_shows_exists_with_its_options(name: str) -> None:
     assert {line: what for line in commands(name) if (what := unknown(line))} == {}
+
+
+def test_every_verb_is_shown_on_a_page() -> None:
+    shown = {line.split()[1] for name in EVERY for line in commands(name)}
+    assert sorted(set(VERBS) - shown) == []
+
+
+def test_every_measure_has_its_row_in_the_readme() -> None:
+    assert re.findall(r'^\| `"([a-z]+)"` \|', page("README.md"), re.MULTILINE) == list(KINDS)
 
 
 def test_a_command_that_does_not_exist_is_seen() -> None:
