@@ -239,8 +239,8 @@ def _spec(plan: StreamPlan, release: Release) -> Mapping[str, Any]:
     said: Mapping[str, Any] = release["mechanism"]
     if said["name"] != Branches.name:
         return said
-    asked = plan.measure.question(plan.mechanism, said["epsilon"], plan.prefer)
-    return asked.spec() if asked.digest.hex().startswith(said["digest"]) else said
+    question = plan.measure.question(plan.mechanism, said["epsilon"], plan.prefer)
+    return question.spec() if question.digest.hex().startswith(said["digest"]) else said
 
 
 def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
