@@ -1,5 +1,7 @@
 """Decoding RAPPOR's cohorts: which of many values are there, and how frequent are they.
 
+Library only: no stage and no verb imports it, since streams take the unbiased estimate; whoever counts RAPPOR's reports
+in Python does.
 Contract: the same counts give the same answer; what is selected depends on counts and parameters alone, so it is
 post-processing and costs no privacy.  Debiased bits of all cohorts are regressed on the values' hashes: a
 non-negative LASSO selects values, ordinary least squares among the selected takes the LASSO's shrinkage out again.

@@ -14,8 +14,6 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
 
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
@@ -47,9 +45,7 @@ def load(path: Path | str = FILE, environ: Mapping[str, str] | None = None) -> D
         found = "something that is no file" if path.exists() else "no such file"
         raise ConfigError([Mistake("", found, _A_FILE, where=str(path))])
     try:
-        return _built(path, overrides, str(path))
-    except ConfigError:
-        raise
+        values = tomllib.loads(path.read_bytes().decode())
     except tomllib.TOMLDecodeError as error:
         found = f"no TOML ({str(error).rstrip('.')})"
     except UnicodeDecodeError as error:
@@ -58,12 +54,14 @@ def load(path: Path | str = FILE, environ: Mapping[str, str] | None = None) -> D
         found = "more digits or brackets than can be read"
     except OSError as error:
         found = f"a file that cannot be read ({error.strerror})"
+    else:
+        return _built(values, overrides, str(path))
     raise ConfigError([Mistake("", found, "TOML in UTF-8", where=str(path))])
 
 
 def build(values: Mapping[str, Any], where: str = "deployment") -> Deployment:
     """The deployment that these values describe, spelled as in the file: for embedded runs and tests."""
-    return _built(dict(values), _Overrides({}), where)
+    return _built(values, _Overrides({}), where)
 
 
 class _Overrides:
@@ -108,41 +106,20 @@ def _value(text: str) -> Any:
         raise ValueError("brackets that are no JSON") from None
 
 
-def _built(file: Path | dict[str, Any], overrides: _Overrides, where: str) -> Deployment:
-    class Sourced(Deployment, use_attribute_docstrings=False):
-        """A Deployment from these two sources."""
-
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            """The environment before the file."""
-            below = TomlConfigSettingsSource(settings_cls, file) if isinstance(file, Path) else init_settings
-            return _Environment(settings_cls, overrides.values), below
-
+def _built(values: Mapping[str, Any], overrides: _Overrides, where: str) -> Deployment:
     try:
-        return Sourced(**({} if isinstance(file, Path) else file))
+        return Deployment.model_validate(_merged(values, overrides.values))
     except ValidationError as error:
         raise ConfigError(_mistakes(error, overrides, where)) from None
 
 
-class _Environment(PydanticBaseSettingsSource):
-    """The overrides as a source of settings; unknown keys are kept, so that they are refused."""
-
-    def __init__(self, settings_cls: type[BaseSettings], values: dict[str, Any]) -> None:
-        super().__init__(settings_cls)
-        self._values = values
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        return self._values.get(field.alias or field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        return self._values
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both tables, key by key where both have one; else what stands above holds."""
+    found = dict(below)
+    for key, value in above.items():
+        old = found.get(key)
+        found[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return found
 
 
 def _mistakes(error: ValidationError, overrides: _Overrides, where: str) -> list[Mistake]:

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
@@ -158,12 +157,8 @@ class Web(ConfigTable):
     """Where an edge worker shows its own metrics: counts of raw events, for the edge alone."""
 
 
-class Deployment(BaseSettings):
+class Deployment(ConfigTable):
     """One deployment: a murmurate.toml, each key of which MURMURATE__TABLE__KEY in the environment overrides."""
-
-    model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True, populate_by_name=False
-    )
 
     schema_: Annotated[Literal[1], Field(alias="schema")] = 1
     """Version of this file's form."""
@@ -177,18 +172,6 @@ class Deployment(BaseSettings):
     web: Web = Web()
     streams: dict[Annotated[str, STREAM_NAME], AnyStream]
     """What is measured, a table [streams.NAME] each."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What is handed in and nothing else: loader.py adds the file and the environment."""
-        return (init_settings,)
 
     def w(self, stream: StreamTable) -> int:
         """The periods that one window can touch.

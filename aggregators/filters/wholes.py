@@ -26,9 +26,9 @@ class Wholes:
         ends = list(accumulate(lengths))
         self.statistics = ends[-1] if ends else 0
         self.slices = tuple(slice(end - n, end) for n, end in zip(lengths, ends, strict=True) if n > 1)
-        """Of each whole its statistics, where there are several."""
+        """Where each whole of several statistics begins and ends."""
         self.apart = () if ordered else self.slices
-        """Those whose statistics err independently, or so that errors sum to 0."""
+        """The wholes whose statistics err independently, or so that errors sum to 0."""
         self._alone = np.array([end - 1 for n, end in zip(lengths, ends, strict=True) if n == 1], np.int64)
         self._ordered = ordered
         self.even = np.repeat([1 / max(n, 2) for n in lengths], lengths) if ends else np.zeros(0)

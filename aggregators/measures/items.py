@@ -45,15 +45,23 @@ class ItemShares(WideMeasure):
 
     name = "items"
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """The items, or their numbers."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
         items = self.domain.items
         return tuple(map(str, range(items))) if isinstance(items, int) else items
 
-    @cached_property
+    @property
     def views(self) -> tuple[View, ...]:
         """One item of a set, or a dummy."""
+        return self._views
+
+    @cached_property
+    def _views(self) -> tuple[View, ...]:
         return (Padded(self.layout, self.pad),)
 
     @property

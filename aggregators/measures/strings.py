@@ -42,9 +42,13 @@ class Prefixes(WideMeasure):
     sums_to_one = True
     even_noise = True
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """One a prefix, in the order of their bits, and "none"."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
         return (*map(self._called, range(1 << self.prefix)), *(("none",) if self.says_none else ()))
 
     def _called(self, prefix: int) -> str:
@@ -54,9 +58,13 @@ class Prefixes(WideMeasure):
             return f"0b{prefix:0{self.prefix}b}"
         return f"0x{prefix:0{self.prefix // 4}x}"
 
-    @cached_property
+    @property
     def views(self) -> tuple[Prefix, ...]:
         """The prefix."""
+        return self._views
+
+    @cached_property
+    def _views(self) -> tuple[Prefix, ...]:
         return (Prefix(self.layout, self.prefix),)
 
     def true_of(self, rows: Rows) -> NDArray[np.bool_]:

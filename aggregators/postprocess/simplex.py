@@ -1,5 +1,6 @@
 """The nearest point of a capped simplex: frequencies between 0 and a cap that sum to a given total.
 
+Library only: no stage and no verb imports it; whoever post-processes sums of sets in Python does.
 Contract: clip(f + delta, 0, cap) with a delta for which they sum to the total, which is the nearest such point; what
 is one already comes back within rounding.  Sums of set-valued data are the use: items that a user may hold at most
 once, so that no frequency exceeds 1 though all together exceed it.  Source: ARCHITECTURE section 5.14; the
