@@ -117,7 +117,7 @@ class WideMeasure(Measure):
             [Viewed(view, mechanism({"name": name, "d": view.d, "epsilon": epsilon})) for view in self.views]
         )
 
-    def wholes(self, asked: Question) -> tuple[int, ...]:
+    def wholes(self, question: Question) -> tuple[int, ...]:
         """The codes of a view are a whole; of a sample each share stands by itself."""
         lengths = [(view.d,) if view.statistics is None else (1,) * view.statistics for view in self.views]
         return tuple(chain.from_iterable(lengths))
