@@ -69,7 +69,7 @@ class SimulatedRun:
     filtered: Floats
     """The mean squared error of the filter's estimates, at the periods `scored`."""
     luck: Floats
-    """The luck of each period, as `luck.py` measures it: float64[periods, lucks]."""
+    """The luck of each period, as `control_variates.py` measures it: float64[periods, lucks]."""
     published: float
     bits: float
     reports: float
