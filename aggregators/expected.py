@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
+
 from murmurate.aggregators.filters.wholes import Wholes
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.method import Floats, Setting
@@ -34,8 +36,10 @@ def heard_error(measure: Measure, mechanism: Question, n: float, users: float | 
         return error
     near = mechanism.plausible(profile)
     noise = (mechanism.noise(near) - mechanism.drawn(near)) / n + mechanism.added_variance(max(1, round(n)), near)
-    known = sum(float((noise[whole] ** 2).sum() / noise[whole].sum()) for whole in wholes)
-    return error - known / len(noise)
+    known = np.zeros(len(noise))
+    for whole in wholes:
+        known[whole] = noise[whole] ** 2 / noise[whole].sum()
+    return error - float(known[measure.shown].mean())
 
 
 def usual_mechanism(method: str, setting: Setting) -> Question:

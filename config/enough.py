@@ -11,10 +11,11 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from murmurate.aggregators.batches import SIGMAS, users_needed
+from murmurate.aggregators.batches import SIGMAS, users_needed, worth_asking
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.registry import METHODS, finds_first
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.planning import resolve
 from murmurate.randomizers.thresholds import MICRO
 
 REMEDY: Final = "Allow a smaller min_batch, longer periods or a shorter window."
@@ -52,7 +53,7 @@ def shortage(made: Plan, stream: StreamPlan, users: int) -> str | None:
     part = smallest_round(made, stream)
     needed = users_needed(part, made.min_batch)
     if users >= needed:
-        return None
+        return _few_in_a_group(made, stream, users * part)
     expected, above = _expected(users, part)
     said = f"{spaced(users)} users give a round about {spaced(int(expected))} reports"
     least = f"min_batch = {made.min_batch}"
@@ -66,6 +67,19 @@ def shortage(made: Plan, stream: StreamPlan, users: int) -> str | None:
     return (
         f"{said}, below min_batch + {SIGMAS} sigma = {wanted}: rounds would often be asked, spent and not released. "
         f"{REMEDY}"
+    )
+
+
+def _few_in_a_group(made: Plan, stream: StreamPlan, expected: Fraction) -> str | None:
+    """Where each user answers for one group: what its rarest one has too few reports for."""
+    rarest = resolve(made, stream.name).smallest_part
+    least, each = worth_asking(0), round(expected * rarest)  # chances end at a 2^-64
+    if rarest == 1 or each >= least:
+        return None
+    groups = f"about {spaced(each)} of the {spaced(int(expected))} reports of a round, below {least}"
+    return (
+        f"the rarest of its groups of users has {groups}: rounds in which it has none would be asked, spent and not "
+        "released. Allow fewer groups, longer periods or a shorter window."
     )
 
 

@@ -50,7 +50,7 @@ _TOP: Final = 1 << 64
 class Branches(Question):
     """Several questions over one layout, each for a part of the users."""
 
-    name = "branches"
+    name = measure = "branches"
 
     def __init__(self, of: Sequence[tuple[int, Question]]) -> None:
         """of: pairs of a weight and a question."""
@@ -72,7 +72,7 @@ class Branches(Question):
         self.epsilon_micro = max(question.epsilon_micro for question in self.questions)
         digests = b"".join(question.digest for question in self.questions)
         self.digest = hashlib.sha256(b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + digests).digest()
-        vars(self).update(memoised=any(question.memoised for question in self.questions), measure="branches")
+        vars(self).update(memoised=any(one.memoised for one in self.questions), smallest_part=min(self.chances))
 
     @property
     def answered_by(self) -> str:

@@ -136,6 +136,9 @@ class ServerFace(ABC):
     sums: ClassVar[bool] = False
     """Whether raw frequencies sum to 1 whatever was reported. Where they do not, their errors are independent."""
 
+    smallest_part: Fraction = Fraction(1)
+    """The smallest part of its reports that speaks of a statistic: all of them, where users are in no groups."""
+
     @abstractmethod
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
         """Which of uint8[n, wire_size] no value could have given: bool[n]."""

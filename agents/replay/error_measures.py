@@ -45,7 +45,12 @@ def mean_squared_error(said: Floats, held: Floats) -> float:
 
 
 def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
-    """b: what one report of a mechanism costs, as the papers count."""
+    """b: what one report of a mechanism costs, as the papers count. Of branches the number of the branch, and as much
+    as the longest, to which every report is filled.
+    """
+    if parts := mechanism.get("of"):
+        inner = [(told, told.get("mechanism", told)) for _, told in parts]
+        return (len(parts) - 1).bit_length() + max(report_bits(told, one["d"]) for told, one in inner)
     inner = mechanism.get("mechanism", mechanism["name"])  # of what stands behind a view, by name or as a spec
     name = inner if isinstance(inner, str) else inner["name"]
     if name == "sr":

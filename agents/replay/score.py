@@ -27,6 +27,7 @@ from murmurate.agents.replay.truth import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
 from murmurate.config.enough import REMEDY, shortage, spaced
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.randomizers import Branches
 
 WIDTH: Final = 80
 
@@ -233,8 +234,17 @@ def _nobody(pairs: list[tuple[Release, TruePeriod]], values: NDArray[np.float64]
     return np.where(np.isnan(values) & measured[:, None], 0.0, values)
 
 
+def _spec(plan: StreamPlan, release: Release) -> Mapping[str, Any]:
+    """What a release says of its mechanism; of branches, which it does not list, what the stream asks then."""
+    said: Mapping[str, Any] = release["mechanism"]
+    if said["name"] != Branches.name:
+        return said
+    asked = plan.measure.question(plan.mechanism, said["epsilon"], plan.prefer)
+    return asked.spec() if asked.digest.hex().startswith(said["digest"]) else said
+
+
 def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
-    answers = [(report_bits(release["mechanism"], plan.d), release["reports"]["received"]) for release, _ in pairs]
+    answers = [(report_bits(_spec(plan, release), plan.d), release["reports"]["received"]) for release, _ in pairs]
     published = sum(release["decision"] == "published" for release, _ in pairs) / len(pairs)
     users = sum(period.users for _, period in pairs)
     return bits(answers, users, method=plan.method.name, published=published)

@@ -26,7 +26,7 @@ class Wholes:
         ends = list(accumulate(lengths))
         self.statistics = ends[-1] if ends else 0
         self.slices = tuple(slice(end - n, end) for n, end in zip(lengths, ends, strict=True) if n > 1)
-        """The statistics of each whole that has several."""
+        """Where each whole of several statistics begins and ends."""
         self.apart = () if ordered else self.slices
         """The wholes whose statistics err independently, or so that errors sum to 0."""
         self._alone = np.array([end - 1 for n, end in zip(lengths, ends, strict=True) if n == 1], np.int64)

@@ -3,7 +3,7 @@
 Contract: each user answers for one table, drawn without regard to the value, and tells the cell of that table.  A cell
 is the share of all users who are asked; those without a value are told and counted, and stand in no table.  A table's
 own order of its attributes is how its cells are named and shaped; what is asked knows the declared order alone.
-Source: Wang 2021, section 6.2, all marginals (dissertation.md 2.4).  Not here: attributes (attributes.py), tables that
+Source: Wang 2021, section 6.2, all marginals.  Not here: attributes (attributes.py), tables that
 are made consistent with each other.
 """
 
@@ -41,7 +41,7 @@ class Marginals(WideMeasure):
     attributes: tuple[Attribute, ...] = field(kw_only=True)
     """In the order of the domain."""
     tables: tuple[tuple[int, ...], ...] = field(kw_only=True)
-    """The numbers of each table's attributes, in the order in which its cells are named."""
+    """Each table lists the numbers of its attributes, in the order in which its cells are named."""
 
     name = "marginals"
 
@@ -138,6 +138,11 @@ class Marginals(WideMeasure):
         row = self.domain.initial
         pairs = zip(self.attributes, self.domain.sizes, self.domain.places, strict=True)
         return BETWEEN.join(f"{one.name}={one.values[row[word] // times % size]}" for one, size, (word, times) in pairs)
+
+    def page(self) -> dict[str, Any]:
+        """With what stands above each table, and how many cells it has: they follow each other among the names."""
+        tables = [{"title": BETWEEN.join(table.of), "cells": len(table.names)} for table in self.shapes]
+        return {**super().page(), "tables": tables}
 
     @property
     def called(self) -> tuple[str, str]:

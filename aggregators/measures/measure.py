@@ -137,6 +137,11 @@ class Measure(PlannedMeasure):
         """Those of the serving mechanisms that take so large a domain."""
         return tuple(name for name in self.serving if self.d <= STREAMED[name].max_domain)
 
+    @property
+    def shown(self) -> slice | NDArray[np.int64]:
+        """Which of the statistics that a method follows are figures of a release."""
+        return slice(None)
+
     def ranges(self, question: Question) -> Sequence[Range] | None:
         """Between what the statistics of a mechanism lie; None for shares."""
         return None

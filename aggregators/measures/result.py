@@ -65,7 +65,7 @@ class InTables:
 
     filled: tuple[Filled, ...]
     course: Floats | None = None
-    """Mean and variance of the estimates so far, all cells in a row, where a filter follows the stream."""
+    """Mean and variance of the estimates so far, of all cells in a row, where a filter follows the stream."""
 
     @property
     def named(self) -> NamedFigures:

@@ -22,6 +22,7 @@ from murmurate.aggregators.measures.measure import AUTO, Measure, stands
 from murmurate.aggregators.measures.planned import Holders
 from murmurate.aggregators.measures.result import Floats, NamedFigures, Result
 from murmurate.aggregators.measures.wandering import wandering_shares
+from murmurate.aggregators.methods.dissimilarity import not_asked
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import Branches, Mechanism, ParameterError, Question, Viewed
@@ -116,6 +117,12 @@ class WideMeasure(Measure):
         return self._asked(
             [Viewed(view, mechanism({"name": name, "d": view.d, "epsilon": epsilon})) for view in self.views]
         )
+
+    def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
+        """Of what a release names, which need not be all that is followed."""
+        near, shown = question.plausible(profile), self.shown
+        error = question.noise(near) / n + question.sampling(near) / n * not_asked(n, users or n)
+        return float((error + question.added_variance(max(1, round(n)), near))[shown].mean())
 
     def wholes(self, question: Question) -> tuple[int, ...]:
         """The codes of a view are a whole; of a sample each share stands by itself."""

@@ -245,7 +245,7 @@ def test_every_user_may_answer_for_themselves(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ldp_ids, "table", lambda *_, **__: [])
     assert murmurate("--table", "2", *SMALL, "--users-path").exit_code == 0
     assert len(asked) == 63
-    assert all(job.stages for job in asked)  # what such a run gives is in simulate/test_drawn.py
+    assert all(job.stages for job in asked)  # what such a run gives is in simulate/test_simulated_answers.py
 
 
 # ---- recordings ----

@@ -48,7 +48,7 @@ def test_the_largest_of_4096_items_come_first_and_every_one_is_found(
     table = rows(page)
     assert next(iter(table)) == "item 7"
     assert any("below 20" in name for name in table)  # what is monitored stands there though it is none of the largest
-    assert 'olh of what the view "padded" tells, epsilon = 2' in text(page, ".privacy")
+    assert "olh behind the view padded, epsilon = 2" in text(page, ".privacy")
     assert "item 4000" in find(page, "ITEM 400")
     assert text(page, ".search [role=status]") == "11 of 4\u202f096 names"
     assert len(find(page, "item")) == 100

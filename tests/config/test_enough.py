@@ -72,3 +72,22 @@ def test_what_a_release_needs_is_known_from_the_plan_alone() -> None:
     assert needs(everybody, everybody.stream("screen")) == (
         "a round asks all users, and a release needs 1000 reports: it takes 1 000 users"
     )
+
+
+def test_groups_of_users_that_would_often_have_no_report_are_told() -> None:
+    """Of 30 reports a round a fifth is 6: below 25, five standard deviations above none."""
+    numbers = [f"a{k}" for k in range(5)]
+    table = {
+        "measure": "marginals", "every": "1m", "method": {"name": "lpu"}, "tables": [[name] for name in numbers],
+        "attributes": {name: ["no", "yes"] for name in numbers},
+    }  # fmt: skip
+    few = {"streams": {"it": table}, "privacy": {"epsilon": 2.0, "window": {"periods": 2}, "min_batch": 2}}
+    made = planned(**few)
+    stream = made.stream("it")
+    assert (shortage(made, stream, 60) or "").startswith(
+        "the rarest of its groups of users has about 6 of the 30 reports of a round, below 25: rounds in which it has "
+    )
+    assert "about 24 of the 122 reports" in (shortage(made, stream, 244) or "")
+    assert shortage(made, stream, 250) is None
+    one = few | {"streams": {"it": table | {"tables": [["a0"]], "attributes": {"a0": ["no", "yes"]}}}}
+    assert shortage(planned(**one), planned(**one).stream("it"), 60) is None

@@ -35,6 +35,7 @@ class Chart {
     this.last = 0;                                       /* periods in view, 0 for all */
     this.cursor = -1; this.focus = null; this.stale = true; this.drawn = 0; this.fullDraws = 0;
     this.font = getComputedStyle(box).fontFamily;
+    this.called = (c) => c.name;                         /* at the end of its line */
   }
 
   shown() { return [...this.periods.categories.values()].filter((c) => c.shown); }
@@ -251,7 +252,7 @@ class Chart {
     let free = bottom - 2;
     for (const end of ends) {                            /* from the bottom up, none over another */
       const y = Math.max(v.top, Math.min(end.y, free)); free = y - 14;
-      const text = end.s.name.length > 13 ? `${end.s.name.slice(0, 12)}\u2026` : end.s.name;
+      const called = this.called(end.s), text = called.length > 13 ? `${called.slice(0, 12)}\u2026` : called;
       c.strokeStyle = ink.card; c.lineWidth = 4; c.strokeText(text, x, y);
       c.fillStyle = ink.lines[end.s.slot % COLOURS]; c.fillText(text, x, y);
     }

@@ -22,7 +22,7 @@ class Panel {
     this.spec = spec;
     this.root = document.getElementById("stream").content.firstElementChild.cloneNode(true);
     this.periods = new Periods(spec); this.reading = new Reading(spec);
-    this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : "shares";
+    this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : this.reading.tabled.size ? "tables" : "shares";
     const find = (selector) => this.root.querySelector(selector);
     this.plot = find(".plot"); this.legend = find(".legend");
     this.hint = find(".hint"); this.more = find("[data-more]"); this.search = find(".search"); this.sought = "";
@@ -38,6 +38,7 @@ class Panel {
     this.dirty = true; this.tableAt = -Infinity; this.filled = -1;
     this.order = [...this.periods.categories.values()];
     this.chart = new Chart(this.plot, this.periods, this.reading.scale(this.order[0]), colours);
+    if (this.reading.tabled.size) this.chart.called = (c) => this.reading.title(c);
     this.values = new Values(this.root, this.periods, this.reading);
     const heard = { tell: (category) => this.#look(category), redraw: () => { this.filled = -1; this.touch(); } };
     this.spread = null;

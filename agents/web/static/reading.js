@@ -9,6 +9,8 @@ function rounded([from, to]) {
   return { low: Math.floor(from / step + 1e-9) * step, high: Math.ceil(to / step - 1e-9) * step, step };
 }
 
+const LISTED_CELLS = 64;                                 /* of tables, that are listed whether lines show them or not */
+
 /** Shares of users. One wide band flattens no line, and nothing is more than all. */
 const SHARES = {
   unit: "", write: percent,
@@ -49,10 +51,16 @@ class Numbers {
 
 /** What a stream measures, in words, and how its page shows it. */
 class Reading {
-  constructor({ measure, of, one, many, ordered, numbers, names, unit, range, every_ms: everyMs, method }) {
+  constructor({ measure, of, one, many, ordered, numbers, names, tables, unit, range, every_ms: everyMs, method }) {
     this.unit = unit || ""; this.each = one; this.all = many; this.ordered = ordered;
     this.told = new Set(numbers);                        /* statistics that are numbers and no shares */
     this.numbers = numbers.length ? new Numbers(range, unit) : null;
+    this.tabled = new Map();                             /* of each cell its place among all, and its table */
+    (tables ?? []).forEach(({ title, cells }) => {
+      for (const from = this.tabled.size; this.tabled.size < from + cells;) {
+        this.tabled.set(names[this.tabled.size], { place: this.tabled.size, title });
+      }
+    });
     this.about = `${measure} of ${of} every ${every(everyMs)}, ${method}`;
     const shares = names.filter((name) => !this.told.has(name)), inUnit = unit ? ` in ${unit}` : "";
     const both = `The chart shows one at a time: the ${numbers.join(", ")}${inUnit}, or ${shares.join(", ")} in percent.`;
@@ -66,7 +74,18 @@ class Reading {
   get alone() { return Boolean(this.numbers); }
 
   /** Whether the table has it although no line shows it. */
-  always(c) { return this.alone || (this.ordered && c.name === "none"); }
+  always(c) {
+    return this.alone || (this.ordered && c.name === "none") || (this.tabled.has(c.name) && this.tabled.size <= LISTED_CELLS);
+  }
+
+  /** Rows of the table in their order: cells of one table together, in its own order. */
+  rows(categories) {
+    if (!this.tabled.size) return categories;
+    return categories.toSorted((a, b) => this.tabled.get(a.name).place - this.tabled.get(b.name).place);
+  }
+
+  /** What stands above the first row of a table, "" where there are none. */
+  heading(c) { return this.tabled.get(c.name)?.title ?? ""; }
 
   /** Whether it waits in the legend until it is asked for: those who sent nothing are often most. */
   waits(c, size, asked) {
@@ -74,8 +93,11 @@ class Reading {
     return c.name === "none" && size > 2 && (!asked || this.ordered);
   }
 
-  /** A statistic's name, in its unit. */
-  title(c) { return this.scale(c).unit ? `${c.name}, ${this.unit}` : c.name; }
+  /** A statistic's name, in its unit; of a cell its values alone: the heading says of what. */
+  title(c) {
+    if (this.tabled.has(c.name)) return c.name.split(" | ").map((part) => part.slice(part.indexOf("=") + 1)).join(" | ");
+    return this.scale(c).unit ? `${c.name}, ${this.unit}` : c.name;
+  }
 
   /** The last place that a table says: of a number the second one of its narrowest band, of a share as the axis has it. */
   step(c, axis) {

@@ -41,15 +41,22 @@ class Values {
   }
 
   #rows(categories) {
-    this.rows = categories.map((c) => {
+    let heading = "";
+    const all = [];
+    this.rows = this.reading.rows(categories).map((c) => {
       const row = make("tr"), name = make("th"), cells = [0, 1, 2, 3].map(() => make("td")), title = this.reading.title(c);
+      if (heading !== this.reading.heading(c)) {
+        heading = this.reading.heading(c);
+        const head = make("th", heading), above = make("tr", "", "heading");
+        head.colSpan = 5; head.scope = "colgroup"; above.append(head); all.push(above);
+      }
       const held = make("small");
-      name.scope = "row"; name.title = title; name.append(swatch(c.slot), title, held);
+      name.scope = "row"; name.title = c.name === title ? title : c.name; name.append(swatch(c.slot), title, held);
       cells[2].hidden = cells[3].hidden = !this.periods.hasTruth;
-      row.append(name, ...cells);
-      return { c, row, cells, held };
+      row.append(name, ...cells); all.push(row);
+      return { c, cells, held };
     });
-    this.table.tBodies[0].replaceChildren(...this.rows.map(({ row }) => row));
+    this.table.tBodies[0].replaceChildren(...all);
   }
 
   /** On which side of its threshold a statistic is, and how sure that is. */
@@ -75,7 +82,7 @@ class Values {
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
     const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
-    const asked = mechanism.view ? `${mechanism.mechanism} of the ${mechanism.view}` : mechanism.name;
+    const asked = mechanism.view ? `${mechanism.mechanism} behind the view ${mechanism.view}` : mechanism.name;
     const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
     const refused = rejected ? `, ${grouped(rejected)} rejected` : "";
     const mixed = privacy.shuffled && [
