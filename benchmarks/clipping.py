@@ -96,17 +96,19 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0, help="of the first run")
     parser.add_argument("--processes", type=int, default=2)
-    asked = parser.parse_args()
-    options = MethodOptions(asked.method, filter=asked.filter)
-    shape = options, asked.users, asked.epsilon, asked.w, asked.periods, asked.grow
+    arguments = parser.parse_args()
+    options = MethodOptions(arguments.method, filter=arguments.filter)
+    shape = options, arguments.users, arguments.epsilon, arguments.w, arguments.periods, arguments.grow
     print("                   error   within 2 errors       thresholds")
     print("          found/declared   found   declared           found")
     for kind in KINDS:
         cases = [
-            Case(kind, clip, asked.seed + at, *shape) for clip in ("found", "declared") for at in range(asked.runs)
+            Case(kind, clip, arguments.seed + at, *shape)
+            for clip in ("found", "declared")
+            for at in range(arguments.runs)
         ]
-        runs = list(spread_out(measured, cases, asked.processes))
-        found, declared = runs[: asked.runs], runs[asked.runs :]
+        runs = list(spread_out(measured, cases, arguments.processes))
+        found, declared = runs[: arguments.runs], runs[arguments.runs :]
         roots = [float(np.sqrt(np.mean([(off**2).mean() for off, _, _ in part]))) for part in (found, declared)]
         held = [float(np.mean([np.abs(off) <= 2 * error for off, error, _ in part])) for part in (found, declared)]
         clips = sorted(clip for _, _, clip in found)

@@ -100,23 +100,23 @@ def main() -> None:
     parser.add_argument("--method", action="append", help="only this one; may be repeated")
     parser.add_argument("--stages", action="store_true", help="measure through every stage")
     parser.add_argument("--processes", type=int, default=2)
-    asked = parser.parse_args()
-    deployment = papers(d=asked.d)
+    arguments = parser.parse_args()
+    deployment = papers(d=arguments.d)
     like = None
-    if asked.drift is None:
-        source = open_source(f"synthetic:{asked.stream},seed={PATH}", deployment)
+    if arguments.drift is None:
+        source = open_source(f"synthetic:{arguments.stream},seed={PATH}", deployment)
         like = recorded(deployment, source, "bit", USERS).holders
-    assumed = Assumed(drift=asked.drift or 0, like=like)
-    work = jobs(deployment, deployment.streams[0], USERS, assumed, within=asked.within)
-    work = [job for job in work if job.method in (asked.method or [job.method])]
-    seeds = range(OTHER, OTHER + asked.seeds)
+    assumed = Assumed(drift=arguments.drift or 0, like=like)
+    work = jobs(deployment, deployment.streams[0], USERS, assumed, within=arguments.within)
+    work = [job for job in work if job.method in (arguments.method or [job.method])]
+    seeds = range(OTHER, OTHER + arguments.seeds)
     print("                 filter: predicted measured ratio    series: predicted measured ratio  (s.e. of measured)")
-    for job, one in zip(work, spread_out(_predicted, work, asked.processes), strict=True):
-        if asked.stages:
-            runs = [through_stages(asked.stream, job.method, seed) for seed in seeds]
+    for job, one in zip(work, spread_out(_predicted, work, arguments.processes), strict=True):
+        if arguments.stages:
+            runs = [through_stages(arguments.stream, job.method, seed) for seed in seeds]
         else:
-            cases = [(asked.stream, job.method, seed, asked.d, asked.drift) for seed in seeds]
-            runs = list(spread_out(measured, cases, asked.processes))
+            cases = [(arguments.stream, job.method, seed, arguments.d, arguments.drift) for seed in seeds]
+            runs = list(spread_out(measured, cases, arguments.processes))
         squares = np.array(runs)
         roots = np.sqrt(squares.mean(axis=0))
         off = (
@@ -124,7 +124,7 @@ def main() -> None:
         )
         told = (one.best.filtered, one.best.series)
         cells = [f"{a:18.5f} {b:8.5f} {a / b:6.3f}" for a, b in zip(told, roots.tolist(), strict=True)]
-        print(f"{asked.stream} {job.method:12} {' '.join(cells)}   {off[0]:.3f} {off[1]:.3f}", flush=True)
+        print(f"{arguments.stream} {job.method:12} {' '.join(cells)}   {off[0]:.3f} {off[1]:.3f}", flush=True)
 
 
 def _predicted(job: MethodToTry) -> Prospect:

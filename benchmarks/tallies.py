@@ -57,25 +57,25 @@ def first_round() -> Round:
     """The first that publish asks."""
     stage = Publish(PLAN)
     stage.fold(Record(ROUNDS, 0, _start()))
-    (asked,) = [found for out in stage.drain().records[:1] if isinstance(found := decode_record(out.value), Round)]
-    return asked
+    (round_,) = [found for out in stage.drain().records[:1] if isinstance(found := decode_record(out.value), Round)]
+    return round_
 
 
 def aggregate() -> Callable[[], None]:
     """One sub-batch after another, each a sub-batch that it has not met."""
-    asked, users = first_round().model_copy(update={"targets": 1 << 16}), contexts(np.arange(REPORTS))
+    round_, users = first_round().model_copy(update={"targets": 1 << 16}), contexts(np.arange(REPORTS))
     values = np.arange(REPORTS) % D
-    drawn = Key(bytes(range(32)), deployment="bench").draw(users, round=asked.digest)
+    drawn = Key(bytes(range(32)), deployment="bench").draw(users, round=round_.digest)
     reports = OUE(d=D, epsilon=1.0).perturb(values, drawn)
     stage, numbers = Aggregate(PLAN, 0), count()
 
     def next_batch() -> None:
         q = next(numbers)
         seal = Seal(
-            round=asked.digest.hex(), q=q % (1 << 16), received=REPORTS, counted=REPORTS, rejected=NOTHING, missing=(),
-            blocks=1, descriptor=asked,
+            round=round_.digest.hex(), q=q % (1 << 16), received=REPORTS, counted=REPORTS, rejected=NOTHING, missing=(),
+            blocks=1, descriptor=round_,
         )  # fmt: skip
-        for record in (*encode_batch(asked.digest, q, reports), encode(seal)):
+        for record in (*encode_batch(round_.digest, q, reports), encode(seal)):
             stage.fold(Record(BATCHES, 2 * q, record))
         assert stage.drain().urgent
         stage.replay_from({BATCHES: 2 * q + 2})
@@ -96,11 +96,11 @@ def publish() -> Callable[[], None]:
     fold(ROUNDS, _start())
 
     def next_period() -> None:
-        asked = waiting.pop(0)
+        round_ = waiting.pop(0)
         for q in (0, 1):
             said = {
-                "round": asked.digest.hex(), "q": q, "received": 1000, "counted": 1000, "rejected": NOTHING,
-                "missing": (), "stream": "x", "t": asked.t, "targets": 2,
+                "round": round_.digest.hex(), "q": q, "received": 1000, "counted": 1000, "rejected": NOTHING,
+                "missing": (), "stream": "x", "t": round_.t, "targets": 2,
             }  # fmt: skip
             for record in tally_records(said, np.array(counts, np.int64)):
                 fold(TALLIES, record)

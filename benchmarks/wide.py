@@ -78,12 +78,12 @@ def perturbed(name: str, domain: Domain, question: Question, target: float) -> I
     fold("raw", *events(FIRST - 1), reach(FIRST))
     came, answered = [], []
     for t in range(FIRST, FIRST + RUNS):
-        asked = Round(
+        round_ = Round(
             stream=stream.name, t=t, slots=Slots.every(stream.slots), mechanism=question.spec(), purpose="publication",
             contributors=1, targets=1, patience_ms=of.patience_ms, config=stream.config, revision=stream.revision,
         )  # fmt: skip
         came.append(fold("raw", *events(t)))
-        fold("rounds", asked)
+        fold("rounds", round_)
         answered.append(fold("raw", reach(t + 1)))
         assert sum(len(out.value) for out in stage.drain().records) > USERS * question.wire_size
         fold("rounds", Settled(stream=stream.name, t=t))

@@ -82,9 +82,9 @@ class Lead(Measure):
     def _weights(self) -> Floats:
         return np.array([1.0, -1.0] + [0.0] * (self.d - 2))
 
-    def round_error(self, asked: Question, n: float, users: float | None, profile: Floats) -> float:
+    def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
         """Of the two of its statistics that count."""
-        return 2 * super().round_error(asked, n, users, profile)
+        return 2 * super().round_error(question, n, users, profile)
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The difference, with the errors of both."""

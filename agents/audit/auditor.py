@@ -68,8 +68,8 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
     """Compare all logs with what they ought to hold. extent: how far they reach."""
     found = Audit()
     rounds = [(n, r) for n, r in found.decoded(read, "rounds", 0) if isinstance(r, Round)]
-    asked = [(n, r) for n, r in rounds if extent.covers(r.digest.hex())]
-    found.rounds = len(asked)
+    rounds_covered = [(n, r) for n, r in rounds if extent.covers(r.digest.hex())]
+    found.rounds = len(rounds_covered)
     there = _there(plan, read, extent, found)
     judged: set[Place] = set()
     if extent.people:
@@ -81,12 +81,12 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
                 judged |= set(_compare(plan, stream, secrets, people, closed, mine, p, there, found, extent))
         _strangers(rounds, there, judged, found, extent)
     else:
-        known = {r.digest.hex() for _, r in asked}
+        known = {r.digest.hex() for _, r in rounds_covered}
         judged = {
             at for at in {*there.reports, *there.dones} if at[0] in known and there.answered(*at[:2], plan.targets)
         }
         found.reports = sum(sum(there.reports[at].values()) for at in judged)
-    recount(plan, read, [r for _, r in asked], judged, there.reports, there.dones, found, extent)
+    recount(plan, read, [r for _, r in rounds_covered], judged, there.reports, there.dones, found, extent)
     return found
 
 
@@ -124,13 +124,13 @@ def _people(
 
 def _compare(
     plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], closed: Mapping[int, int],
-    asked: Asked, p: int, there: There, found: Audit, extent: Extent,
+    rounds_covered: Asked, p: int, there: There, found: Audit, extent: Extent,
 ) -> list[Place]:  # fmt: skip
     """Every round of one stream against one contributor: the places that were judged."""
     judged = []
     spent: dict[int, list[tuple[int, int, str]]] = defaultdict(list)  # per slot: (t, charge, round)
     limit = plan.epsilon_micro * (stream.share_micro if plan.split == "budget" else MICRO) // MICRO
-    for number, question in asked:
+    for number, question in rounds_covered:
         oracle, digest = built(question.mechanism), question.digest.hex()
         mask = question.slots.mask()
         slots = {s for s in range(stream.slots) if mask is None or mask[s]}
@@ -205,11 +205,11 @@ def _surplus(
 
 def _strangers(rounds: Asked, there: There, judged: set[Place], found: Audit, extent: Extent) -> None:
     """Reports of rounds that nobody asked, of periods that have not closed, of contributors that there are not."""
-    asked = {r.digest.hex() for _, r in rounds}
+    rounds_covered = {r.digest.hex() for _, r in rounds}
     for place in there.reports.keys() - judged - there.waiting:
-        if place[0] not in asked or extent.covers(place[0]):
+        if place[0] not in rounds_covered or extent.covers(place[0]):
             found.note("foreign", sum(there.reports[place].values()), place)
-    for place in (place for place in there.attempts if place[0] not in asked):
+    for place in (place for place in there.attempts if place[0] not in rounds_covered):
         found.note("foreign", sum(sum(attempt.values()) for attempt in there.attempts[place]), place)
 
 

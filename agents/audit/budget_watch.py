@@ -48,8 +48,8 @@ class BudgetWatch:
             if log.topic not in ("rounds", "reports") or value.startswith(MAGIC):
                 continue
             match decode(value):
-                case Round() as asked:
-                    self._round(asked)
+                case Round() as round_:
+                    self._round(round_)
                 case Done() as done:
                     self._told[done.round][done.contributor] = done.total
                 case _:
@@ -58,22 +58,22 @@ class BudgetWatch:
     def settle(self) -> int:
         """Compare what was told so far; the count of reports over budget."""
         for digest in [d for d, told in self._told.items() if len(told) == self._plan.partitions]:
-            sent, asked = sum(self._told.pop(digest).values()), self._asked.pop(digest, None)
+            sent, answering = sum(self._told.pop(digest).values()), self._asked.pop(digest, None)
             # Counted now, not when the round was asked: users may have come while it waited for its period to close.
-            most = 0 if asked is None else int(self._users[asked[0]][asked[1]].sum())
+            most = 0 if answering is None else int(self._users[answering[0]][answering[1]].sum())
             self.over_budget += max(0, sent - most)
         return self.over_budget
 
-    def _round(self, asked: Round) -> None:
-        plan = self._plan.stream(asked.stream)
-        charge, limit = question(asked.mechanism).epsilon_micro, self._plan.epsilon_of(asked.stream)
-        mask = asked.slots.mask()
+    def _round(self, round_: Round) -> None:
+        plan = self._plan.stream(round_.stream)
+        charge, limit = question(round_.mechanism).epsilon_micro, self._plan.epsilon_of(round_.stream)
+        mask = round_.slots.mask()
         paying = np.ones(plan.slots, np.bool_) if mask is None else mask.copy()
-        spent = self._spent[asked.stream] = [s for s in self._spent[asked.stream] if s[0] > asked.t - plan.w]
+        spent = self._spent[round_.stream] = [s for s in self._spent[round_.stream] if s[0] > round_.t - plan.w]
         if plan.division == "population":
             for _, _, paid in spent:
                 paying &= ~paid
         else:
             paying &= sum((c * paid.astype(np.int64) for _, c, paid in spent), np.int64(0)) + charge <= limit
-        spent.append((asked.t, charge, paying))
-        self._asked[asked.digest.hex()] = asked.stream, paying
+        spent.append((round_.t, charge, paying))
+        self._asked[round_.digest.hex()] = round_.stream, paying

@@ -23,7 +23,7 @@ Reports = Mapping[Place, Counter[bytes]]
 
 
 def recount(
-    plan: Plan, read: Reader, asked: Sequence[Round], places: Iterable[Place], actual: Reports,
+    plan: Plan, read: Reader, covered: Sequence[Round], places: Iterable[Place], actual: Reports,
     dones: Mapping[Place, Sequence[Done]], found: Audit, extent: Extent,
 ) -> None:  # fmt: skip
     """Compare every count with what it counts. places: where a `done` has to be."""
@@ -33,7 +33,7 @@ def recount(
         here = sum(actual.get(place, Counter()).values())
         said = [(done.sent, done.total) for done in dones.get(place, [])]
         found.note("miscounted", int(said != [(here, total)]), place)
-    oracles = {r.digest.hex(): question(r.mechanism).of_round(r.digest) for r in asked}
+    oracles = {r.digest.hex(): question(r.mechanism).of_round(r.digest) for r in covered}
     closes: dict[str, tuple[int, ...]] = {}
     for _, record in found.decoded(read, "rounds", 0):
         if isinstance(record, Close):

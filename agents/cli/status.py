@@ -73,7 +73,7 @@ def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
                 "stream": each.stream,
                 "first": each.first,
                 "settled": each.settled,
-                "open": [{"t": asked.t, "purpose": asked.purpose, "round": asked.digest.hex()} for asked in each.open],
+                "open": [{"t": one.t, "purpose": one.purpose, "round": one.digest.hex()} for one in each.open],
                 "release": each.release
                 and {"t": each.release.t, "end": each.release.end, "decision": each.release.decision},
                 "age_ms": each.age_ms,

@@ -113,9 +113,9 @@ def _kept(plan: Plan, found: Mapping[Place, list[Got]], short: Mapping[Place, in
         return frozenset()  # nothing is left, and nobody knows since when
     since = max(time for time in cut if time is not None)
     return frozenset(
-        asked.digest.hex()
+        round_.digest.hex()
         for got in found[Place(topic(plan.name, "rounds"), 0)]
-        if got.time_ms > since and (asked := _round(got)) is not None
+        if got.time_ms > since and (round_ := _round(got)) is not None
     )
 
 

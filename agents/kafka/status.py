@@ -267,7 +267,7 @@ async def _streams(
     except RefusedError as error:
         wrong.append(str(error))
     for each in found.values():
-        each.open = [asked for asked in each.open if each.settled is None or asked.t > each.settled]
+        each.open = [round_ for round_ in each.open if each.settled is None or round_.t > each.settled]
     return list(found.values())
 
 
@@ -278,7 +278,7 @@ def _control(found: Mapping[str, StreamStatus], message: Message | None) -> None
             found[stream].first = t
         case Settled(stream=stream, t=t) if stream in found:
             found[stream].settled = max(t, found[stream].settled or t)
-            found[stream].open = [asked for asked in found[stream].open if asked.t > t]
+            found[stream].open = [round_ for round_ in found[stream].open if round_.t > t]
         case Round(stream=stream) if stream in found:
             found[stream].open.append(message)
         case _:

@@ -40,14 +40,14 @@ class UserIndex:
         mask = len(self._table) - 1
         at = (keys[:, 1] & np.uint64(mask)).astype(np.int64)
         rows, same = self._look(keys, at)
-        asked = np.flatnonzero(~same & (rows != UNKNOWN))  # somebody else is there: look at the next place
-        at = at[asked]
-        while len(asked):
+        colliding = np.flatnonzero(~same & (rows != UNKNOWN))  # somebody else is there: look at the next place
+        at = at[colliding]
+        while len(colliding):
             at = (at + 1) & mask
-            found, same = self._look(keys[asked], at)
-            rows[asked] = found
+            found, same = self._look(keys[colliding], at)
+            rows[colliding] = found
             other = ~same & (found != UNKNOWN)
-            asked, at = asked[other], at[other]
+            colliding, at = colliding[other], at[other]
         return rows
 
     def _look(self, keys: NDArray[np.uint64], at: Rows) -> tuple[Rows, NDArray[np.bool_]]:

@@ -58,9 +58,9 @@ class Following:
 
     def tally(self, answer: Answer) -> Request | Decision:
         """Take the whole answer to the question that is open."""
-        step, asked = self.method.tally(answer), self._asked
-        assert asked is not None  # noqa: S101 - the method has had a question open
-        self.filter.learn(ReportShares(asked.outcomes) if self._reports else asked, answer, self.method.sample)
+        step, question = self.method.tally(answer), self._asked
+        assert question is not None  # noqa: S101 - the method has had a question open
+        self.filter.learn(ReportShares(question.outcomes) if self._reports else question, answer, self.method.sample)
         return self._seen(step)
 
     def later(self, t: int) -> Request | None:
@@ -69,8 +69,8 @@ class Following:
 
     def state(self) -> bytes:
         """All that must survive a crash."""
-        asked = self._asked.spec() if self._asked else None
-        facts = {"asked": asked, "revise": self.revise, "filter": self.filter.facts()}
+        question = self._asked.spec() if self._asked else None
+        facts = {"asked": question, "revise": self.revise, "filter": self.filter.facts()}
         inner = np.frombuffer(self.method.state(), np.uint8)
         return dump(FORM, facts, {"method": inner, **{f"filter {k}": v for k, v in self.filter.arrays().items()}})
 

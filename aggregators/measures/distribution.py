@@ -52,13 +52,13 @@ class Distribution(Numbers):
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The distribution behind the reports, where they are known together; else the nearest shares."""
-        said, asked, told = stands(decision), decision.question, decision.vector
-        if isinstance(asked, SW | WaveAndPresence):
+        said, question, told = stands(decision), decision.question, decision.vector
+        if isinstance(question, SW | WaveAndPresence):
             if said.of_reports:
-                return self._named(decision, *_behind(said, asked))
+                return self._named(decision, *_behind(said, question))
             if told.best is None and decision.measured_t is not None and told.answer is not None:
-                return self._named(decision, *_of_reports(decision, asked, told.answer))
-        shares = shaped(shaping, said.statistics, said.variance, asked)
+                return self._named(decision, *_of_reports(decision, question, told.answer))
+        shares = shaped(shaping, said.statistics, said.variance, question)
         return self._named(decision, shares, np.sqrt(said.variance), said.course)
 
     @property
@@ -98,18 +98,18 @@ def stretches(grid: Grid) -> tuple[str, ...]:
     return tuple(f"[{edges[i]}, {edges[i + 1]}{end}" for i, end in enumerate(ends))
 
 
-def _behind(said: Estimate, asked: SW | WaveAndPresence) -> tuple[Floats, Floats]:
+def _behind(said: Estimate, question: SW | WaveAndPresence) -> tuple[Floats, Floats]:
     """The distribution behind shares of reports, and its error: of as many reports as know these shares as well."""
     shares = np.clip(said.statistics, 0, 1)
     reports = float((shares * (1 - shares)).mean() / said.variance.mean())
-    found = posterior(channel_of(asked), shares * reports)
+    found = posterior(channel_of(question), shares * reports)
     return found.frequencies, np.sqrt(found.variance)
 
 
-def _of_reports(decision: Decision, asked: SW | WaveAndPresence, answer: Answer) -> tuple[Floats, Floats]:
+def _of_reports(decision: Decision, question: SW | WaveAndPresence, answer: Answer) -> tuple[Floats, Floats]:
     """The distribution behind the newest reports, and its error: what they have drifted since comes on top."""
     n, users = answer.counted, decision.vector.users
     sampled = 0.0 if users is None else not_asked(n, users)
-    found = posterior(channel_of(asked), answer.support, sampled=sampled)
-    fresh = measured(decision.t, asked, answer, users).variance
+    found = posterior(channel_of(question), answer.support, sampled=sampled)
+    fresh = measured(decision.t, question, answer, users).variance
     return found.frequencies, np.sqrt(found.variance + np.maximum(decision.vector.variance - fresh, 0))

@@ -19,9 +19,9 @@ of two standard errors that belongs to a ratio (Fieller's) has no end: no mean w
 """
 
 
-def holding(asked: Question) -> Holding | None:
+def holding(question: Question) -> Holding | None:
     """The mechanism, where it tells a share and a total; None where it tells a mean, since everybody has a value."""
-    return asked if isinstance(asked, ValueAndPresence) else None
+    return question if isinstance(question, ValueAndPresence) else None
 
 
 def seen(share: float, variance: float) -> bool:

@@ -60,32 +60,32 @@ class Mean(Numbers):
         """A mean lies in its range."""
         return self.range if name == MEAN else (0.0, 1.0)
 
-    def ranges(self, asked: Question) -> tuple[Range, ...]:
+    def ranges(self, question: Question) -> tuple[Range, ...]:
         """On the scale of the mechanism."""
-        return _RANGES[asked.statistics]
+        return _RANGES[question.statistics]
 
-    def round_error(self, asked: Question, n: float, users: float | None, profile: Floats) -> float:
+    def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
         """Of numbers on the scale -1 to 1; with silence that of the holders' mean."""
-        if holds := holding(asked):
+        if holds := holding(question):
             return holds.mean_error(profile, max(1, round(n)), users) ** 2
-        return super().round_error(asked, n, users, profile)
+        return super().round_error(question, n, users, profile)
 
     # ---- what is said of it ----
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The mean in the stream's own unit, and the share of holders."""
-        asked, ends = decision.question, self.range
-        if not isinstance(asked, Viewed) or not isinstance(asked.view, Clipped):
-            return self._told(decision, asked, ends)
-        told = self._told(decision, asked.inner, asked.view.within(*ends))  # whose scale is a part of the range
+        question, ends = decision.question, self.range
+        if not isinstance(question, Viewed) or not isinstance(question.view, Clipped):
+            return self._told(decision, question, ends)
+        told = self._told(decision, question.inner, question.view.within(*ends))  # whose scale is a part of the range
         taken = np.zeros(len(told.stderr))
         taken[0] = decision.vector.clipped * (ends[1] - ends[0])
         return replace(told, stderr=np.hypot(told.stderr, taken))
 
-    def _told(self, decision: Decision, asked: Question, ends: Range) -> NamedFigures:
+    def _told(self, decision: Decision, question: Question, ends: Range) -> NamedFigures:
         """What a mechanism says whose scale has these ends."""
         said, (low, half) = stands(decision), _scale(ends)
-        if holds := holding(asked):
+        if holds := holding(question):
             return self._of_holders(decision, holds, said, ends)
         near, course = np.clip(said.statistics, -1, 1), None
         if said.course is not None:
@@ -93,15 +93,15 @@ class Mean(Numbers):
         own, estimate = low + half * (decision.vector.unbiased + 1), low + half * (near + 1)
         return self._named(decision.with_vector(unbiased=own), estimate, half * np.sqrt(said.variance), course)
 
-    def _of_holders(self, decision: Decision, asked: Holding, said: Estimate, ends: Range) -> NamedFigures:
+    def _of_holders(self, decision: Decision, question: Holding, said: Estimate, ends: Range) -> NamedFigures:
         """The mean of those who hold a value, and their share."""
         low, half = _scale(ends)
         share, total = said.statistics.tolist()
         own_share, own_total = decision.vector.unbiased.tolist()
         mean = error = own = np.nan
-        alone = _measured_variance(decision, asked)
+        alone = _measured_variance(decision, question)
         if seen(share, min(alone, float(said.variance[0]))):  # nobody is forgotten because time has passed
-            mean, error = total / share, _ratio_error(decision, asked, said)
+            mean, error = total / share, _ratio_error(decision, question, said)
             if seen(own_share, alone):
                 own = own_total / own_share
         near = np.clip(mean, -1, 1)
@@ -219,17 +219,17 @@ def _course_of_holders(said: Estimate, low: float, half: float) -> Floats | None
     return np.array([[low + half * (min(max(mean, -1.0), 1.0) + 1), share], [half**2 * moved, of_share]])
 
 
-def _measured_variance(decision: Decision, asked: Holding) -> float:
+def _measured_variance(decision: Decision, question: Holding) -> float:
     """The variance of the method's share when it was measured, whatever has drifted since."""
     told = decision.vector
     variance = float(told.variance[0])
     if told.answer is None:
         return variance
-    fresh = measured(decision.t, asked, told.answer, told.users).variance
+    fresh = measured(decision.t, question, told.answer, told.users).variance
     return min(variance, float(fresh[0]))  # several answers together may know more than the newest
 
 
-def _ratio_error(decision: Decision, asked: Holding, said: Estimate) -> float:
+def _ratio_error(decision: Decision, question: Holding, said: Estimate) -> float:
     """The standard error of total / share, by the delta method. Errors of share and total go together where they were
     measured, which makes that of their ratio smaller; what both have drifted since does not, as far as is known.
     """
@@ -239,9 +239,9 @@ def _ratio_error(decision: Decision, asked: Holding, said: Estimate) -> float:
     answer, users = decision.vector.answer, decision.vector.users
     if answer is None:
         return float(np.sqrt(of_total + mean * mean * of_share) / share)
-    fresh = measured(decision.t, asked, answer, users).variance
-    profile = asked.plausible(asked.profile(answer.support, answer.counted))
-    alone = asked.mean_error(profile, answer.counted, users) ** 2
+    fresh = measured(decision.t, question, answer, users).variance
+    profile = question.plausible(question.profile(answer.support, answer.counted))
+    alone = question.mean_error(profile, answer.counted, users) ** 2
     if decision.vector.best is None:
         drifted = np.maximum(said.variance - fresh, 0)
         return float(np.sqrt(alone + (drifted[1] + mean * mean * drifted[0]) / share**2))

@@ -142,11 +142,11 @@ class Measure(PlannedMeasure):
         """Which of the statistics that a method follows are figures of a release."""
         return slice(None)
 
-    def ranges(self, asked: Question) -> Sequence[Range] | None:
+    def ranges(self, question: Question) -> Sequence[Range] | None:
         """Between what the statistics of a mechanism lie; None for shares."""
         return None
 
-    def wholes(self, asked: Question) -> Sequence[int] | None:
+    def wholes(self, question: Question) -> Sequence[int] | None:
         """Of shares, how many follow each other that sum to 1, whole after whole, one where a share stands by itself;
         None: all of them together, or there are none.
         """
@@ -156,12 +156,12 @@ class Measure(PlannedMeasure):
         """Whether a filter follows shares of reports instead of statistics: where all come by one mechanism."""
         return False
 
-    def round_error(self, asked: Question, n: float, users: float | None, profile: Floats) -> float:
+    def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
         """The mean squared error of what a release says of n reports, on the scale of the mechanism. users: of how many
         they are a sample; None: of none. A profile is what `Question.profile` would find without noise.
         """
-        error = publication_error(asked, n, users or n, profile, "sampling")
-        return error + float(asked.added_variance(max(1, round(n)), profile)[: asked.statistics].mean())
+        error = publication_error(question, n, users or n, profile, "sampling")
+        return error + float(question.added_variance(max(1, round(n)), profile)[: question.statistics].mean())
 
     # ---- what is said of it, in figures ----
 

@@ -118,13 +118,13 @@ class WideMeasure(Measure):
             [Viewed(view, mechanism({"name": name, "d": view.d, "epsilon": epsilon})) for view in self.views]
         )
 
-    def round_error(self, asked: Question, n: float, users: float | None, profile: Floats) -> float:
+    def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
         """Of what a release names, which need not be all that is followed."""
-        near, shown = asked.plausible(profile), self.shown
-        error = asked.noise(near) / n + asked.sampling(near) / n * not_asked(n, users or n)
-        return float((error + asked.added_variance(max(1, round(n)), near))[shown].mean())
+        near, shown = question.plausible(profile), self.shown
+        error = question.noise(near) / n + question.sampling(near) / n * not_asked(n, users or n)
+        return float((error + question.added_variance(max(1, round(n)), near))[shown].mean())
 
-    def wholes(self, asked: Question) -> tuple[int, ...]:
+    def wholes(self, question: Question) -> tuple[int, ...]:
         """The codes of a view are a whole; of a sample each share stands by itself."""
         lengths = [(view.d,) if view.statistics is None else (1,) * view.statistics for view in self.views]
         return tuple(chain.from_iterable(lengths))

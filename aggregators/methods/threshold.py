@@ -93,22 +93,22 @@ def coarse(setting: Setting) -> Setting:
 
 def asked_first(setting: Setting) -> tuple[Viewed, Clipped]:
     """What everybody is asked, and the coarse grid behind which they are."""
-    asked = oracle(coarse(setting), setting.epsilon_micro)
-    assert isinstance(asked, Viewed)  # noqa: S101 - what `coarse` asks for
-    return asked, grid_of(asked)
+    question = oracle(coarse(setting), setting.epsilon_micro)
+    assert isinstance(question, Viewed)  # noqa: S101 - what `coarse` asks for
+    return question, grid_of(question)
 
 
-def grid_of(asked: Viewed) -> Clipped:
+def grid_of(question: Viewed) -> Clipped:
     """The coarse grid of what everybody is asked."""
-    cut_up = view_clipped(asked)
+    cut_up = view_clipped(question)
     assert cut_up is not None  # noqa: S101 - what `coarse` asks for
     return cut_up
 
 
-def wave_of(asked: Viewed) -> WaveHistogram:
+def wave_of(question: Viewed) -> WaveHistogram:
     """Square Wave over the cells of the coarse grid, as its reports are read as a distribution."""
-    kind = WaveAndPresence if asked.says_none else SW
-    return kind(d=asked.view.d, epsilon=Fraction(asked.epsilon_micro, MICRO))
+    kind = WaveAndPresence if question.says_none else SW
+    return kind(d=question.view.d, epsilon=Fraction(question.epsilon_micro, MICRO))
 
 
 def cells_of(cut_up: Clipped) -> tuple[Floats, Floats]:
@@ -124,11 +124,11 @@ def find(
     """What the answer of period t says, and what a method that clips there knows by it; None where nobody is known to
     hold a value.
     """
-    asked, cut_up = asked_first(setting)
-    unbiased = _unbiased(asked, answer)
+    question, cut_up = asked_first(setting)
+    unbiased = _unbiased(question, answer)
     if unbiased is None:
         return None
-    wave = wave_of(asked)
+    wave = wave_of(question)
     likely = em(channel_of(wave), answer.support).frequencies
     present = min(1.0, float(likely[: cut_up.cells].sum()))
     frequencies = likely[: cut_up.cells] / present
@@ -139,7 +139,7 @@ def find(
     mean, error = unbiased
     kept = clipping.whole_or_pruned(frequencies, middles, low + scale * (mean + 1), scale * error)
     told = float(kept @ middles - low) / scale - 1
-    statistics = np.array([present, present * told] if asked.says_none else [told])
+    statistics = np.array([present, present * told] if question.says_none else [told])
     cut = np.hypot(min(1.0, abs(told - mean) / 2), cut_up.group / 2 / top)
 
     readings = Readings.of(wave, answer.support, likely)
@@ -154,12 +154,12 @@ def find(
     return FoundThreshold(t, clip, float(clipped), float(cut), statistics, level, growth), known
 
 
-def _unbiased(asked: Viewed, answer: Answer) -> tuple[float, float] | None:
+def _unbiased(question: Viewed, answer: Answer) -> tuple[float, float] | None:
     """The mean of holders from -1 to 1 without EM, and its standard error; None where nobody is known to hold one."""
     n = answer.counted
-    profile = asked.profile(answer.support, n)
-    noise = asked.noise(asked.plausible(profile)) / n
-    holders = holding(asked.inner)
+    profile = question.profile(answer.support, n)
+    noise = question.noise(question.plausible(profile)) / n
+    holders = holding(question.inner)
     if holders is None:
         return float(profile[0]), float(np.sqrt(noise[0]))
     share = float(profile[0])

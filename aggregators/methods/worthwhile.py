@@ -48,17 +48,17 @@ def worthwhile(setting: Setting, answers: ExpectedAnswers) -> bool:
 
 @lru_cache(maxsize=64)
 def _worthwhile(setting: Setting, answers: ExpectedAnswers) -> bool:
-    asked, _ = asked_first(setting)
-    shares = (1.0, 0.0) if asked.says_none else (1.0,)
-    return any(_pays(setting, answers, asked, share) for share in shares) and (
-        answers.periods == 1 or all(_affordable(setting, answers, asked, share) for share in shares)
+    question, _ = asked_first(setting)
+    shares = (1.0, 0.0) if question.says_none else (1.0,)
+    return any(_pays(setting, answers, question, share) for share in shares) and (
+        answers.periods == 1 or all(_affordable(setting, answers, question, share) for share in shares)
     )
 
 
-def _pays(setting: Setting, answers: ExpectedAnswers, asked: Viewed, share: float) -> bool:
+def _pays(setting: Setting, answers: ExpectedAnswers, question: Viewed, share: float) -> bool:
     """Whether a threshold could, where this share holds amounts that are all alike: some or other ones."""
-    middles, edges = cells_of(grid_of(asked))
-    unknown = _with(share, _of_what_lies_above(asked))[:, : grid_of(asked).cells]
+    middles, edges = cells_of(grid_of(question))
+    unknown = _with(share, _of_what_lies_above(question))[:, : grid_of(question).cells]
     mechanism, n = usual_answer(setting, answers, USERS)
     values = 2 * np.minimum(middles, edges[:, None]) / edges[:, None] - 1
     noise = (edges[:, None] / 2) ** 2 * noise_of_total(mechanism, n, share, values, values**2)
@@ -66,14 +66,14 @@ def _pays(setting: Setting, answers: ExpectedAnswers, asked: Viewed, share: floa
     return bool((squared[:-1] < clipping.WORTH**2 * squared[-1]).any())
 
 
-def _affordable(setting: Setting, answers: ExpectedAnswers, asked: Viewed, share: float) -> bool:
+def _affordable(setting: Setting, answers: ExpectedAnswers, question: Viewed, share: float) -> bool:
     """Whether what everybody's answer says of the mean is nearly as good as a window of the method's own answers, where
     this share holds amounts that are all alike: whichever these are.
     """
-    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
+    values = 2 * cells_of(grid_of(question))[0] / grid_of(question).clip - 1
     mechanism, n = usual_answer(setting, answers, USERS)
     window = noise_of_total(mechanism, n, share, values, values**2) * USERS * float(answers.share)
-    return bool((np.diag(_with(share, _of_the_mean(asked))) <= COST**2 * window).all())
+    return bool((np.diag(_with(share, _of_the_mean(question))) <= COST**2 * window).all())
 
 
 def _with(share: float, noise: Floats) -> Floats:
@@ -82,20 +82,20 @@ def _with(share: float, noise: Floats) -> Floats:
 
 
 @lru_cache(maxsize=4)  # half a second, and 2 MB
-def _of_what_lies_above(asked: Viewed) -> Floats:
+def _of_what_lies_above(question: Viewed) -> Floats:
     """The variance of what everybody's answer says of what lies above each edge, of one user: where all hold an amount
     of one cell, and last where all say none: float64[edges, inputs].
     """
-    return _noise(asked, clipping.excess(*cells_of(grid_of(asked))))
+    return _noise(question, clipping.excess(*cells_of(grid_of(question))))
 
 
 @lru_cache(maxsize=4)
-def _of_the_mean(asked: Viewed) -> Floats:
+def _of_the_mean(question: Viewed) -> Floats:
     """The same of how far the mean is from what a cell stands for, on a scale from -1 to 1: float64[cells, inputs]."""
-    values = 2 * cells_of(grid_of(asked))[0] / grid_of(asked).clip - 1
-    return _noise(asked, values - values[:, None])
+    values = 2 * cells_of(grid_of(question))[0] / grid_of(question).clip - 1
+    return _noise(question, values - values[:, None])
 
 
-def _noise(asked: Viewed, functions: Floats) -> Floats:
+def _noise(question: Viewed, functions: Floats) -> Floats:
     """functions: of the cells of holders."""
-    return noise_where_alike(wave_of(asked), np.pad(functions, ((0, 0), (0, int(bool(asked.says_none))))))
+    return noise_where_alike(wave_of(question), np.pad(functions, ((0, 0), (0, int(bool(question.says_none))))))

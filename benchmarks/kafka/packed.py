@@ -82,20 +82,20 @@ def packed(site: Site, source: Log, oracle: PureOracle, count: int, t: int) -> l
     """A round: asked, answered by one contributor; or sealed, for aggregate."""
     chance = np.random.default_rng(t)
     reports = chance.integers(0, oracle.d if oracle.wire_size == 1 else 256, (count, oracle.wire_size), np.uint8)
-    asked = Round(
+    round_ = Round(
         stream=site.stream.name, t=T0 + t, slots=Slots.every(site.stream.slots), mechanism=oracle.spec(),
         purpose="publication", contributors=1, targets=1, patience_ms=60_000, config=site.stream.config,
         revision=site.stream.revision,
     )  # fmt: skip
-    digest = asked.digest
+    digest = round_.digest
     last: Any
     if source.topic == "batches":
         blocks = list(encode_batch(digest, 0, reports))
         last = Seal(
             round=digest.hex(), q=0, received=count, counted=count, missing=(),
-            rejected=Rejected(malformed=0, undersized=0), blocks=len(blocks), descriptor=asked,
+            rejected=Rejected(malformed=0, undersized=0), blocks=len(blocks), descriptor=round_,
         )  # fmt: skip
         return [*(Out(source, block) for block in blocks), Out(source, encode(last))]
     last = Done(round=digest.hex(), contributor=0, sent=count, total=count)
     blocks = list(encode_reports(digest, 0, reports))
-    return [Out(Log("rounds", 0), encode(asked)), *(Out(source, block) for block in blocks), Out(source, encode(last))]
+    return [Out(Log("rounds", 0), encode(round_)), *(Out(source, block) for block in blocks), Out(source, encode(last))]
