@@ -108,7 +108,6 @@ def _value(text: str) -> Any:
 
 
 def _built(values: Mapping[str, Any], overrides: _Overrides, where: str) -> Deployment:
-    Deployment.model_rebuild(force=True)  # with the kinds of measures that are registered by now
     try:
         return _registered(tuple(TABLES.values())).model_validate(_merged(values, overrides.values))
     except ValidationError as error:
