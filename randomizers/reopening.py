@@ -5,8 +5,8 @@ newest period charged, whichever is later, plus the longest window of the old an
 earlier closure has passed, however often facts change, also where the streams that a user serves come and go.  So no
 window of any terms that were ever in force holds charges from both sides of a change.  What was answered is forgotten:
 it cannot be asked again. `opened_ms`: from when the new facts hold, not before the end of any period that was asked
-about under the old ones. A stream that is new has no state: `close_until` the same time as the others.  No stage comes
-here: a worker whose facts differ from its state stops (agents/stages/perturb.py).
+about under the old ones. A stream that is new has no state: `close_until` the same time as the others.  Library only:
+no stage comes here, a worker whose facts differ from its state stops (agents/stages/perturb.py).
 """
 
 from __future__ import annotations

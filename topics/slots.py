@@ -46,11 +46,6 @@ class Slots(Part):
         return cls(of=of, asked=ALL)
 
     @classmethod
-    def none(cls, of: int) -> "Slots":
-        """None of S slots."""
-        return cls(of=of, asked=_text(bytes(-(-of // 8))))
-
-    @classmethod
     def chosen(cls, mask: NDArray[np.bool_]) -> "Slots":
         """The slots that bool[S] marks."""
         fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.ndim == 1

@@ -27,10 +27,10 @@ from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.tallies import tallies_of
 from murmurate.aggregators.methods.last_estimate import packed, unpacked
-from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request
+from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.randomizers import Question, ReportError
+from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
@@ -188,13 +188,14 @@ class Publish:
         if isinstance(step, Request):
             self._next(period, step)
             return
-        ends = self._ask(period, period.t, step.question, Slots.none(period.plan.slots), "publication")
+        nobody = np.zeros(period.plan.slots, np.bool_)
+        ends = self._ask(period, period.t, Request(step.question, nobody, "publication"))
         period.pass_by(ends, step)
         self._ahead(period)
 
     def _next(self, period: OpenPeriod, request: Request) -> None:
         """Ask what the method wants to know next, unless it was asked ahead."""
-        outstanding = period.ahead.pop(period.t) if period.t in period.ahead else self._put(period, period.t, request)
+        outstanding = period.ahead.pop(period.t) if period.t in period.ahead else self._ask(period, period.t, request)
         period.ask(outstanding)
         self._ahead(period)
 
@@ -202,20 +203,16 @@ class Publish:
         """Ask what is known of the next periods."""
         for t in range(period.t + 1, period.t + 1 + AHEAD):
             if t not in period.ahead and (known := period.method.later(t)) is not None:
-                period.ahead[t] = self._put(period, t, known)
+                period.ahead[t] = self._ask(period, t, known)
 
-    def _put(self, period: OpenPeriod, t: int, request: Request) -> OutstandingRound:
+    def _ask(self, period: OpenPeriod, t: int, request: Request) -> OutstandingRound:
         """What a method wants to know, as a round."""
-        slots = Slots.every(period.plan.slots) if request.asked is None else Slots.chosen(request.asked)
-        return self._ask(period, t, request.question, slots, request.purpose)
-
-    def _ask(self, period: OpenPeriod, t: int, question: Question, slots: Slots, purpose: Purpose) -> OutstandingRound:
         round_ = Round(
             stream=period.plan.name,
             t=t,
-            slots=slots,
-            mechanism=question.spec(),
-            purpose=purpose,
+            slots=Slots.every(period.plan.slots) if request.asked is None else Slots.chosen(request.asked),
+            mechanism=request.question.spec(),
+            purpose=request.purpose,
             contributors=self._plan.partitions,
             targets=self._plan.targets,
             patience_ms=self._plan.patience_ms,
