@@ -25,7 +25,7 @@ broker: .venv/ready     ## a real Kafka broker to try things on, until Ctrl-C; A
 
 test: .venv/ready       ## every test; ARGS goes to pytest
 	sh tools/browser.sh
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not audit and not faults" $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not audit and not faults" $(ARGS)
 
 soak: .venv/ready       ## half an hour at a steady load on a Kafka of its own: memory and lag
 	$(BIN)/python -m tests.faults.soak $(ARGS)
