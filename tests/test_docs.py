@@ -104,12 +104,19 @@ def exists(path: str) -> bool:
 def named_file(name: str) -> bool:
     """A file without its folder: one of ours, or one that our code writes or reads by that name."""
     kept = any(any((ROOT / folder).rglob(name)) for folder in (*FOLDERS, "docs", "docker")) or exists(name)
-    return kept or any(
-        isinstance(node, ast.Constant) and node.value == name
+    return kept or name in texts()
+
+
+@cache
+def texts() -> set[str]:
+    """Every text that code outside of tests writes."""
+    return {
+        node.value
         for path, tree in trees().items()
         if "tests" not in path.relative_to(ROOT).parts
         for node in ast.walk(tree)
-    )
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
 
 
 def defined(dotted: str) -> bool:
