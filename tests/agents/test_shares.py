@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,17 @@ from tests.agents import wide
 from tests.agents.shares import SHARES
 from tests.agents.test_value_independence import beyond
 from tests.agents.wide import crowd
-from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, Event, Shuffled, arrivals, deployment, played
+from tests.agents.world import (
+    FIRST,
+    KEYS,
+    SECOND,
+    TOPIC,
+    Event,
+    arrivals,
+    calm_and_torn,
+    deployment,
+    played,
+)
 
 USERS, PERIODS = 28, 3
 UNTIL = (FIRST + PERIODS) * SECOND + 1000
@@ -63,14 +74,7 @@ def test_every_measure_that_tells_values_by_views_is_here() -> None:
 @KIND
 def test_no_crash_and_no_interleaving_changes_a_byte(kind: str) -> None:
     of, said = plan(kind, carry_ms=2000), events(kind, seed=2)
-    calm, rng = run(of, said, step=100), random.Random(kind)
-    moments = {
-        (point, stage): rng.sample(range(2, 20), 3)
-        for point in ("before fold", "in the transaction", "after the commit") for stage in ("door", "perturb")
-    } | {("in a snapshot", "perturb"): [1, 2, 3], ("in a recovery", "perturb"): [2, 4]}  # fmt: skip
-    crashes = Crashes(moments)
-    torn = run(of, said, step=40, schedule=Shuffled(rng), faults=crashes)
-    assert crashes.died >= 8
+    calm, torn = calm_and_torn(partial(run, of, said), kind)
     assert torn.releases() == calm.releases()
     assert [orjson.loads(record)["reports"]["counted"] > 0 for record in calm.releases()] == [True] * PERIODS
 

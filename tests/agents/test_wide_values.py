@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,18 @@ from murmurate.topics.names import stream_id
 from tests.agents.stages.hands import RAW, ROUNDS, perturb, progress, pseudonyms, settled, start
 from tests.agents.test_value_independence import beyond
 from tests.agents.wide import DOMAINS, ITEMS, WRONG, Told, crowd, plan, said, stream
-from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, Event, Shuffled, arrivals, deployment, played
+from tests.agents.world import (
+    FIRST,
+    KEYS,
+    SECOND,
+    TOPIC,
+    Crashes,
+    Event,
+    arrivals,
+    calm_and_torn,
+    deployment,
+    played,
+)
 from tests.topics.test_frames import MALFORMED
 
 USERS, PERIODS = 28, 3
@@ -85,14 +97,7 @@ def test_the_logs_hold_exactly_what_values_of_every_kind_must_say(kind: str, car
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_no_crash_and_no_interleaving_changes_a_byte(kind: str) -> None:
     of, events = plan(kind, carry_ms=2000), crowd(kind, users=USERS, periods=PERIODS, seed=2)
-    calm, rng = run(of, events, step=100), random.Random(kind)
-    moments = {
-        (point, stage): rng.sample(range(2, 20), 3)
-        for point in ("before fold", "in the transaction", "after the commit") for stage in ("door", "perturb")
-    } | {("in a snapshot", "perturb"): [1, 2, 3], ("in a recovery", "perturb"): [2, 4]}  # fmt: skip
-    crashes = Crashes(moments)
-    torn = run(of, events, step=40, schedule=Shuffled(rng), faults=crashes)
-    assert crashes.died >= 8
+    calm, torn = calm_and_torn(partial(run, of, events), kind)
     assert torn.releases() == calm.releases()
     found = audited(torn, of)
     assert found.holds, found.where

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -202,3 +202,18 @@ class Crashes:
         if self.passed[place] in self.moments.get(place, ()):
             self.died += 1
             raise Fault(point)
+
+
+def calm_and_torn(play: Callable[..., Runtime], name: str) -> tuple[Runtime, Runtime]:
+    """The same events played in peace, and with crashes at every kind of point of door and perturb, logs in any order.
+    play: takes `played`'s options.
+    """
+    calm, rng = play(step=100), random.Random(name)
+    moments = {
+        (point, stage): rng.sample(range(2, 20), 3)
+        for point in ("before fold", "in the transaction", "after the commit") for stage in ("door", "perturb")
+    } | {("in a snapshot", "perturb"): [1, 2, 3], ("in a recovery", "perturb"): [2, 4]}  # fmt: skip
+    crashes = Crashes(moments)
+    torn = play(step=40, schedule=Shuffled(rng), faults=crashes)
+    assert crashes.died >= 8
+    return calm, torn
