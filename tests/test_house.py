@@ -4,6 +4,7 @@ explained.
 
 import ast
 import doctest
+import graphlib
 import importlib
 import inspect
 import pkgutil
@@ -84,6 +85,19 @@ def test_class_names_are_unique() -> None:
     twice = {name: places for name, places in found.items() if len(places) > 1}
     assert {name: places for name, places in twice.items() if name not in ONE_IDEA} == {}
     assert set(ONE_IDEA) <= set(twice), "a name that only one class has needs no reason"
+
+
+def test_no_module_imports_one_that_imports_it() -> None:
+    known, imports = set(modules()), {}
+    for name in known:
+        tree = ast.parse(Path(str(importlib.import_module(name).__file__)).read_text(encoding="utf-8"))
+        imports[name] = {
+            inner if (inner := f"{node.module}.{alias.name}") in known else str(node.module)
+            for node in tree.body  # as it is loaded: not inside functions, nor for types alone
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        } & (known - {name})
+    assert len(list(graphlib.TopologicalSorter(imports).static_order())) == len(known)
 
 
 BY_NAME = re.compile(r"measure (==|!=)|\.measure in|isinstance\(.*(Grid|Categories|ValueAndPresence)|measure ===")
