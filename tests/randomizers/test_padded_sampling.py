@@ -111,3 +111,23 @@ def test_groups_of_random_size_cost_what_their_formula_says() -> None:
     fixed = np.concatenate([question.variance(1, truth[4 * i : 4 * i + 4]) / (users * float(question_.chances[i]))
                             for i, question in enumerate(question_.questions)])  # fmt: skip
     assert (variance > fixed).all()
+
+
+def test_the_noise_of_estimates_is_right_on_average_where_most_items_are_rare() -> None:
+    """Noise grows with a share, so cutting estimates off at 0 and no more would state 6 % too much of it."""
+    asked = Viewed(Padded(("items", 200, 4, 1), 4), GRR(d=204, epsilon=2.0))
+    rng, n = np.random.default_rng(1), 4_000
+    true = np.full(200, 0.01)
+    error = np.sqrt(asked.variance(n, true))
+    stated = [asked.noise(asked.plausible(true + rng.normal(0, error))).mean() for _ in range(400)]
+    assert np.mean(stated) == pytest.approx(asked.noise(true).mean(), rel=0.01)
+
+
+@pytest.mark.parametrize("raw", [[-0.2, -0.1], [0.2, -0.1, 0.0], [1.4, 0.3, -0.2], [0.0, 0.0], [0.3, 0.2]])
+def test_plausible_shares_are_shares_of_the_same_sum_where_there_are_such(raw: list[float]) -> None:
+    asked = Viewed(Padded(("items", len(raw), 2, 0), 2), GRR(d=len(raw) + 2, epsilon=1.0))
+    found = asked.plausible(np.array(raw))
+    assert ((found >= 0) & (found <= 1)).all()
+    if max(raw) <= 1:
+        assert found.sum() == pytest.approx(max(sum(raw), 0))
+    assert (np.diff(found[np.argsort(raw)]) >= 0).all()
