@@ -106,12 +106,20 @@ def sets(**changes: Any) -> Plan:
     return planned(streams={"it": table | changes}, privacy={"epsilon": 4.0, "window": "4m", "min_batch": 20})
 
 
+def tables(**changes: Any) -> Plan:
+    attributes = {"sex": ["f", "m"], "age": {"whole": [0, 99], "cells": 5}, "plan": ["free", "pro", "team"]}
+    table = {"measure": "marginals", "tables": [["age", "sex"], ["plan"]], "attributes": attributes, "every": "1m"}
+    return planned(streams={"it": table | changes}, privacy={"epsilon": 4.0, "window": "4m", "min_batch": 20})
+
+
 @pytest.mark.parametrize(
     ("plan", "made_up"),
     [
         (strings(form="hex", prefix=4, method={"name": "lpu", "filter": "off"}), "strings"),
         (sets(method={"name": "lpu", "filter": "off"}), "sets"),
         (sets(method={"name": "lpu", "filter": "off"}, mechanism="olh"), "sets"),
+        (tables(method={"name": "lpu", "filter": "off"}), "rows"),
+        (tables(method={"name": "lpu", "filter": "off"}, mechanism="oue"), "rows"),
     ],
 )
 def test_what_a_replay_measures_is_what_was_planned_for_its_recording(plan: Plan, made_up: str) -> None:
