@@ -24,10 +24,10 @@ from murmurate.topics.names import TOPICS, ZONES, topic
 
 COLUMNS: Final = 80
 SEES: Final = {
-    "edge": "trusted with raw events. Whoever runs the brokers is, too",
+    "edge": "is trusted with raw events, as is whoever runs the brokers",
     "mixing": "sees when reports arrive, and mixes them",
-    "analysis": "sees what was reported, not who",
-    "everybody": "questions, and which slots they ask; nothing of users",
+    "analysis": "sees what was reported, not by whom",
+    "everybody": "sees the questions and whom they ask, by slot; nothing about users",
 }
 """What each zone learns."""
 
@@ -92,7 +92,7 @@ class Facts:
     def lines(self) -> Iterator[str]:
         """The facts in words."""
         streams = f"{len(self.streams)} stream{'s' if len(self.streams) > 1 else ''}"
-        yield f"{self.name}: {streams}, 1 promise"
+        yield f"{self.name}: {streams}. What this file promises:"
         for sentence in self.promise:
             yield from _wrapped(sentence, "    ", "      ")
         yield ""
@@ -165,7 +165,7 @@ def _promise(made: Plan) -> Iterator[str]:
                     f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for "
                     "counts by itself: one event can be answered about in more than one window."
                 )
-    yield "Windows add up: k windows that do not meet cost k times epsilon, and nothing bounds a lifetime."
+    yield "Windows add up: k windows that do not overlap can cost k times epsilon, with no limit over a lifetime."
     for stream in made.streams:
         if stream.carry_ms is None:
             yield (
@@ -182,10 +182,10 @@ def _promise(made: Plan) -> Iterator[str]:
         parts = ", ".join(f"{stream.name} {_plain(made.epsilon_of(stream.name))}" for stream in made.streams)
         yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."
     elif len(made.streams) > 1:
-        yield "A user serves one stream, which a keyed hash chooses once, with the whole epsilon."
+        yield "Each user answers for one stream, chosen once by a keyed hash, and spends the whole epsilon there."
     idle = MICRO - sum(stream.share_micro for stream in made.streams)
     if idle:
-        what = "the users serve no stream" if made.split == "users" else "epsilon stay unspent"
+        what = "the users answer for no stream" if made.split == "users" else "epsilon stay unspent"
         yield f"{idle * 100 / MICRO:g} % of {what}."
 
 
@@ -200,25 +200,27 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     whole = f"{share} {stream.share_of}".replace("all of the", "all")
     method, even = stream.method, OF_ONE["first_share"]
     variance = " by the paper's variance" if method.variance == "paper" else ""
-    first = f", {method.first_share} of it to look" if method.first_share not in (None, even) else ""
-    paid = ", groups by rounds of their own" if method.grouping == "paid" else ""
-    filtered = "" if method.filtered else ", unfiltered"
-    revised = f", revised {method.revise} periods later" if method.revise else ""
-    shaped = f", estimates by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
+    looks = f" with {method.first_share} of a window's budget to look for change"
+    first = looks if method.first_share not in (None, even) else ""
+    paid = ", groups found by rounds of their own" if method.grouping == "paid" else ""
+    filtered = "" if method.filtered else ", without the filter"
+    revised = f", releases revised {method.revise} periods later" if method.revise else ""
+    shaped = f", estimates shaped by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
-        f"{stream.what} every {shortest(stream.every_ms)}",
-        f"w = {stream.w}",
+        f"{stream.what}, a release every {shortest(stream.every_ms)}",
+        f"windows of w = {stream.w} period{'s' if stream.w > 1 else ''}",
         whole,
-        f"{method.name}{variance}{first}{paid}{filtered}{revised}{shaped}",
-        f"{stream.mechanism} at epsilon {stream.answer_epsilon:g}",
+        f"method {method.name}{variance}{first}{paid}{filtered}{revised}{shaped}",
+        f"mechanism {stream.mechanism} at epsilon {stream.answer_epsilon:g}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]
     if stream.carry_ms:
-        parts.insert(1, f"values carried {shortest(stream.carry_ms)}")
+        parts.insert(1, f"a value stands for {shortest(stream.carry_ms)}")
     yield from _wrapped(", ".join(parts), lead, indent)
     part_of_users = "all users" if stream.unit == "1" else f"{stream.unit} of the users"
     needed = (
-        f"a round asks {part_of_users}, and has min_batch reports from {spaced(round_up(stream.users_needed))} users on"
+        f"a round asks {part_of_users}; with {spaced(round_up(stream.users_needed))} users or more it brings the "
+        "min_batch reports that a release needs"
     )
     yield from _wrapped(needed, indent, indent)
     if stream.bias:

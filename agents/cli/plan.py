@@ -197,10 +197,11 @@ def _taken(plan: Plan, stream: StreamPlan, assumed: Assumed, like: str | None) -
     if asks_everybody_first(plan, stream):
         unit += "; in the whole range, before a threshold is found"
     if like is not None:
-        return f"if the truth is like {like}{unit}"
+        return f"assumed: a truth like {like}{unit}"
     users = "all users" if assumed.presence == 1 else f"{assumed.presence * 100:g} % of the users"
     held = f", {users} with a value" if stream.says_none else ""
-    return f"if it wanders by {assumed.drift:g} {stream.measure.drifts}a period{held}{unit}"
+    moves = "the mean moves" if measured_in else "each share moves"
+    return f"assumed: {moves} by {assumed.drift:g} {stream.measure.drifts}a period{held}{unit}"
 
 
 def _post(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed) -> Selection | None:

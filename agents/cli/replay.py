@@ -32,6 +32,12 @@ from murmurate.errors import UsageError
 
 MISTAKES, INTERRUPTED = 2, 130
 WIDTH = 80
+LEGEND = (
+    "published (in w): releases with reports of their own period, and how many of those a window has; "
+    "MRE, MSE: mean relative and mean squared error of what was measured; "
+    "MSE of estimate: of the best estimate so far; in 2 se: truths within two standard errors of it; "
+    "bits: sent per user and period"
+)
 Tell = Callable[[Frame], None]
 
 
@@ -108,9 +114,10 @@ def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
 def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     """The table at the end, and what was wrong with the source."""
     Console(width=WIDTH).print(table(outcome.score(plan)))
+    click.echo(click.wrap_text(LEGEND, WIDTH, subsequent_indent="  "))
     rate = round(outcome.events / max(outcome.seconds, 1e-9))
     done = f"{grouped(outcome.events)} events in {outcome.seconds:.1f} s ({grouped(rate)} a second)"
-    click.echo(f"{done}   over budget {outcome.over_budget}")
+    click.echo(f"{done}   reports over budget: {outcome.over_budget}")
     for line in (*source.complaint_lines(), *outcome.shortfalls(plan)):
         click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))
     if outcome.interrupted:

@@ -116,8 +116,8 @@ def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0) -> It
     older = [f"{stage} {number}" for stage, number in written.items() if number < (found.config or 0)]
     if older:
         yield from _wrapped(
-            f"{found.config} holds, and these have last written under an older one: {', '.join(older)}. Workers that "
-            "have not been started since are to be started again", "config",
+            f"{found.config} is in force, and these stages last wrote under an older one: {', '.join(older)}. Restart "
+            "their workers that have not been started since", "config",
         )  # fmt: skip
     for stream in found.streams:
         if stream.release and (lack := lacking(stream.release.reports.model_dump(), min_batch)):

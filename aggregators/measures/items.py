@@ -104,7 +104,8 @@ class ItemShares(WideMeasure):
     @property
     def what(self) -> str:
         """What a user holds, out of how many items, and how many dummies fill it up."""
-        return f"sets of up to {self.domain.most} out of {self.domain.d}, padded to {self.pad}"
+        most = min(self.domain.most, self.domain.d)
+        return f"each user's set (up to {most} of {self.domain.d} items, padded to {self.pad})"
 
     @property
     def bias(self) -> str:
@@ -114,7 +115,7 @@ class ItemShares(WideMeasure):
             return ""
         return (
             f"a user who holds more than pad = {self.pad} items counts for {self.pad} of them, each item in part: "
-            f"figures are too small by that (pad = {most} rules it out and has larger errors)"
+            f"so shares come out too small (pad = {most} avoids that, with larger errors)"
         )
 
     @property

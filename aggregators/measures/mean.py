@@ -144,7 +144,7 @@ class Mean(Numbers):
     def resolution(self) -> str:
         """Its grid is so fine that the steps matter to nobody but a check."""
         low, high = self.range
-        return f", read in steps of {(high - low) / (self.domain.cells - 1):.3g},"
+        return f", read in steps of {(high - low) / (self.domain.cells - 1):.3g}"
 
     def said(self, code: int) -> str:
         """A number."""

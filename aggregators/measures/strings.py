@@ -98,7 +98,8 @@ class Prefixes(WideMeasure):
         """How long the strings are, and how much of each is told."""
         bits, text = self.domain.m, self.domain.form == "text"
         length = f"up to {bits // 8} bytes" if text else f"{bits // 4} hexadecimal digits"
-        return f"{length} by their first {self.prefix} bits" if self.prefix > 1 else f"{length} by their first bit"
+        first = f"{self.prefix} bits" if self.prefix > 1 else "bit"
+        return f"{length} (grouped by their first {first})"
 
     def said(self, code: int) -> str:
         """The string of nothing but zeros, which is the empty text."""

@@ -73,6 +73,6 @@ class ItemsStream(WideStream):
             yield Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
             return
         if self.filled > self._largest:
-            least = "most" if self._largest == self.most else "the number of items"
-            yield Mistake("pad", seen(self.pad), f"from 1 to {self._largest}, {least}")
+            limit = "`most`" if self._largest == self.most else "the number of items"
+            yield Mistake("pad", seen(self.pad), f"a whole number from 1 to {self._largest}, which is {limit}")
         yield from super()._mistakes()

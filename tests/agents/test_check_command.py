@@ -16,7 +16,7 @@ def test_a_good_file_is_said_in_words_within_80_columns() -> None:
     done = murmurate("check", "-c", SHOP)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == "shop: 1 stream, 1 promise"
+    assert lines[0] == "shop: 1 stream. What this file promises:"
     assert lines[-1] == "  ok"
     assert all(len(line) <= 80 for line in lines)
 
@@ -56,7 +56,7 @@ def test_each_mistake_is_a_line_and_the_exit_is_2(tmp_path: Path) -> None:
 def test_the_environment_overrides_the_file() -> None:
     done = murmurate("check", "-c", SHOP, MURMURATE__PRIVACY__EPSILON="0.5", MURMURATE__STREAMS__SCREEN__EVERY="5m")
     assert "epsilon 0.5" in done.stdout
-    assert "every 5m, w = 13" in done.stdout
+    assert "every 5m, windows of w = 13" in done.stdout
     wrong = murmurate("check", "-c", SHOP, MURMURATE__PRIVACY__EPSILON="lots", MURMURATE__KAFKA__PASSWORD=CANARY)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("environment: privacy.epsilon: found 'lots'; allowed: ")

@@ -59,7 +59,7 @@ def test_every_method_and_every_mechanism_has_a_line_and_one_is_taken(
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "screen: frequency of 7 values, 20 000 users, epsilon 2, w = 6"
-    assert lines[1] == "  if it wanders by 0.002 a period, 70 % of the users with a value"
+    assert lines[1] == "  assumed: each share moves by 0.002 a period, 70 % of the users with a value"
     assert all(len(line) <= 80 for line in lines)
     assert sorted(line.split()[0] for line in lines[4:19]) == sorted(METHODS)
     of_methods = [line for line in lines[4:19] if line.endswith("<-")]
@@ -113,7 +113,7 @@ def test_a_truth_can_be_that_of_a_source(tmp_path: Path) -> None:
     assert stands["mechanisms"][0]["series_by"] == "closed form"
     assert stands["mechanisms"][0]["series"] < 0.4 * named(stream, "lpu")["mechanisms"][0]["series"]  # nothing moved
     said = planned(folder, "screen", "--users", "50000", "--like", "still.npy").stdout
-    assert said.splitlines()[1] == "  if the truth is like still.npy"
+    assert said.splitlines()[1] == "  assumed: a truth like still.npy"
 
 
 def test_a_recordings_truth_is_that_of_the_users_who_serve_the_stream(

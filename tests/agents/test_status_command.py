@@ -47,7 +47,7 @@ def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
     assert found[-1] != "ok"
     waits = "waits trips.finished.of.all.the.world/5: a producer's transaction has been open at offset 1234567 for 90 s"
     assert waits in " ".join(text.split())
-    assert "config 3 holds, and these have last written under an older one: perturb 2." in " ".join(text.split())
+    assert "config 3 is in force, and these stages last wrote under an older one: perturb 2." in " ".join(text.split())
 
 
 def test_a_stream_whose_newest_round_was_too_small_is_named() -> None:

@@ -26,9 +26,10 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert "learns more than epsilon 2.0 about one user in any hour." in text
-    assert "Windows add up: k windows that do not meet cost k times epsilon" in text
-    assert "50 % of the users serve no stream." in text
-    assert "frequency of 7 values every 1m, w = 61, half of the users, lpa, grr at epsilon 2, 1 byte a report" in text
+    assert "Windows add up: k windows that do not overlap can cost k times epsilon" in text
+    assert "50 % of the users answer for no stream." in text
+    assert "frequency of 7 values, a release every 1m, windows of w = 61 periods, half of the users, " in text
+    assert "method lpa, mechanism grr at epsilon 2, 1 byte a report" in text
     assert "edge app.clicks shop.raw" in text
     assert "analysis shop.batches shop.tallies shop.releases" in text
     assert lines[-1].strip() == "ok"
@@ -52,7 +53,7 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
         ({"privacy__split": "budget", "screen__share": 0.5, "streams__two": TWO},
          "Every user answers for every stream; together they spend at most epsilon 2.0: screen 1.0, two 0.5."),
         ({"privacy__split": "budget", "screen__share": 0.5}, "50 % of epsilon stay unspent."),
-        ({"screen__share": 0.75, "streams__two": TWO}, "A user serves one stream, which a keyed hash chooses once"),
+        ({"screen__share": 0.75, "streams__two": TWO}, "Each user answers for one stream, chosen once by a keyed hash"),
         ({"screen__method": {"name": "lpa", "variance": "paper"}}, "lpa by the paper's variance"),
         ({"screen__method": "lbu"}, "grr at epsilon 0.032786"),
         ({"screen__season": "24h"}, "what returns every 1d is learned, as a profile of 168 values"),

@@ -69,7 +69,7 @@ def test_thresholds_are_named_as_releases_name_prefixes() -> None:
 
 def test_what_is_promised_is_said_in_words() -> None:
     text = "\n".join(explain(planned(**stream(missing={"carry": "always"}, prefix=5, form="hex"))).lines())
-    assert "strings of 12 hexadecimal digits by their first 5 bits" in " ".join(text.split())
+    assert "strings of 12 hexadecimal digits (grouped by their first 5 bits)" in " ".join(text.split())
     assert 'count as "000000000000"' in " ".join(text.split())
 
 

@@ -59,8 +59,8 @@ const TAKE = {
     if (s.unmeasured) tile("unmeasured", grouped(s.unmeasured));
     const some = (name, value) => { if (typeof value === "number") tile(name, figure(value)); };   /* null: of no use */
     some("mean relative error", s.mre); some("mean squared error", s.mse);
-    some("of the estimate", s.estimate_mse);
-    some("bits per user and period", s.bits_per_user_per_period); tile("over budget", grouped(s.over_budget));
+    some("mean squared error of the estimate", s.estimate_mse);
+    some("bits per user and period", s.bits_per_user_per_period); tile("reports over budget", grouped(s.over_budget));
     for (const panel of panels.values()) { panel.rank(); panel.fit(); }
     say(`Finished in ${figure(s.seconds)} s`);
   },

@@ -91,7 +91,7 @@ class Values {
     ].join(", ");
     const facts = {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
-      w: `${privacy.w} periods`,
+      "Window (w)": `${privacy.w} periods`,
       Mechanism: [asked, ...own(mechanism)].join(", "),
       Method: [method.name, ...own(method)].join(", "),
       Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${refused}`,
