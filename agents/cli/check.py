@@ -31,9 +31,11 @@ NOT_YET = (
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment file."
 )
-@click.option("--users", type=click.IntRange(1), help="Warn where so many users would give too few reports.")
+@click.option("--users", type=click.IntRange(1), help="Warn of streams for which so many users are too few.")
 @click.option(
-    "--against", metavar="BROKERS|FILE", help='What would change: HOST:PORT, "config" for its brokers, or another file.'
+    "--against",
+    metavar="BROKERS|FILE",
+    help='Show what would change from brokers (HOST:PORT, or "config" for the file\'s own) or from another file.',
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(config: Path, users: int | None, against: str | None, as_json: bool) -> None:

@@ -57,18 +57,18 @@ WITHIN = 0.03
 )  # fmt: skip
 @click.option(
     "--drift", type=click.FloatRange(0, 0.5),
-    help=f"What a share moves in a period, or a mean as a part of its range: root mean square.  [default: {DRIFT}]",
+    help=f"Root mean square change in a period, of a share or of a mean as a part of its range.  [default: {DRIFT}]",
 )  # fmt: skip
 @click.option(
     "--presence", type=click.FloatRange(0, 1, min_open=True), help="The share of users with a value.  [default: 1]"
 )
-@click.option("--like", metavar="SOURCE", help="Take the truth from a recording, or what else `replay` takes.")
+@click.option("--like", metavar="SOURCE", help="Take the truth from a recording or another source that `replay` reads.")
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment file."
 )
 @click.option(
     "--within", type=click.FloatRange(0.01, 1), default=WITHIN, show_default=True,
-    help="How well to know simulated errors, as a part of them. Half of it takes four times as long.",
+    help="Relative precision of simulated errors. Halving it takes four times as long.",
 )  # fmt: skip
 @click.option(
     "--processes",

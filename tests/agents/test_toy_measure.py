@@ -70,7 +70,7 @@ def plan_of(folder: Path) -> Plan:
 def test_check_says_it_in_words_and_names_what_is_wrong_with_its_table(folder: Path) -> None:
     done = murmurate("check", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "mood  lead of up over down every 1m" in done.stdout
+    assert "mood  lead of up over down, a release every 1m" in done.stdout
     assert "revised 2 periods later" in " ".join(done.stdout.split())
     table = {"measure": "lead", "values": ["up", "down"], "every": "1m"}
     for change, line in (
