@@ -30,7 +30,7 @@ from murmurate.randomizers.terms import StreamTerms, Terms
 from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, World, people, secret
 
 EVERY: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-SHORT = settings(max_examples=250, stateful_step_count=100, deadline=None, suppress_health_check=EVERY)
+SHORT = settings(max_examples=500, stateful_step_count=100, deadline=None, suppress_health_check=EVERY)
 LONG = settings(SHORT, max_examples=10_000, stateful_step_count=200)
 # One choice each where several would do the same: half of what a step costs is Hypothesis drawing it.
 STEPS = [*range(3)] * 15 + [*range(-3, 41)]

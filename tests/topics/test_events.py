@@ -100,7 +100,7 @@ def json_keeps(event: Any) -> bool:
 # ---- laws ----
 
 
-@settings(max_examples=700, deadline=None, derandomize=True)
+@settings(max_examples=1500, deadline=None, derandomize=True)
 @given(events=st.lists(EVENTS.filter(json_keeps), max_size=4))
 def test_events_are_read_as_the_page_says(events: list[dict[str, Any]]) -> None:
     columns = read(*events)
