@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
@@ -53,6 +54,11 @@ class Kind(ABC):
 
     def __get_pydantic_json_schema__(self, found: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return self.schema
+
+
+def repeated(values: Iterable[str]) -> list[str]:
+    """Those of the texts that stand there more than once, in their order."""
+    return sorted(value for value, times in Counter(values).items() if times > 1)
 
 
 def seen(found: object) -> str:

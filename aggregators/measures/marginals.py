@@ -3,8 +3,8 @@
 Contract: each user answers for one table, drawn without regard to the value, and tells the cell of that table.  A cell
 is the share of all users who are asked; those without a value are told and counted, and stand in no table.  A table's
 own order of its attributes is how its cells are named and shaped; what is asked knows the declared order alone.
-Source: Wang 2021, section 6.2, all marginals.  Not here: attributes (attributes.py), tables that
-are made consistent with each other.
+Source: Wang 2021, section 6.2, all marginals (ARCHITECTURE section 5.13).  Not here: attributes (attributes.py), tables
+that are made consistent with each other.
 """
 
 from __future__ import annotations

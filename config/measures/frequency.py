@@ -11,7 +11,7 @@ from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.errors import Mistake
-from murmurate.config.kinds import Flag, Text, Texts, seen
+from murmurate.config.kinds import Flag, Text, Texts, repeated, seen
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.streams import OneOf, Post, by_name
 from murmurate.randomizers.registry import serving
@@ -73,8 +73,7 @@ class FrequencyStream(StreamTable):
         return (*self.values, *self.added)
 
     def _mistakes(self) -> Iterator[Mistake]:
-        twice = sorted({value for value in self.values if self.values.count(value) > 1})
-        if twice:
+        if twice := repeated(self.values):
             yield Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
         for name in self.added:
             if name in self.values:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.errors import Mistake
-from murmurate.config.kinds import Texts, WholeNumber, seen
+from murmurate.config.kinds import Texts, WholeNumber, repeated, seen
 from murmurate.config.measures.frequency import VALUE
 from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
@@ -67,9 +67,7 @@ class ItemsStream(WideStream):
             found = "nothing" if self.values is None else "both values and items"
             yield Mistake("values", found, 'either values = ["home", "basket"] or items = 1024')
             return
-        names = self.values or ()
-        twice = sorted({value for value in names if names.count(value) > 1}) if len(set(names)) < len(names) else []
-        if twice:
+        if twice := repeated(self.values or ()):
             yield Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
             return
         if self.filled > self._largest:

@@ -67,7 +67,8 @@ class MarginalsStream(WideStream):
             sizes.append(prod(len(known[name].values) for name in table))
         if sum(sizes) > MAX_NAMES >= max(sizes):
             yield Mistake("tables", f"{sum(sizes)} cells in all tables", f"at most {MAX_NAMES}, as a release carries")
-        for name in known.keys() - {name for table in self.tables for name in table}:
+        used = {name for table in self.tables for name in table}
+        for name in (name for name in known if name not in used):
             yield Mistake(f"attributes.{name}", "an attribute that no table names", "those of tables alone")
 
     def _sized(self, key: str, of: list[Attribute]) -> Iterator[Mistake]:
