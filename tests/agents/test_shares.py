@@ -14,7 +14,6 @@ import orjson
 import pytest
 
 from murmurate.agents.audit.auditor import audit
-from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.replay.run import Replay
 from murmurate.agents.replay.score import score
@@ -47,9 +46,7 @@ UNTIL = (FIRST + PERIODS) * SECOND + 1000
 KIND = pytest.mark.parametrize("kind", SHARES)
 
 
-@pytest.fixture(autouse=True)
-def snapshots_are_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_module, "SNAPSHOT_BYTES", 10_000)
+pytestmark = pytest.mark.usefixtures("frequent_snapshots")
 
 
 def plan(kind: str, **changes: Any) -> Plan:

@@ -20,7 +20,6 @@ import pytest
 
 from murmurate.agents.audit.auditor import Audit, audit
 from murmurate.agents.cli.peek import describe
-from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.feed import _said
@@ -57,9 +56,7 @@ USERS, PERIODS = 28, 3
 UNTIL = (FIRST + PERIODS) * SECOND + 1000
 
 
-@pytest.fixture(autouse=True)
-def snapshots_are_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_module, "SNAPSHOT_BYTES", 10_000)
+pytestmark = pytest.mark.usefixtures("frequent_snapshots")
 
 
 def run(of: Plan, events: Sequence[Event], **how: Any) -> Runtime:

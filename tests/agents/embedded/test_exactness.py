@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from murmurate.agents.audit.auditor import Audit, audit
-from murmurate.agents.embedded import task as task_module
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.embedded.task import Task
 from murmurate.agents.stages.door import Door
@@ -59,9 +58,7 @@ PLANS = {
 POINTS = ["before fold", "after fold", "in the transaction", "after the commit", "in a snapshot", "in a recovery"]
 
 
-@pytest.fixture(autouse=True)
-def snapshots_are_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_module, "SNAPSHOT_BYTES", 10_000)
+pytestmark = pytest.mark.usefixtures("frequent_snapshots")
 
 
 def records(plan: Plan, users: int = 120) -> list[Out]:
