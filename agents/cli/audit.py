@@ -32,7 +32,7 @@ VIOLATIONS = {
 
 @click.group("audit")
 def command() -> None:
-    """Check that what is claimed holds, exactly and by measurement. Exit 4: it does not."""
+    """Check the privacy promises of a mechanism or a deployment. Exit 4: one does not hold."""
 
 
 @command.command("mechanism")
@@ -84,8 +84,9 @@ def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alp
               help="The deployment file.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def ledger_command(config: Path, as_json: bool) -> None:
-    """Recompute from raw, rounds and the edge's keys which reports have to be there, and compare. It shares no code
-    with the ledger. Exit 4: something was found; 1: nothing was, but the logs do not go back far enough to tell.
+    """Work out anew, from the logs and the edge's keys, which reports every user should have sent, and compare with
+    those in the log. It shares no code with the devices' own ledger of spent budget. Exit 4: they differ; 1: they do
+    not, but the logs do not go back far enough to be sure.
     """
     # Imported here: `audit mechanism` needs no broker.
     from murmurate.agents.audit.auditor import audit

@@ -84,7 +84,7 @@ def _said(outcome: Outcome, plan: Plan) -> str:
             f"  rms error {measured:.2f} points as measured, {estimated:.2f} as estimated   "
             f"within 2 errors {found['coverage']:.0%}",
             f"  bits per user and period {found['bits_per_user_per_period']:.2f}   "
-            f"{found['events_per_second'] / 1e6:.1f} M events/s   over budget {found['over_budget']}",
+            f"{found['events_per_second'] / 1e6:.1f} M events/s   reports over budget: {found['over_budget']}",
         )
     )
 

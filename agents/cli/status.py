@@ -36,7 +36,7 @@ LISTED = 8
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(config: Path, as_json: bool) -> None:
-    """Show workers, lags, open rounds and last releases. Exit 1: something is wrong."""
+    """Show workers, lags, open rounds and last releases. Exit 1: something is wrong; the output names it."""
     this = opened(config)
     now_ms = time.time_ns() // 1_000_000
     known = known_fingerprints(this.deployment, ())

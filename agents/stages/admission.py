@@ -1,10 +1,11 @@
 """Which events come in, and as what: one rule for the door and for a replay.
 
 Contract: 1. An event is late if its period was over, lateness included, at the clock before it, and from the future if
-it lies further ahead than `future` of the clock that covers it: neither ever came.  2. Of a list with too many items
-those stay whose keyed ranks are smallest, a function of user and item alone: a user keeps the same ones in every
-period.  3. What is left goes to the raw partition of its user, in blocks.  What a value says decides none of it.
-Counts of events are raw-side facts, for the edge alone.  Not here: reading events (topics/events.py), clocks.
+it lies further ahead than `future` of the clock that covers it: both kinds are counted and dropped.  2. Of a list with
+too many items those stay whose keyed ranks are smallest, a function of user and item alone: a user keeps the same ones
+in every period.  3. What is left goes to the raw partition of its user, in blocks.  Whether an event is admitted, and
+where it goes, does not depend on its value.  Counts of raw events are for the edge alone.  Not here: reading events
+(topics/events.py), clocks.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ class Admission:
     def __init__(self, plan: Plan, pepper: Pepper) -> None:
         self._plan, self._pepper = plan, pepper
         self.counts: Counter[tuple[str, str]] = Counter()
-        """(stream, late | future | cut) -> events: the first two never came, of the third some items were cut."""
+        """(stream, late | future | cut) -> events: the first two are dropped; of the third some items were cut."""
 
     def admit(
         self, stream: StreamPlan, users: Bytes, times: Ints, values: Values, long: Mapping[int, Words],
         *, before: int | None, now: int,
     ) -> Sequence[Out]:  # fmt: skip
-        """Events of one stream, of these pseudonyms, as raw records. long: rows whose lists have too many items, with
-        all of their words. before: the clock before the events, None before the first; now: the one that covers them.
+        """The admitted events of one stream as raw records. long: rows whose lists have too many items, with all of
+        their words. before: the clock before the events, None before the first; now: the one that covers them.
         """
         too_late, too_early = late(self._plan, stream, times, before), ahead(self._plan, times, now)
         self.counts[stream.name, "late"] += int(too_late.sum())
@@ -60,7 +61,7 @@ class Admission:
 
 
 def cut(domain: Domain, pepper: Pepper, users: Bytes, values: Values, long: Mapping[int, Words]) -> Values:
-    """The values, with those in place whose lists had too many items."""
+    """The values, with the lists that had too many items cut to their length."""
     rows = np.array(sorted(long), np.int64)
 
     def ranks(owner: Ints, items: Ints) -> NDArray[np.uint64]:

@@ -1,8 +1,8 @@
-"""Aggregate: sealed sub-batches in, additive counts out, one tally a sub-batch. It sees what was said, not by whom.
+"""Aggregate: sealed sub-batches in, additive counts out, one tally a sub-batch. It sees reports, but not their users.
 
 Log: its batches partition.  The seal that ends a sub-batch brings the round's descriptor, so that its mechanism is
-known without another log.  Reports that no value could have given are dropped and counted.  A tally of many counts is
-a message and blocks, all in one transaction (tallies.py).  Source: ARCHITECTURE rules 16 and 20.
+known without another log.  Malformed reports, which no value can give, are dropped and counted.  A tally of many counts
+is a message and blocks, all in one transaction (tallies.py).  Source: ARCHITECTURE rules 16 and 20.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class OpenSubBatch:
     first: int
     """Offset of its first block."""
     since: int
-    """How many seals this instance had met when it came."""
+    """How many seals this instance had folded when the first block came."""
     reports: list[np.ndarray] = field(default_factory=list)
 
 
@@ -50,23 +50,23 @@ class Aggregate:
     def __init__(self, plan: Plan, partition: int) -> None:
         self._plan, self._partition = plan, partition
         self._open: dict[tuple[str, int], OpenSubBatch] = {}
-        self._sealed: list[tuple[str, int, int]] = []  # (round, q, offset of the seal): what a replay may meet again
-        self._met = 0  # seals
+        self._sealed: list[tuple[str, int, int]] = []  # (round, q, offset of the seal) that a replay may read again
+        self._folded = 0  # seals
         self._lag = 2 * len(plan.streams) + SLACK
         self._out: list[Out] = []
         self.counts: Counter[str] = Counter()
-        """Reports ok | malformed; and wrong_round: of blocks whose seal never came."""
+        """Reports ok | malformed; and wrong_round: those in blocks whose seal never came."""
 
     def fold(self, record: Record) -> None:
-        """A block, or the seal that ends a sub-batch."""
+        """Take a block, or the seal that ends a sub-batch."""
         found = read(record, "analysis", self._out)
         if isinstance(found, BatchBlock):
             key = found.round.hex(), found.q
             if not any(key == (digest, q) for digest, q, _ in self._sealed):
-                self._open.setdefault(key, OpenSubBatch(record.offset, self._met)).reports.append(found.reports)
+                self._open.setdefault(key, OpenSubBatch(record.offset, self._folded)).reports.append(found.reports)
         elif isinstance(found, Seal):
-            self._met += 1
-            self._forget_strangers()
+            self._folded += 1
+            self._forget_unsealed()
             if any((found.round, found.q) == (digest, q) for digest, q, _ in self._sealed):
                 return
             batch = self._open.pop((found.round, found.q), None)
@@ -74,14 +74,14 @@ class Aggregate:
             log = Log("tallies", stream_partition(found.descriptor.stream, self._plan.tallies))
             self._out += (Out(log, record) for record in self._tally(found, batch.reports if batch else []))
 
-    def _forget_strangers(self) -> None:
-        """Drop blocks that no shuffle wrote: they would hold back the log, and a recovery would need what is gone.
+    def _forget_unsealed(self) -> None:
+        """Drop blocks that no shuffle wrote: a recovery would have to read the log from them on, beyond its retention.
 
         A sub-batch is one transaction, and publish asks one round of a stream at a time: so between a block and its
         seal stand only sub-batches of rounds that were open then, and of the next ones of other streams.
         """
         for key, batch in list(self._open.items()):
-            if self._met - batch.since > self._lag:
+            if self._folded - batch.since > self._lag:
                 del self._open[key]
                 self.counts["wrong_round"] += sum(len(reports) for reports in batch.reports)
 
@@ -90,7 +90,7 @@ class Aggregate:
         return True
 
     def drain(self) -> Outbox:
-        """Tallies, all of them decisive."""
+        """Tallies, all of them urgent."""
         out, self._out = tuple(self._out), []
         return Outbox(out, bool(out))
 
@@ -116,7 +116,7 @@ class Aggregate:
             undersized=seal.rejected.undersized,
         )
         descriptor = seal.descriptor
-        said = {
+        fields = {
             "round": seal.round,
             "q": seal.q,
             "received": seal.received,
@@ -127,7 +127,7 @@ class Aggregate:
             "t": descriptor.t,
             "targets": descriptor.targets,
         }
-        return tally_records(said, counts)
+        return tally_records(fields, counts)
 
     # ---- state: the log from the first block of any open sub-batch ----
 
@@ -138,7 +138,7 @@ class Aggregate:
         return starts
 
     def small(self) -> bytes:
-        """Sub-batches that a replay would meet again although they are sealed."""
+        """The sealed sub-batches of which a replay would read records again."""
         return dump(FORM, {"sealed": self._sealed}, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
@@ -146,6 +146,6 @@ class Aggregate:
         return ()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """Know which sub-batches are sealed."""
+        """Take over which sub-batches are sealed."""
         facts, _ = load(FORM, small)
         self._sealed = [(digest, q, offset) for digest, q, offset in facts["sealed"]]

@@ -3,9 +3,9 @@
 Contract: an event is judged by the ticks of its own source partition, so that nothing depends on how sources
 interleave: it is late if its period was over, lateness included, at the tick before it, and from the future if it
 lies further ahead than `future` of the tick that covers it.  A raw partition closes a period when all source
-partitions have reached its end plus lateness; every event that was in time stands before that in the log.  Nothing a
-user sends closes anything (ARCHITECTURE rules 6 and 15).  Periods close at the instants of a grid, their ends plus
-lateness: of a recording's clock, which takes its times from events, nothing else leaves the edge.
+partitions have reached its end plus lateness; every event that was in time is before that in the log.  Nothing a
+user sends closes anything (ARCHITECTURE rules 6 and 15).  Periods close at fixed instants, their ends plus lateness; a
+recording's clock, which takes its times from events, gives only these instants away (`newest_closing`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from murmurate.config.plan import Plan, StreamPlan
 
 Mask = NDArray[np.bool_]
 MAX_UNSETTLED = 8
-"""Periods of one stream that wait for their decision: perturb keeps no more, and publish asks about no more."""
+"""The most periods of one stream that wait for their decision: perturb keeps and publish asks about no more."""
 
 MAX_WIDE = 2
 """The most periods that wait for their decision where a stream's values take more than WIDE words: they keep so much
@@ -40,8 +40,8 @@ def opened(every_ms: int, lateness_ms: int, clock: int) -> int:
 
 
 def newest_closing(every_ms: Iterable[int], lateness_ms: int, clock: int) -> int:
-    """The newest instant, up to this time, at which a period of one of these lengths closes. It closes what the time
-    itself would close; 0 before the first.
+    """The newest instant, up to this time, at which a period of one of these lengths closes; 0 before the first. A
+    clock that shows it closes the same periods as one that shows the time itself.
 
     >>> newest_closing((1000, 60_000), 500, 61_400), newest_closing((60_000,), 500, 61_400)
     (60500, 60500)
@@ -82,7 +82,7 @@ class Closing:
     """The first period that the clock leaves open: those from `open_t` to before it are due."""
 
     def progress(self, partition: int, time_ms: int) -> None:
-        """Take a progress record. A time that goes back is no progress."""
+        """Take a progress record. A time before the newest one changes nothing."""
         if partition < self.sources:
             self.times[partition] = max(time_ms, self.times.get(partition, 0))
         if len(self.times) < self.sources:
@@ -98,7 +98,7 @@ class Closing:
         return self.open_t is not None and self.reached_t is not None and self.open_t < self.reached_t
 
     def close(self) -> int:
-        """Close the period that is due: which one."""
+        """Close the period that is due, and give its number."""
         if self.open_t is None:
             raise ValueError("nothing is due")
         self.open_t += 1

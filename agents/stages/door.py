@@ -2,8 +2,9 @@
 
 Logs: a partition of a source topic, and that partition's ticks.  A tick says which events had come when the clock
 showed a time: exactly those go before its progress record, which every raw partition gets, and those after it wait
-for the next tick.  So what is written follows from the logs, not from how they interleave.  Events that cannot be
-read are counted by reason and named in dead.edge, without what they say; whom they show all the same is enrolled.
+for the next tick.  So what is written follows from the logs, not from how they interleave.  Events with an error are
+counted by reason.  Those without a readable user, stream or time, and those that are not JSON or too large, are named
+in dead.edge by their offset alone; an event whose value alone is wrong enrols its user.
 Source: ARCHITECTURE rules 6, 15 and 19.
 """
 
@@ -28,7 +29,7 @@ FORM: Final = StateForm("door", 1)
 TICKS = "ticks"
 BATCH = 10_000  # events read at once
 UNREAD = frozenset({Reason.JSON, Reason.SIZE})
-"""Records that could not be read as a whole: their places are named also where they show their users."""
+"""Errors of a record as a whole: its offset is named in a dead letter even if its user can be read."""
 NOTHING = Outbox((), urgent=False)
 
 
@@ -50,16 +51,16 @@ class Door:
         self.read = 0
         """The number of events looked at."""
         self.counts = self._admission.counts
-        """(stream, reason) -> how many events were refused, or cut, the stream empty where no event says it: raw-side
-        facts, for the edge's own metrics.
+        """(stream, reason) -> how many events were refused, or cut; the stream is empty where it could not be read.
+        These are facts about raw events, for the edge's own metrics.
         """
 
     def fold(self, record: Record) -> None:
-        """An event, or a tick."""
+        """Take an event or a tick."""
         self.fold_run(record.log, [(record.offset, record.value)])
 
     def fold_run(self, log: Log, records: Sequence[tuple[int, bytes]]) -> None:
-        """Events, or ticks, in their order."""
+        """Take events, or ticks, in their order."""
         if log.topic == TICKS:
             for offset, value in records:
                 self._await(Record(log, offset, value))
@@ -82,7 +83,7 @@ class Door:
                 return
 
     def _await(self, record: Record) -> None:
-        """A tick waits for its events; a second one of the same time corrects where they end."""
+        """Put a tick behind those that wait for their events; one of the same time and a lower end replaces it."""
         tick, offset = read(record, "edge", self._out if self._partition == 0 else []), record.offset
         if not isinstance(tick, Tick) or (tick.topic, tick.partition) != (self._topic, self._partition):
             return
@@ -112,7 +113,7 @@ class Door:
         return Outbox(out, urgent)
 
     def _pass(self, tick: Tick) -> None:
-        """1. The events that the tick covers. 2. Its time, behind them, to everybody. A time that goes back is none."""
+        """1. Read the events that the tick covers. 2. Send its time behind them. The clock never goes back."""
         now = tick.time if self._clock is None else max(tick.time, self._clock)
         covered = next((i for i, (offset, _) in enumerate(self._events) if offset >= tick.end), len(self._events))
         self._cover(self._events[:covered], tick.time)
@@ -123,7 +124,7 @@ class Door:
         self._urgent = True
 
     def _cover(self, events: Sequence[tuple[int, bytes]], time_ms: int) -> None:
-        """Events that had come when the clock showed this time."""
+        """Read the events that had come when the clock showed this time."""
         now = time_ms if self._clock is None else max(time_ms, self._clock)
         for start in range(0, len(events), BATCH):
             self._read(events[start : start + BATCH], now)
@@ -152,7 +153,7 @@ class Door:
     # ---- state: the logs from the first event and tick that wait ----
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
-        """From what still waits."""
+        """From the first event and the first tick that still wait."""
         first = {TICKS: [offset for offset, _ in self._ticks], self._topic: [offset for offset, _ in self._events]}
         return {log: min([mark, *first[log.topic]]) for log, mark in marks.items()}
 
@@ -165,13 +166,13 @@ class Door:
         return ()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """Know where the events go on."""
+        """Take over the offset of the next event, and the clock."""
         facts, _ = load(FORM, small)
         self._next, self._clock = facts["next"], facts["clock"]
 
 
 def clock_of(small: bytes) -> int | None:
-    """The newest time that was passed on, by what `small` said."""
+    """The newest time that was passed on, from the bytes of `small`."""
     clock = load(FORM, small)[0]["clock"]
     return None if clock is None else int(clock)
 

@@ -1,4 +1,4 @@
-"""The keys of the edge that a perturb worker holds."""
+"""The keys of the edge zone, as its stages need them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from murmurate.randomizers import Pepper, Secrets
 
 
 class EdgeSecrets(NamedTuple):
-    """What a perturb worker holds."""
+    """The keys of the devices, the pepper of pseudonyms, and the key that seals perturb's state."""
 
     devices: Secrets
     pepper: Pepper

@@ -1,6 +1,4 @@
-"""What stops a stage. Nothing that a user sends does; what does means that state, logs and config do not belong
-together.
-"""
+"""The errors that stop a stage: state, logs and config do not belong together. Nothing that a user sends raises one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ class StateError(MurmurateError):
 
 @contextmanager
 def named(instance: str) -> Iterator[None]:
-    """What is no state of this form is an error of the instance that was to go on from it."""
+    """Report a state of another form as a StateError that names the instance."""
     try:
         yield
     except SnapshotError as error:

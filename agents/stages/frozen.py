@@ -1,4 +1,4 @@
-"""What perturb keeps in every transaction: the frozen facts under which everything else was spent, as bytes and back.
+"""What perturb keeps in every transaction: the frozen facts under which budget was spent, as bytes and back.
 
 Not here: which facts those are (randomizers/terms.py, perturb.py), its snapshot (perturb.py).
 """
@@ -14,11 +14,11 @@ FORM: Final = StateForm("perturb", 1)
 
 
 def frozen(facts: Facts) -> bytes:
-    """As perturb's small state."""
+    """The facts as perturb's small state."""
     return dump(FORM, dict(facts), {})
 
 
 def facts_of(small: bytes) -> Facts:
-    """From that."""
+    """The facts in perturb's small state."""
     facts: Facts = load(FORM, small)[0]
     return facts

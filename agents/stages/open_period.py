@@ -1,7 +1,7 @@
-"""Where a stream stands, as the stage that releases it sees it: what it asked, what came back, what is still to come.
+"""The open period of a stream at publish: its state, the rounds that are out, and the tallies that came back.
 
-Contract: the open period goes through PERIOD_STATES and no other states; a round and its tallies are a part of a state
-and come back from it.  Not here: what is done next (publish.py).
+Contract: the open period changes its state only as PERIOD_STATES allows; a round and its tallies can be stored and
+restored.  Not here: what is done next (publish.py).
 """
 
 from __future__ import annotations
@@ -39,42 +39,42 @@ class OutstandingRound:
         return self.tallies.whole == self.round.targets
 
     def kept(self) -> dict[str, Any]:
-        """As a part of a state."""
+        """The round and its tallies, as a part of a state."""
         return {"round": encode(self.round).decode(), **self.tallies.kept()}
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> OutstandingRound:
-        """From that part."""
+        """The round and its tallies from what `kept` gave."""
         round_ = decode(kept["round"].encode())
         assert isinstance(round_, Round)  # noqa: S101 - what `kept` wrote
         return cls(round_, RoundTallies.of(kept))
 
 
 class PeriodState(Enum):
-    """Where the open period of a stream stands."""
+    """The state of a stream's open period."""
 
     OPENING = "opening"
-    """The method is to say what it asks."""
+    """The method has not yet named its first request."""
     ASKED = "asked"
-    """A question of the method's waits for its answer."""
-    HEARD = "heard"
-    """The answer is whole: the method is to say what follows."""
+    """A round of the method's is out, and its tallies are awaited."""
+    ANSWERED = "answered"
+    """All tallies of the round are here: the method decides what follows."""
     UNASKED = "unasked"
-    """The method has decided without a question. A round to nobody says when the period is over."""
+    """The method has decided without a question. The tallies of a round of no slots show when the period is over."""
 
 
 PERIOD_STATES: Final[Mapping[PeriodState, tuple[PeriodState, ...]]] = MappingProxyType({
     PeriodState.OPENING: (PeriodState.ASKED, PeriodState.UNASKED),
-    PeriodState.ASKED: (PeriodState.HEARD,),
-    PeriodState.HEARD: (PeriodState.ASKED, PeriodState.OPENING),
+    PeriodState.ASKED: (PeriodState.ANSWERED,),
+    PeriodState.ANSWERED: (PeriodState.ASKED, PeriodState.OPENING),
     PeriodState.UNASKED: (PeriodState.OPENING,),
 })  # fmt: skip
-"""What may follow: a decision is released, and the next period is opening."""
+"""The states that may follow each state. After a release the next period is opening."""
 
 
 @dataclass(eq=False)
 class OpenPeriod:
-    """Where one stream stands."""
+    """One stream, with its open period."""
 
     plan: StreamPlan
     method: Method
@@ -89,11 +89,11 @@ class OpenPeriod:
     tallies: list[Tally | TallyInBlocks] = field(default_factory=list)
     """The tallies of the complete rounds of this period."""
     decided: Decision | None = None
-    """What the method said of this period without a question: released when the period is over."""
+    """A decision that the method made without a question, to be released when the period is over."""
     past: dict[int, Release] = field(default_factory=dict)
-    """Releases that are still to be revised."""
+    """The releases that are still to be revised."""
     since: int | None = None
-    """When the open round's patience began, by the ticks; None before the first tick after its period came up."""
+    """When the open round's patience began, in the time of the ticks; None until it begins."""
 
     def __post_init__(self) -> None:
         self.state: State[PeriodState] = State(
@@ -101,19 +101,19 @@ class OpenPeriod:
         )
 
     def ask(self, outstanding: OutstandingRound) -> None:
-        """A question of the method's goes out, or has been out since an earlier period."""
+        """Wait for the tallies of a round that was written now, or ahead in an earlier period."""
         self.state.to(PeriodState.ASKED)
         self._wait(outstanding)
 
-    def pass_by(self, ends: OutstandingRound, decision: Decision) -> None:
-        """Nothing is asked of this period: the decision is there, and is released once a round to nobody is over."""
+    def decide_unasked(self, ends: OutstandingRound, decision: Decision) -> None:
+        """Keep a decision made without a question until the tallies of a round of no slots are here."""
         self.state.to(PeriodState.UNASKED)
         self.decided = decision
         self._wait(ends)
 
-    def hear(self) -> Answer | Decision | None:
-        """What is there, if the round that is out is complete: the answer that the method waits for; or of a period of
-        which nothing was asked the decision, with which it is over.
+    def finish_round(self) -> Answer | Decision | None:
+        """End the open round if all its tallies are here, else None. Gives the answer that the method waits for or,
+        where nothing was asked, the decision that was kept.
         """
         if self.open is None or not self.open.complete:
             return None
@@ -122,14 +122,14 @@ class OpenPeriod:
         if self.decided is not None:
             decision, self.decided = self.decided, None
             return decision
-        self.state.to(PeriodState.HEARD)
+        self.state.to(PeriodState.ANSWERED)
         support = came.support()
         if not question_of(round_).complete(support):
             return Answer(np.zeros_like(support), 0)
         return Answer(support, came.counted)
 
     def end(self) -> None:
-        """The period has been released: on to the next one."""
+        """Go on to the next period: this one has been released."""
         self.state.to(PeriodState.OPENING)
         self.t, self.slots, self.tallies = self.t + 1, 0, []
 
@@ -148,7 +148,7 @@ class OpenPeriod:
 
 
 def release_of(text: str) -> Release:
-    """A release that was kept. StateError if it was written by a version with another form."""
+    """A release that a state holds. StateError if it was written by a version with another form."""
     try:
         record = decode(text.encode())
     except WireError as error:

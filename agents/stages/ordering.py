@@ -1,4 +1,4 @@
-"""Keyed permutations: order without chance, by sorting 128-bit words of the keyed randomness."""
+"""Keyed permutations: rows are ordered by 128-bit words of the keyed randomness."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from murmurate.randomizers.randomness import contexts
 CHUNK = 1 << 16
 """Rows whose words are drawn at once."""
 ROW, ROWS = 96, 512
-"""Numbers that are sorted as one row, about, and rows that are sorted at once: they stay in the cache."""
+"""About how many numbers are sorted as one row, and how many rows at once: so many fit into the cache."""
 _LAST = np.iinfo(np.uint64).max
 
 
@@ -24,15 +24,15 @@ def permutation(key: Key, users: NDArray[np.uint8], *, round: bytes) -> NDArray[
 
 
 def permutation_of_rows(key: Key, count: int, part: int, *, round: bytes) -> NDArray[np.int64]:
-    """The order of so many rows, which have nothing but their position, in this part of the round."""
+    """A permutation of `count` rows without users, by their positions and this part of the round."""
     return by_words(count, lambda rows: key.words("permutation", contexts(rows, part), round=round, k=2))
 
 
 def by_words(count: int, words: Callable[[NDArray[np.int64]], NDArray[np.uint64]]) -> NDArray[np.int64]:
     """The order of `count` rows by their 128-bit words, which `words` gives for some rows: uint64[rows, 2].
 
-    1. Sort numbers that hold a row's upper bits and, below them, its position. 2. The few whose upper bits are the
-    same, by all 128.  That is np.lexsort over all words, in a fifth of the time and without holding them.
+    1. Sort numbers that hold a row's upper bits and, below them, its position. 2. Sort the few rows with equal upper
+    bits by all 128.  The result is that of np.lexsort over all words, in a fifth of the time and without holding them.
     """
     width = np.uint64(max(count - 1, 1).bit_length())
     keys = np.empty(count, np.uint64)
@@ -54,8 +54,8 @@ def by_words(count: int, words: Callable[[NDArray[np.int64]], NDArray[np.uint64]
 
 
 def in_order(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """np.sort of numbers that are evenly spread, in half its time: many are sorted in short rows, one for each value of
-    their upper bits, for which the processor's vectors are made. They may be overwritten.
+    """The numbers as np.sort gives them, in half its time if they are evenly spread: there is a short row for each
+    value of their upper bits, and vector instructions sort short rows fast. `keys` may be overwritten.
     """
     bits = (len(keys) // ROW).bit_length() - 1
     if bits < 4:
@@ -65,7 +65,7 @@ def in_order(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     upper = (keys >> np.uint64(64 - bits)).astype(np.uint16)
     keys = keys.take(np.argsort(upper, kind="stable"))
     counts = np.bincount(upper, minlength=1 << bits)
-    if counts.max() > 4 * ROW + 4 * len(keys) // (1 << bits):  # not spread at all: rows would take too much room
+    if counts.max() > 4 * ROW + 4 * len(keys) // (1 << bits):  # unevenly spread: rows would take too much room
         keys.sort()
         return keys
     ends, places = np.cumsum(counts), np.arange(counts.max())

@@ -1,10 +1,9 @@
 """Perturb: raw events and rounds in, randomized reports out. One instance is the guard of all users of a raw partition.
 
 Logs: its raw partition (blocks of events, progress records) and `rounds`.  A round is charged when its descriptor is
-folded and answered when its period has closed, whichever comes last: every member answers, a user without a value
-says *none*.  Its answers are permuted, each report draws its own target, and `done` tells every target what came and
-what there was in all. Source: ARCHITECTURE rules 4 to 8 and 14.  Not here: deciding (Device), the door's parsing
-(door.py).
+folded, and answered once its period has closed as well: every member answers, a user without a value with *none*.
+The reports are permuted, each draws its own target, and a `done` record gives every target the number of reports sent
+to it and to all.  Source: ARCHITECTURE rules 4 to 8 and 14.  Not here: deciding (Device), the door's parsing (door.py).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
 class Perturb:
-    """The stage. `sources`: partitions of each source topic."""
+    """The stage of one raw partition. `sources`: the number of partitions of each source topic."""
 
     large: ClassVar[bool] = True
 
@@ -50,11 +49,11 @@ class Perturb:
         self._sources = dict(sources)
         self._terms = plan.terms(secrets.fingerprints())
         self._seal = SnapshotSeal(secrets.state, f"{plan.name}/perturb/{partition}")
-        self.proof = self._seal.proof  # what its state records bear
+        self.proof = self._seal.proof  # of its state records
         self._user_index = UserIndex()
         self._placed = 0  # users of the index who have their places in the streams
         self._home = np.full(1, NO_STREAM, np.int16)  # per user: position of the stream served (split = "users"),
-        self._row = np.zeros(1, np.int32)  # and the row there; the last of both is nobody's, where UNKNOWN points
+        self._row = np.zeros(1, np.int32)  # and the row there; the last entry of both is what UNKNOWN points to
         built = partial(stream_at_partition, plan, self._terms, secrets.devices, partition)
         self._streams = {stream.name: built(stream, sources[stream.topic]) for stream in plan.streams}
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
@@ -62,16 +61,16 @@ class Perturb:
         self._out: list[Out] = []
         self._urgent = False
         self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late | foreign | second | width) -> events: raw-side facts, for the edge's metrics."""
+        """(stream, accepted | late | foreign | second | width) -> raw events, for the edge's own metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
-        """(stream, reason) -> users that a round asked in vain."""
+        """(stream, reason) -> users for whom a round was refused."""
 
     # ---- folding ----
 
     def fold(self, record: Record) -> None:
-        """One record of the raw partition or of `rounds`."""
+        """Take one record of the raw partition or of `rounds`."""
         found = read(record, "edge", self._out)
-        match found:  # anything else is what other stages tell each other
+        match found:  # other records are for other stages
             case RawBlock():
                 self._events(found, record)
             case Progress():
@@ -84,11 +83,11 @@ class Perturb:
                 self._settle(self._streams[found.stream], found.t)
 
     def ready(self, log: Log) -> bool:
-        """Whether this log may be folded now: raw waits while periods that are due wait for others to be settled."""
+        """Whether this log may be folded now: raw waits while as many periods as allowed wait for their decision."""
         return log.topic != "raw" or not any(each.waits for each in self._streams.values())
 
     def drain(self) -> Outbox:
-        """Reports and `done` records; decisive as soon as a round is answered."""
+        """Reports and `done` records, which are urgent."""
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
 
@@ -103,9 +102,9 @@ class Perturb:
             self._out.append(dead("width", record, "edge"))
             return
         users, times, codes = block.users, block.times, block.values
-        # By what raw has shown, never by `open_t`: how long a close is put off depends on `rounds`.
+        # By the times in raw, never by `open_t`: how long a close is put off depends on `rounds`.
         past = times < (stream.closing.reached_t or 0) * stream.plan.every_ms
-        if past.any():  # the door has refused them; whatever came in its place changes nothing
+        if past.any():  # a door refuses late events, so these come from something else
             self.edge_counts[stream.plan.name, "late"] += int(past.sum())
             users, times, codes = users[~past], times[~past], codes[~past]
         found = self._find(users)
@@ -114,8 +113,8 @@ class Perturb:
         if not mine.all():
             self.edge_counts[stream.plan.name, "foreign"] += int((found == UNKNOWN).sum())
             rows, times, codes = rows[mine], times[mine], codes[mine]
-        stream.values.saw(rows, times)  # an event shows its user to its own stream, by whose clock it was in time
-        good = stream.valid(codes)  # REFUSED is not, nor what another config may have meant
+        stream.values.mark_seen(rows, times)  # an event marks its user in its own stream only, whose clock accepted it
+        good = stream.valid(codes)  # not REFUSED, nor a value of another config
         accepted = int(good.sum())
         self.edge_counts[stream.plan.name, "accepted"] += accepted
         if accepted < len(good):
@@ -123,13 +122,13 @@ class Perturb:
         stream.values.take(rows, times, codes)
 
     def _rows(self, everybody: np.ndarray, stream: StreamAtPartition) -> np.ndarray:
-        """Rows of the index as rows of a stream; UNKNOWN for users who do not serve it."""
+        """Rows of the index as rows of a stream; UNKNOWN for users of other streams."""
         if self._plan.split == "budget":
             return everybody
         return np.where(self._home[everybody] == stream.position, self._row[everybody], UNKNOWN)
 
     def _find(self, users: np.ndarray) -> np.ndarray:
-        """Each user's row in the index; whoever is new is enrolled, and UNKNOWN if they belong to another partition."""
+        """Each user's row in the index. New users are enrolled; those of another partition are not, and get UNKNOWN."""
         found = self._user_index.find(users)
         new = found == UNKNOWN
         if new.any():
@@ -139,7 +138,7 @@ class Perturb:
         return found
 
     def _enrol(self) -> None:
-        """Give the new users of the index their places in the streams they serve."""
+        """Enrol the new users of the index in the streams they serve."""
         new, self._placed = self._user_index.since(self._placed), len(self._user_index)
         if self._plan.split == "budget":
             for stream in self._in_order:
@@ -166,7 +165,7 @@ class Perturb:
                 self._advance(stream)
 
     def _advance(self, stream: StreamAtPartition) -> None:
-        """1. Answer what lies before the first period. 2. Close what is due, while not too many are unsettled."""
+        """1. Answer rounds about closed periods. 2. Close what is due, while not too many periods are unsettled."""
         self._answer_closed(stream)
         while stream.closing.due and not stream.full:
             t = stream.closing.close()
@@ -183,14 +182,14 @@ class Perturb:
     # ---- rounds ----
 
     def _start(self, stream: StreamAtPartition, t: int) -> None:
-        """Begin with period t; the first record of a stream holds."""
+        """Begin with period t; of several `start` records of a stream the first counts."""
         if stream.first_t is None:
             stream.first_t = t
             stream.values.settle(t - 1)
             self._advance(stream)
 
     def _settle(self, stream: StreamAtPartition, t: int) -> None:
-        """Forget what was kept for period t and those before it."""
+        """Forget the rounds and values of period t and those before it."""
         stream.settled_t = max(t, stream.settled_t)
         stream.unsettled_rounds = {digest: at for digest, at in stream.unsettled_rounds.items() if at > t}
         stream.values.settle(t)
@@ -201,7 +200,7 @@ class Perturb:
         stream, digest = self._streams[round_.stream], round_.digest.hex()
         if stream.first_t is None or digest in stream.unsettled_rounds:
             return  # before the start, or twice in the log: it was answered once, or never will be
-        if stream.over(round_.t):  # nobody honest asks about it, and nobody waits for an end
+        if stream.over(round_.t):  # no honest publish asks about it, and no stage waits for its end
             self.refusals[round_.stream, "closed"] += len(stream.devices)
             return
         stream.unsettled_rounds[digest] = round_.t
@@ -219,7 +218,7 @@ class Perturb:
     def _answer(self, stream: StreamAtPartition, round_: Round, grant: Grant) -> None:
         """1. Perturb. 2. Permute. 3. Scatter."""
         frozen = stream.frozen(round_.t)
-        if frozen is None:  # closed before anybody could be asked about it
+        if frozen is None:  # the period was over before this partition's clock began
             self._send(round_, {})
             return
         _, users, reports = stream.devices.answer(grant, frozen.values, frozen.members)
@@ -231,7 +230,7 @@ class Perturb:
         self._send(round_, {q: reports.take(part, axis=0) for q, part in enumerate(parts)})
 
     def _send(self, round_: Round, sent: Mapping[int, np.ndarray]) -> None:
-        """Blocks per target, then `done` with both counts to each target that there is."""
+        """Write each target its blocks, then a `done` with the number of its reports and of all."""
         total = sum(len(reports) for reports in sent.values())
         for q in range(min(round_.targets, self._plan.targets)):
             log, reports = Log("reports", q), sent.get(q, NOBODY)
@@ -241,27 +240,27 @@ class Perturb:
             self._out.append(Out(log, encode(done)))
         self._urgent = True
 
-    # ---- for whoever watches ----
+    # ---- for metrics ----
 
     @property
     def users(self) -> int:
-        """Whom this partition knows."""
+        """The number of users that this partition knows."""
         return len(self._user_index)
 
     @property
     def most_spent_micro(self) -> dict[str, int]:
-        """For each stream, the largest window of any user that this instance has booked."""
+        """For each stream, the most that this instance has seen any user spend in one window."""
         return {name: stream.devices.ledger.most_spent_micro for name, stream in self._streams.items()}
 
     @property
     def initial(self) -> dict[str, int]:
-        """For each stream whose values stand for ever, how many users count as its initial value."""
+        """For each stream with `carry = "always"`, how many users count as its initial value."""
         return {name: each.values.initial for name, each in self._streams.items() if not each.plan.says_none}
 
     # ---- state ----
 
     def small(self) -> bytes:
-        """The frozen facts, the key that draws, and what closes periods. The rest is in the logs."""
+        """The frozen facts, the fingerprint of the randomness key, and the settings that decide when periods close."""
         return frozen(self._facts())
 
     def _facts(self) -> Facts:
@@ -273,12 +272,12 @@ class Perturb:
         return marks
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
-        """Users, values, ledgers and open questions, sealed with these marks: to be read before the next fold."""
+        """Users, values, ledgers and rounds that wait, sealed with these marks: to be read before the next fold."""
         facts = {name: stream.facts() for name, stream in self._streams.items()}
         return self._seal.chunks(pieces(FORM, facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
-        """The large state. Of the index only those who serve no stream: the others stand in their devices."""
+        """The large state. Of the index only users without a stream: the devices hold the others."""
         if self._plan.split == "users":
             yield "roll", self._user_index.users[self._home[:-1] == NO_STREAM]
         for name, stream in self._streams.items():
@@ -286,7 +285,7 @@ class Perturb:
                 yield f"{name}/{key}", array
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """The state of a snapshot that was taken at these marks; none is the state before the first record."""
+        """Take over a snapshot of these marks; without one the state is that before the first record."""
         differences = changed(facts_of(small), self._facts())
         if differences:
             raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
@@ -304,10 +303,10 @@ class Perturb:
             keys = [key for key in arrays if key.startswith(f"{name}/")]
             mine = {key.removeprefix(f"{name}/"): arrays.pop(key) for key in keys}
             stream.load(facts[name], mine, self._terms, self._secrets.devices, self._partition)
-        self._enlist(arrays)
+        self._rebuild_index(arrays)
 
-    def _enlist(self, arrays: Arrays) -> None:
-        """Fill the index and everybody's place from the devices: the order within a stream is all that counts."""
+    def _rebuild_index(self, arrays: Arrays) -> None:
+        """Fill the index and each user's place from the devices. Only the order within a stream matters."""
         if self._plan.split == "budget":
             known = self._in_order[0].devices.users
         else:

@@ -1,13 +1,13 @@
-"""Publish: opens rounds, counts their tallies to Q, lets the method decide, and releases. The only stage that asks.
+"""Publish: writes rounds, waits for their Q tallies, lets the method decide, and releases. No other stage asks.
 
 Logs: its tallies partition, `rounds` (for the `start` of its streams), `clock` (the ticks of its own timer), and where
 a recording is fed `feed` (the recording's time).  A round that is open although its patience has ended is given up:
-the shuffle then says who counts.  Patience begins when the round could be answered: at its period's end plus lateness,
-or at the first tick after it was asked, whichever is later.  A shuffle that has seen nobody does not answer, so that a
-door that was down delays and drops nothing; a round that stays open is given up again after each further patience.
-Its state is small and whole in every transaction, but for counts that stand in blocks: of those it says where they are
-announced, and a recovery folds the log again from there, for these blocks alone.  Source: ARCHITECTURE rules 13, 15, 16
-and 22.  Not here: what to ask (aggregators/methods).
+the shuffle then decides which contributors count.  Patience begins when the round could be answered: at its period's
+end plus lateness, or at the first tick after it was written, whichever is later.  A shuffle without any contributor
+closes nothing, so that a door that was down delays and drops nothing; a round that stays open is given up again after
+each further patience.  Each transaction holds the whole state, except counts in blocks: of those it holds where they
+are announced, and a recovery folds the log again from there, for these blocks alone.  Source: ARCHITECTURE rules 13,
+15, 16 and 22.  Not here: what to ask (aggregators/methods).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORM: Final = StateForm("publish", 1)
 ROUNDS = Log("rounds", 0)
 TALLIES = "tallies"
 AHEAD = MAX_UNSETTLED - 1
-"""Periods beyond the open one that are asked beforehand, where a method knows its question."""
+"""How many periods after the open one are asked about ahead, if a method knows its question by now."""
 FEED = "feed"
 """The log with the recording's own time, where `murmurate feed` is the clock of periods."""
 
@@ -59,19 +59,19 @@ class Publish:
         self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
         self._partition = partition
         self._periods: dict[str, OpenPeriod] = {}
-        self._agreed = AgreedConfig()  # of which the first instance takes care for all
+        self._agreed = AgreedConfig()  # used by the first instance alone
         self._tallied = 0  # the offset in its tallies partition below which all but blocks has been folded
         self._out: list[Out] = []
         self._urgent = False
 
     def fold(self, record: Record) -> None:
-        """A tally, the start of a stream, or a tick of the clock."""
+        """Take a tally, a record of `rounds`, or a tick of the clock."""
         if record.log.topic == TALLIES:
             if record.offset < self._tallied:
                 self._fold_again(record)
                 return
             self._tallied = record.offset + 1
-        named = self._partition == 0 or record.log != ROUNDS  # every publish reads `rounds`, and one names what is dead
+        named = self._partition == 0 or record.log != ROUNDS  # every instance reads `rounds`; one writes dead letters
         found = read(record, "analysis", self._out if named else [])
         match found:
             case Start() if found.stream in self._mine and found.stream not in self._periods:
@@ -91,14 +91,14 @@ class Publish:
             case Progress():
                 self._tick(found.time)
             case _:
-                pass  # rounds: its own, and what others tell each other
+                pass  # the other records of `rounds`: its own, and those for other stages
 
     def ready(self, log: Log) -> bool:
         """Always."""
         return True
 
     def drain(self) -> Outbox:
-        """Rounds and releases, all of them decisive."""
+        """Rounds and releases, which are urgent."""
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
 
@@ -123,7 +123,7 @@ class Publish:
         self._count(period)
 
     def _check(self, outstanding: OutstandingRound, q: int) -> None:
-        """Whether these counts can be, once they are here: announced ones by their number before that."""
+        """Raise StageError if these counts cannot be right; of counts that are still to come, only their number."""
         tally, counts = outstanding.tallies.got[q], outstanding.tallies.counts(q)
         question = question_of(outstanding.round)
         try:
@@ -135,7 +135,7 @@ class Publish:
             raise StageError(f"publish: stream {tally.stream!r}: a tally of period {tally.t}: {error}") from None
 
     def _block(self, block: TallyBlock, record: Record) -> None:
-        """Counts that were announced. A block that nobody announced, or that is here already, is named and changes
+        """Take a block of announced counts. One that was not announced, or comes twice, gets a dead letter and changes
         nothing.
         """
         period, outstanding = self._waiting(block)
@@ -148,21 +148,21 @@ class Publish:
             self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
 
     def _fold_again(self, record: Record) -> None:
-        """What a predecessor folded: of it only blocks are not in its state, and of no round that is complete."""
+        """Take a record from before the state was written: of those only blocks of open rounds are not in the state."""
         found = read(record, "analysis", [])
         if isinstance(found, TallyBlock) and (outstanding := self._waiting(found)[1]) is not None:
             outstanding.tallies.take(found, record.value, record.offset)
 
     def _waiting(self, block: TallyBlock) -> tuple[OpenPeriod, OutstandingRound] | tuple[None, None]:
-        """The round that a block is of, if that waits for its tallies."""
+        """The round of a block, with its period, if the round waits for its tallies."""
         digest = block.round.hex()
         found = ((period, period.outstanding(digest)) for period in self._periods.values())
         return next(((period, outstanding) for period, outstanding in found if outstanding is not None), (None, None))
 
     def _count(self, period: OpenPeriod) -> None:
-        """Go on while rounds are complete: those asked ahead may be so before their turn."""
-        while (heard := period.hear()) is not None:
-            step = period.method.tally(heard) if isinstance(heard, Answer) else heard
+        """Go on while the open round is complete: one asked ahead may be so when its period opens."""
+        while (ended := period.finish_round()) is not None:
+            step = period.method.tally(ended) if isinstance(ended, Answer) else ended
             if isinstance(step, Request):
                 self._next(period, step)
             else:
@@ -178,35 +178,35 @@ class Publish:
             self._out.append(Out(releases, encode(revised(period.plan, decision, before))))
         if lag := period.plan.method.revise:
             period.past[record.t] = record
-            period.past.pop(record.t - lag, None)  # of which nothing is known, so that it was not revised above
+            period.past.pop(record.t - lag, None)  # still there if it was not revised above, as without any answer
         self._out.append(Out(ROUNDS, encode(Settled(stream=period.plan.name, t=period.t))))
         period.end()
 
     def _open(self, period: OpenPeriod) -> None:
-        """Begin a period. Where the method asks nothing, a round that asks nobody says when the period is over."""
+        """Begin a period. Where the method asks nothing, the tallies of a round of no slots show when it is over."""
         step = period.method.open(period.t)
         if isinstance(step, Request):
             self._next(period, step)
             return
         nobody = np.zeros(period.plan.slots, np.bool_)
         ends = self._ask(period, period.t, Request(step.question, nobody, "publication"))
-        period.pass_by(ends, step)
+        period.decide_unasked(ends, step)
         self._ahead(period)
 
     def _next(self, period: OpenPeriod, request: Request) -> None:
-        """Ask what the method wants to know next, unless it was asked ahead."""
+        """Write the round of the method's next request, unless it was written ahead."""
         outstanding = period.ahead.pop(period.t) if period.t in period.ahead else self._ask(period, period.t, request)
         period.ask(outstanding)
         self._ahead(period)
 
     def _ahead(self, period: OpenPeriod) -> None:
-        """Ask what is known of the next periods."""
+        """Write the rounds of the next periods that the method knows by now."""
         for t in range(period.t + 1, period.t + 1 + AHEAD):
             if t not in period.ahead and (known := period.method.later(t)) is not None:
                 period.ahead[t] = self._ask(period, t, known)
 
     def _ask(self, period: OpenPeriod, t: int, request: Request) -> OutstandingRound:
-        """What a method wants to know, as a round."""
+        """Write a method's request as a round."""
         round_ = Round(
             stream=period.plan.name,
             t=t,
@@ -224,12 +224,12 @@ class Publish:
         return OutstandingRound(round_)
 
     def _begun(self, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:
-        """A stream that stands at the beginning of a period, its method at its own."""
+        """A stream at the beginning of period t, with its method as it was before the first one."""
         return OpenPeriod(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t)
 
     def _tick(self, time_ms: int) -> None:
-        """Give up rounds whose patience is over; it begins anew, for those that nobody could answer yet. And write the
-        config record again, before the log forgets it.
+        """Give up the open rounds whose patience is over, and let it begin anew. Write the config record again before
+        the log drops it.
         """
         if (again := self._agreed.tick(time_ms)) is not None:
             self._out.append(Out(ROUNDS, encode(again)))
@@ -239,7 +239,7 @@ class Publish:
             if period.since is None:
                 end = (period.t + 1) * period.plan.every_ms + self._plan.lateness_ms
                 if self._fed and (self._reached is None or self._reached < end):
-                    continue  # the recording has not come so far
+                    continue  # the recording has not reached the end of the period
                 period.since = time_ms if self._fed else max(time_ms, end)
             if time_ms >= period.since + period.open.round.patience_ms:
                 period.since = time_ms
@@ -249,7 +249,7 @@ class Publish:
     # ---- state: all of it, in every transaction ----
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
-        """From here; of tallies from the first announcement whose blocks wait with the others of their round."""
+        """From the marks; of tallies from the first announcement of blocks whose round is still open."""
         first = [outstanding.tallies.first for period in self._periods.values() for outstanding in period.waiting]
         again = min((at for at in first if at is not None), default=None)
         if again is None:
@@ -257,7 +257,7 @@ class Publish:
         return {log: min(mark, again) if log.topic == TALLIES else mark for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """Every stream's open period. Blocks of tallies stand in the log only."""
+        """Every stream's open period. The blocks of tallies are in the log only."""
         arrays = {f"{name}/method": np.frombuffer(c.method.state(), np.uint8) for name, c in self._periods.items()}
         decided = {name: period.decided for name, period in self._periods.items() if period.decided is not None}
         arrays |= {f"{name}/unasked": np.frombuffer(packed(decision), np.uint8) for name, decision in decided.items()}
@@ -283,11 +283,11 @@ class Publish:
         return dump(FORM, facts, arrays)
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
-        """None: `small` says it all."""
+        """None: `small` holds everything."""
         return ()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """Every stream's open period as it was."""
+        """Take over every stream's open period."""
         state, arrays = load(FORM, small)
         self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])

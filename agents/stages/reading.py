@@ -1,6 +1,6 @@
-"""Reading a record that may be anything: what nobody can read is named in the zone's dead letters, and nothing stops.
+"""Reading a record of any content: one that cannot be read is named in the zone's dead letters, and nothing stops.
 
-Contract: a dead letter says topic, partition, offset and the kind of fault; never what the record holds.  A record is
+Contract: a dead letter holds topic, partition, offset and the kind of fault; never what the record holds.  A record is
 named once: in the zone of its topic, by the one stage that reads it there; stages of other zones skip it.
 """
 
@@ -16,7 +16,7 @@ from murmurate.topics.names import names_dead
 
 
 def read(record: Record, zone: str, out: list[Out]) -> Block | Message | None:
-    """The record's content; None if it has none, and then a dead letter in `out`, if this zone is the topic's."""
+    """The record's content; None if it cannot be read, with a dead letter in `out` if the topic is of this zone."""
     try:
         return decode_record(record.value)
     except WireError as error:

@@ -1,4 +1,4 @@
-"""From a decision to the release that subscribers read: names, errors, privacy, all that was received.
+"""From a decision to the release that subscribers read: names, errors, privacy, and how many reports came.
 
 Contract (ARCHITECTURE rule 10): no clock, host or version; numbers rounded to six places, and null where nothing is
 known; the same input gives the same bytes.
@@ -26,9 +26,9 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms"
 
 
 def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tallied]) -> Release:
-    """The release of a period. slots: asked in all its rounds; tallies: all that came back."""
+    """The release of a period. slots: how many were asked in all its rounds; tallies: those of all its rounds."""
     result = stream.measure.result(decision, stream.post)
-    told = result.named
+    figures = result.named
     return Release(
         deployment=plan.name,
         stream=stream.name,
@@ -37,16 +37,16 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         start=instant(decision.t * stream.every_ms),
         end=instant((decision.t + 1) * stream.every_ms),
         measure=stream.measure.name,
-        decision="published" if decision.published else _known(told),
+        decision="published" if decision.published else _not_published(figures),
         measured_t=decision.measured_t,
         unit=stream.unit,
         range=stream.range,
-        estimate=_named(told, told.estimate),
-        stderr=_named(told, told.stderr),
-        unbiased=_named(told, told.unbiased),
-        names="found" if told.found else None,
+        estimate=_named(figures, figures.estimate),
+        stderr=_named(figures, figures.stderr),
+        unbiased=_named(figures, figures.unbiased),
+        names="found" if figures.found else None,
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
-        thresholds=_readings(stream, told),
+        thresholds=_readings(stream, figures),
         reports=_reports(slots, tallies),
         privacy=Privacy(
             unit="user",
@@ -62,24 +62,24 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
 
 
 def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
-    """An older period once more, in the light of what is known at this decision: of two records of a period the one
-    with the higher revision holds. What was asked and answered then, and `unbiased`, stay as they were.
+    """The release of an older period with this decision's estimate of it: of two records of a period the one with the
+    higher revision counts. Its reports and `unbiased` stay as they were.
     """
-    told = stream.measure.result(decision.with_vector(best=decision.revised), stream.post).named
-    own = {"unbiased": {name: before.unbiased.get(name) for name in told.names}} if told.found else {}
+    figures = stream.measure.result(decision.with_vector(best=decision.revised), stream.post).named
+    own = {"unbiased": {name: before.unbiased.get(name) for name in figures.names}} if figures.found else {}
     return before.model_copy(update={
-        "decision": before.decision if before.decision == "published" else _known(told),
-        "estimate": _named(told, told.estimate),
-        "stderr": _named(told, told.stderr),
-        "thresholds": _readings(stream, told),
+        "decision": before.decision if before.decision == "published" else _not_published(figures),
+        "estimate": _named(figures, figures.estimate),
+        "stderr": _named(figures, figures.stderr),
+        "thresholds": _readings(stream, figures),
         "revision": before.revision + 1,
-        **own,  # what was not found then had no figure
+        **own,  # None for names that were not found then
     })  # fmt: skip
 
 
-def _known(told: NamedFigures) -> Literal["approximated", "unmeasured"]:
-    """What a period is called that no reports of its own speak for."""
-    return "approximated" if told.known else "unmeasured"
+def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:
+    """The `decision` of a release without reports of its own period: whether anything is known."""
+    return "approximated" if figures.known else "unmeasured"
 
 
 def instant(time_ms: int) -> str:
@@ -94,20 +94,20 @@ def duration(length_ms: int) -> str:
     return f"{length_ms // size}{unit}"
 
 
-def _named(told: NamedFigures, values: np.ndarray) -> dict[str, float | None]:
-    pairs = zip(told.names, values.tolist(), strict=True)
+def _named(figures: NamedFigures, values: np.ndarray) -> dict[str, float | None]:
+    pairs = zip(figures.names, values.tolist(), strict=True)
     return {name: None if math.isnan(value) else round(value, PLACES) + 0.0 for name, value in pairs}
 
 
-def _readings(stream: StreamPlan, told: NamedFigures) -> dict[str, Reading] | None:
-    """The readings of what is monitored and known; None where there is nothing to say."""
+def _readings(stream: StreamPlan, figures: NamedFigures) -> dict[str, Reading] | None:
+    """The readings of the monitored names whose estimates are known; None if there are none."""
     found = {}
     for name, threshold in stream.thresholds.items():
-        at = told.names.index(name)
-        estimate, error = float(told.estimate[at]), float(told.stderr[at])
+        at = figures.names.index(name)
+        estimate, error = float(figures.estimate[at]), float(figures.stderr[at])
         if math.isnan(estimate):
             continue
-        course = None if told.course is None else (float(told.course[0, at]), float(told.course[1, at]))
+        course = None if figures.course is None else (float(figures.course[0, at]), float(figures.course[1, at]))
         where = reading(estimate, error, threshold, course=course)
         side: Literal["above", "below"] = "above" if where.above else "below"
         found[name] = Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
@@ -128,7 +128,7 @@ def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
 
 
 def _mechanism(mechanism: Question) -> dict[str, str | int | float]:
-    """Its spec; of parts that are tables themselves their names: the round says the rest."""
+    """The question's spec, with only the names of parts that are tables themselves: the round holds the rest."""
     named = {key: value["name"] if isinstance(value, Mapping) else value for key, value in mechanism.spec().items()}
     spec = {key: value for key, value in named.items() if isinstance(value, str | int) and key != "epsilon_micro"}
     return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}

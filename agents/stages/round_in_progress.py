@@ -1,6 +1,6 @@
-"""A round that one target of the shuffle has not sealed yet: where it stands, and what came for it.
+"""A round that one target of the shuffle has not sealed yet: its state, and the records that came for it.
 
-Contract: it goes through ROUND_STATES and no other states.  Not here: what makes it go on (shuffle.py).
+Contract: it changes its state only as ROUND_STATES allows.  Not here: what makes it go on (shuffle.py).
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from murmurate.topics.messages import Done, Round
 
 
 class RoundState(Enum):
-    """Where a round stands at one target."""
+    """The state of a round at one target."""
 
-    STRANGE = "strange"
-    """Something came for the round before the round itself is known here."""
+    UNKNOWN = "unknown"
+    """Records of the round came, but its descriptor has not been folded here."""
     ASKED = "asked"
     """The round is known, and its contributors are awaited."""
     EMPTY = "empty"
-    """The round is known, and the newest `give_up` found nobody here. This moves only the moment of a `close`."""
+    """The round is known, and no contributor was done at the newest `give_up`. This only delays a `close`."""
     CLOSED = "closed"
-    """The first `close` says who counts, and they are awaited."""
+    """The first `close` has named the contributors that count, and their reports are awaited."""
     SEALED = "sealed"
     """The round is over."""
     FORGOTTEN = "forgotten"
-    """Nobody will ask for it any more."""
+    """The descriptor can no longer come, and the records were dropped."""
 
 
 ROUND_STATES: Final[Mapping[RoundState, tuple[RoundState, ...]]] = MappingProxyType({
-    RoundState.STRANGE: (RoundState.ASKED, RoundState.FORGOTTEN),
+    RoundState.UNKNOWN: (RoundState.ASKED, RoundState.FORGOTTEN),
     RoundState.ASKED: (RoundState.EMPTY, RoundState.CLOSED),
     RoundState.EMPTY: (RoundState.ASKED, RoundState.CLOSED),
     RoundState.CLOSED: (RoundState.SEALED,),
@@ -45,12 +45,12 @@ ROUND_STATES: Final[Mapping[RoundState, tuple[RoundState, ...]]] = MappingProxyT
 
 
 WAITING: Final = frozenset({RoundState.ASKED, RoundState.EMPTY})
-"""Where it is still open who counts."""
+"""The states in which it is not decided which contributors count."""
 
 
 @dataclass(eq=False)
 class Contribution:
-    """What one contributor sent here for one round."""
+    """The records that one contributor sent here for one round."""
 
     reports: list[np.ndarray] = field(default_factory=list)
     done: Done | None = None
@@ -70,9 +70,9 @@ class RoundInProgress:
     """The offset of its first record in each log."""
     last: dict[str, int] = field(default_factory=dict)
     since: int = 0
-    """How many rounds this instance had met when its first record came."""
+    """How many rounds this instance had folded when the first record of this one came."""
 
     @classmethod
     def begun(cls, of: str, since: int) -> RoundInProgress:
-        """A round of which nothing has come yet. of: which one, for errors."""
-        return cls(State(of, RoundState.STRANGE, ROUND_STATES), since=since)
+        """A round without any record yet. of: its name in errors."""
+        return cls(State(of, RoundState.UNKNOWN, ROUND_STATES), since=since)

@@ -1,4 +1,4 @@
-"""What a round's descriptor means, worked out once for all stages of a process: they read the same rounds."""
+"""The question of a round's descriptor, built once for all stages of a process: they read the same rounds."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from murmurate.topics.messages import Round
 
 @lru_cache(maxsize=64)
 def question_of(round_: Round) -> Question:
-    """The question that a round asks, with what is public of this round alone. ParameterError if there is none."""
+    """The question that a round asks, with the public randomness of that round. ParameterError if it is no question."""
     return question(round_.mechanism).of_round(round_.digest)

@@ -1,7 +1,7 @@
-"""What users say where a value is a row of words: sets, vectors, rows of attributes, strings.
+"""The values of a stream's users where each is a row of words: sets, vectors, rows of attributes, strings.
 
 Contract: of several events of a user in a period the last (or first) counts by time, then by the words as a tuple.
-A user without a value says the domain's row for that, or, where values stand for ever, its initial value.
+A user without a value has the domain's row for *none* or, with `carry = "always"`, its initial value.
 Memory is what `carry` needs (8 to 24 bytes and 4 a word for each user), 9 bytes and 4 a word for each open period, 1
 byte and 4 a word for each frozen one.
 """
@@ -22,11 +22,11 @@ _WORD, _TIME = np.dtype(np.uint32), np.dtype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Said:
-    """What was said in a period, by row."""
+class _OwnValues:
+    """The values of one period, by row, and which rows have one."""
 
     rows: Rows
-    spoken: Mask
+    present: Mask
 
 
 class RowValues(Values):
@@ -35,43 +35,43 @@ class RowValues(Values):
     def __init__(self, plan: StreamPlan, forget_after_ms: int) -> None:
         super().__init__(plan, forget_after_ms)
         self._words = plan.domain.words
-        self._else = np.array(plan.domain.nothing if plan.says_none else plan.domain.initial, np.uint32)
+        self._default = np.array(plan.domain.nothing if plan.says_none else plan.domain.initial, np.uint32)
         # Per open period, per row: milliseconds into it of the event that counts, and its words.
         self._open: dict[int, Ints] = {}
-        self._said: dict[int, Rows] = {}
-        self._time = np.zeros(0, np.int64)  # When the newest value in a closed period was said, or NEVER,
+        self._open_words: dict[int, Rows] = {}
+        self._time = np.zeros(0, np.int64)  # The time of the newest value in a closed period, or NEVER,
         self._kept = np.zeros((0, self._words), np.uint32)  # and the value: each only where `carry` asks for it
 
     @property
     def initial(self) -> int:
-        """Where values stand for ever, how many users have shown themselves of whom no value counts yet."""
+        """With `carry = "always"` the number of users who have been seen but have no value yet; 0 otherwise."""
         return int(np.count_nonzero(self._time[self._shown != LATEST] == NEVER)) if self._carry is None else 0
 
-    def _said_arrays(self) -> dict[str, NDArray[Any]]:
+    def _value_arrays(self) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {"time": self._time, "kept": self._kept}
         arrays |= {f"open/{t}": offsets for t, offsets in self._open.items()}
-        return arrays | {f"said/{t}": rows for t, rows in self._said.items()}
+        return arrays | {f"said/{t}": rows for t, rows in self._open_words.items()}
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state: the arrays are this one's from now on."""
         super().load(arrays)
         self._time, self._kept = arrays["time"], arrays["kept"]
         self._open = {int(name[5:]): array for name, array in arrays.items() if name.startswith("open/")}
-        self._said = {int(name[5:]): array for name, array in arrays.items() if name.startswith("said/")}
+        self._open_words = {int(name[5:]): array for name, array in arrays.items() if name.startswith("said/")}
 
     def _periods(self) -> set[int]:
         return set(self._open)
 
     def _take(self, t: int, rows: Ints, times: Ints, values: Rows) -> None:
-        """1. The best time of each row. 2. Of the events at that time the one that counts; where there is just one,
-        and it is better than what was held, no words need be compared.
+        """1. Find the time that counts for each row. 2. Of its events at that time, find the one that counts; where
+        there is just one, at a better time than before, no words need be compared.
         """
         offsets, users, values = times - t * self._every, int(rows.max()) + 1, values.reshape(-1, self._words)
         held = self._open.get(t)
         if held is None or len(held) < users:
             held = self._open[t] = wider(held, users, self._empty, _TIME)
-            self._said[t] = wider(self._said.get(t), users, 0, _WORD, (self._words,))
-        said = self._said[t]
+            self._open_words[t] = wider(self._open_words.get(t), users, 0, _WORD, (self._words,))
+        words = self._open_words[t]
         before = held[rows]
         (np.maximum if self._last else np.minimum).at(held, rows, offsets)
         best = held[rows]
@@ -82,45 +82,45 @@ class RowValues(Values):
         several = np.zeros(len(held), np.bool_)
         several[mine[place[mine] != np.arange(len(mine))]] = True
         contested = several[mine] | ~better
-        said[mine[~contested]] = values[at[~contested]]
+        words[mine[~contested]] = values[at[~contested]]
         if contested.any():
-            self._decide(said, mine[contested], values[at[contested]], better[contested])
+            self._decide(words, mine[contested], values[at[contested]], better[contested])
         self._taken[t] = self._taken.get(t, 0) + len(rows)
 
-    def _decide(self, said: Rows, rows: Ints, values: Rows, better: Mask) -> None:
-        """Which of several events at one time counts: that with the greatest (or smallest) words; those that are held
-        take part, unless all the new ones are better.
+    def _decide(self, words: Rows, rows: Ints, values: Rows, better: Mask) -> None:
+        """Keep, of several events at one time, the one with the greatest (or smallest) words. What is held already
+        is compared as well, unless the new ones are at a better time.
         """
         old = np.unique(rows[~better])
-        rows, values = np.concatenate((rows, old)), np.concatenate((values, said[old]))
+        rows, values = np.concatenate((rows, old)), np.concatenate((values, words[old]))
         order = np.lexsort((*values.T[::-1], rows))
         edge = np.ones(len(order), np.bool_)
         changes = rows[order[1:]] != rows[order[:-1]]
         edge[slice(None, -1) if self._last else slice(1, None)] = changes
         chosen = order[edge]
-        said[rows[chosen]] = values[chosen]
+        words[rows[chosen]] = values[chosen]
 
-    def _pass(self, t: int) -> _Said | None:
-        """Take period t over into what is carried."""
-        self._show(t)
+    def _carry_over(self, t: int) -> _OwnValues | None:
+        """Take over period t into the carried values. Gives its own ones, if there are any."""
+        self._close_presence(t)
         offsets = self._open.pop(t, None)
         if offsets is None:
             return None
-        offsets, rows = offsets[: len(self._shown)], self._said.pop(t)[: len(self._shown)]
-        spoken = offsets != self._empty
-        self.second += self._taken.pop(t, 0) - int(np.count_nonzero(spoken))
+        offsets, rows = offsets[: len(self._shown)], self._open_words.pop(t)[: len(self._shown)]
+        present = offsets != self._empty
+        self.second += self._taken.pop(t, 0) - int(np.count_nonzero(present))
         if self._carry != 0:
-            np.copyto(self._kept[: len(rows)], rows, where=spoken[:, None])
-            np.copyto(self._time[: len(rows)], t * self._every + offsets, where=spoken)
-        return _Said(rows, spoken)
+            np.copyto(self._kept[: len(rows)], rows, where=present[:, None])
+            np.copyto(self._time[: len(rows)], t * self._every + offsets, where=present)
+        return _OwnValues(rows, present)
 
-    def _standing(self, said: _Said | None, start: int, users: int) -> Rows:
+    def _with_carried(self, own: _OwnValues | None, start: int, users: int) -> Rows:
         values = np.empty((users, self._words), np.uint32)
-        values[:] = self._else
+        values[:] = self._default
         if self._carry == 0:
-            if said is not None:
-                rows, spoken = said.rows[:users], said.spoken[:users]
-                np.copyto(values[: len(rows)], rows, where=spoken[:, None])
+            if own is not None:
+                rows, present = own.rows[:users], own.present[:users]
+                np.copyto(values[: len(rows)], rows, where=present[:, None])
             return values
         oldest = NEVER + 1 if self._carry is None else start - self._carry
         np.copyto(values, self._kept[:users], where=(self._time[:users] >= oldest)[:, None])

@@ -3,10 +3,10 @@
 AES-SIV (RFC 5297): deterministic and authenticated, so that no nonce has to be remembered across crashes.  A chunk is
 bound by associated data to its instance, to the marks at which its snapshot was taken, to whether it is the last, and
 to the chunk before it: so chunks of two states never open as one, and an old snapshot does not open under new marks.
-The state record that says these marks, and where the snapshot stands, bears a proof over all it says (`prove`,
-`check_proof`).  Neither side holds more than a chunk at a time.  Source: ARCHITECTURE rule 11.  Not here: whether all
-of a snapshot is there (whoever points to it says how many chunks it has); a whole older state put back together with
-its record, which is a state that was.
+The state record that holds these marks, and points to the snapshot, carries a proof over all its content (`prove`,
+`check_proof`).  Neither side holds more than a chunk at a time.  Source: ARCHITECTURE rule 11.  Not here: whether a
+snapshot is complete (the record that points to it has the number of its chunks); an older state that is put back
+whole, together with its record, which cannot be told from the true one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SnapshotSeal:
             raise StateError(f"{self._place.decode()}: found no chunk of the state; allowed: all of them")
 
     def proof(self, content: bytes) -> bytes:
-        """What nobody without the key can say of a state record with this content: 16 bytes."""
+        """The authentication code of a state record with this content, which only the key can make: 16 bytes."""
         return self._siv.encrypt(_RECORD, [self._place, content])[:_TAG_BYTES]
 
     def _bound(self, at: bytes, i: int, last: bool, before: bytes) -> list[bytes]:
@@ -68,12 +68,12 @@ def marks_bytes(marks: Mapping[Log, int]) -> bytes:
 
 
 def prove(stage: Stage, content: bytes) -> bytes:
-    """The proof that a state record of this stage bears; empty where the stage holds no key."""
+    """The proof that a state record of this stage carries; empty where the stage holds no key."""
     return stage.proof(content) if isinstance(stage, Proves) else b""
 
 
 def check_proof(stage: Stage, content: bytes, proof: bytes, where: str) -> None:
-    """StateError if this is not what the stage would say of a state record with this content."""
+    """StateError if this is not the stage's proof of a state record with this content."""
     if not hmac.compare_digest(prove(stage, content), proof):
         raise StateError(
             f"{where}: found a state record that was changed after it was written, or written with another `state` "

@@ -1,12 +1,12 @@
-"""Shuffle: one target's reports of a round, sealed as one permuted sub-batch. It sees arrival, and mixes it.
+"""Shuffle: permutes one target's reports of a round and seals them as a sub-batch, so that their order tells nothing.
 
 Logs: its reports partition and `rounds`.  Target 0 alone decides who counts and writes it to `rounds` as a `close`:
-all contributors as soon as all have said `done`, or, when publish gives the round up, those that have.  Everyone,
-target 0 too, seals by the first `close` in the log and by nothing else: so the sub-batches of a round always have the
-same contributors and the same total, and all of them are held back below min_batch, or none.  (If a target could seal
-because all are in, target 0 might still answer a `give_up` with fewer: two sub-batches of different crowds.)  Only
-moment and content of a `close` depend on interleaving: all state follows the record.  Source: ARCHITECTURE rules 8, 15,
-16.
+all contributors as soon as all have sent `done`, or, when publish gives the round up, those that have.  Every target, 0
+too, seals by the first `close` in the log and by nothing else: so the sub-batches of a round always have the same
+contributors and the same total, and all of them are held back below min_batch, or none.  (If a target could seal once
+all have come, target 0 might still answer a `give_up` with fewer: two sub-batches of different crowds.)  Only when a
+`close` is written, and whom it names, depend on interleaving: all state follows the record.  Source: ARCHITECTURE rules
+8, 15, 16.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from murmurate.topics.names import batch_partition
 FORM: Final = StateForm("shuffle", 1)
 """The form of the stage's state."""
 SLACK = 64
-"""How many rounds may be met late, or missed, beyond those that may be open."""
+"""How many rounds more than can be open are remembered, or awaited."""
 
 
 class Shuffle:
@@ -46,20 +46,20 @@ class Shuffle:
     def __init__(self, plan: Plan, key: Key, partition: int) -> None:
         self._plan, self._key, self._q = plan, key, partition
         self._open: dict[str, RoundInProgress] = {}
-        self._sealed: dict[str, dict[str, int]] = {}  # rounds that may be met again, and where they were met last
-        self._missing: dict[str, list[int]] = {}  # of the newest, who was closed out and may still come
-        self._met = 0  # rounds
+        self._sealed: dict[str, dict[str, int]] = {}  # sealed rounds, with their newest offset in each log
+        self._missing: dict[str, list[int]] = {}  # of the newest of them, contributors left out that may still send
+        self._folded = 0  # rounds
         self._streams = {stream.name for stream in plan.streams}
         self._lag = len(plan.streams) * MAX_UNSETTLED + SLACK
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
-        """Sub-batches sealed | too_small | deadline; and reports that no sub-batch counts, wrong_round: those of
-        contributors that were closed out, before and after, and of rounds that are forgotten.
+        """Sub-batches sealed | too_small | deadline; and the reports that no sub-batch counts, wrong_round: those of
+        contributors that a `close` left out, and those of forgotten rounds.
         """
 
     def fold(self, record: Record) -> None:
-        """A block or `done` from reports, or a record of `rounds`."""
+        """Take a block or `done` from reports, or a record of `rounds`."""
         found = read(record, "mixing", self._out)
         match found:
             case ReportBlock():
@@ -76,7 +76,7 @@ class Shuffle:
             self._after(digest, record, found)
             return
         if digest not in self._open and isinstance(found, GiveUp | Close):
-            return  # its round stands before it in this log, so it has been sealed and forgotten
+            return  # its round is before it in this log, so it has been sealed and forgotten
         current = self._open.get(digest) or self._begun(digest)
         current.first.setdefault(record.log.topic, record.offset)
         current.last[record.log.topic] = record.offset
@@ -86,11 +86,11 @@ class Shuffle:
             case Done():
                 current.contributions.setdefault(found.contributor, Contribution()).done = found
             case Round():
-                if current.state.now is RoundState.STRANGE:
+                if current.state.now is RoundState.UNKNOWN:
                     current.state.to(RoundState.ASKED)
                     current.round = found
-                self._forget_strangers()
-            case Close() if current.state.now in WAITING and _answers(current.round, found):  # the first one holds
+                self._forget_unknown_rounds()
+            case Close() if current.state.now in WAITING and _names_contributors(current.round, found):  # the first one
                 current.state.to(RoundState.CLOSED)
                 current.closed = found.contributors
         if self._q == 0 and current.state.now in WAITING and not isinstance(found, ReportBlock):
@@ -103,23 +103,23 @@ class Shuffle:
         return True
 
     def drain(self) -> Outbox:
-        """Sealed sub-batches, and who counts: all of it decisive."""
+        """Sealed sub-batches and `close` records: both are urgent."""
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
 
     def _decide(self, digest: str, current: RoundInProgress, give_up: bool) -> None:
-        """Target 0 only: say who counts, if that may be said now. Whatever is said twice is said in vain: the first
-        `close` in the log holds.
+        """Target 0 only: write a `close` if it is time for one. A second one has no effect: the first in the log holds.
 
-        All are in: say so. A `give_up` with somebody here: name them. With nobody here it is no contributor that is
-        late but the door that was down, and its period must not be lost: no answer. The next `give_up` finds those
-        who came first and leaves the others the time to its successor, a whole patience.
+        Once all contributors are done it names them all. At a `give_up` it names those that are done. If none is, the
+        cause is not a late contributor but a door that was down, whose period must not be lost: there is no `close`.
+        The first `give_up` after that with somebody done writes none either, so that the others have one more whole
+        patience.
         """
         assert current.round is not None  # noqa: S101 - it is known from `asked` on
         contributors = range(current.round.contributors)
         here = tuple(c for c in contributors if (one := current.contributions.get(c)) and one.done is not None)
         if give_up == (len(here) == len(contributors)):
-            return  # nothing to say yet; or it was said when the last of them came
+            return  # too early; or the `close` was written when the last of them came
         if give_up:
             before = current.state.now
             if (before is RoundState.EMPTY) == bool(here):
@@ -130,12 +130,12 @@ class Shuffle:
         self._urgent = True
 
     def _begun(self, digest: str) -> RoundInProgress:
-        """A round of which this is the first record here."""
-        self._open[digest] = RoundInProgress.begun(f"shuffle {self._q}: round {digest[:16]}", self._met)
+        """Begin a round whose first record has come."""
+        self._open[digest] = RoundInProgress.begun(f"shuffle {self._q}: round {digest[:16]}", self._folded)
         return self._open[digest]
 
     def _after(self, digest: str, record: Record, found: object) -> None:
-        """A record of a round that is sealed: it changes nothing but how long the round is remembered."""
+        """Note a record of a sealed round: it only changes how long the round is remembered."""
         self._sealed[digest][record.log.topic] = record.offset
         late = self._missing.get(digest, [])
         if isinstance(found, ReportBlock):
@@ -145,16 +145,16 @@ class Shuffle:
             if not late:
                 del self._missing[digest]
 
-    def _forget_strangers(self) -> None:
-        """Drop what came for rounds that were closed long ago: nobody will ask for it again.
+    def _forget_unknown_rounds(self) -> None:
+        """Drop the records of rounds whose descriptor can no longer follow: they were sealed and forgotten long ago.
 
-        Publish asks at most MAX_UNSETTLED rounds of a stream at a time, and the next after this target's sub-batch of
-        the first.  So where a record comes before its round is known here, that round is one of the next so many of
-        all streams in the log, or gone.
+        Publish has at most MAX_UNSETTLED rounds of a stream open, and writes the next one after this target's
+        sub-batch of the first.  So if a record comes before its round's descriptor, the descriptor is among the next
+        `_lag` in the log, or it never comes.
         """
-        self._met += 1
+        self._folded += 1
         for digest, one in list(self._open.items()):
-            if one.state.now is RoundState.STRANGE and self._met - one.since > self._lag:
+            if one.state.now is RoundState.UNKNOWN and self._folded - one.since > self._lag:
                 one.state.to(RoundState.FORGOTTEN)
                 del self._open[digest]
                 self.counts["wrong_round"] += sum(len(r) for sent in one.contributions.values() for r in sent.reports)
@@ -172,7 +172,7 @@ class Shuffle:
         self._sealed[digest] = current.last
         if late:
             self._missing[digest] = late
-            if len(self._missing) > self._lag:  # whoever comes later still is a stranger
+            if len(self._missing) > self._lag:  # a record that comes even later is of an unknown round
                 del self._missing[next(iter(self._missing))]
         dropped = [one for contributor, one in current.contributions.items() if contributor not in named]
         self.counts["wrong_round"] += sum(len(reports) for one in dropped for reports in one.reports)
@@ -227,7 +227,7 @@ class Shuffle:
         return starts
 
     def small(self) -> bytes:
-        """Rounds that a replay would meet again although they are sealed."""
+        """The sealed rounds of which a replay would read records again."""
         facts = {"sealed": list(self._sealed.items()), "missing": list(self._missing.items())}  # the oldest goes first
         return dump(FORM, facts, {})
 
@@ -236,11 +236,11 @@ class Shuffle:
         return ()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """Know which rounds are sealed; the others come from the logs."""
+        """Take over which rounds are sealed; the others come from the logs."""
         kept, _ = load(FORM, small)
         self._sealed, self._missing = dict(kept["sealed"]), dict(kept["missing"])
 
 
-def _answers(round_: Round | None, close: Close) -> bool:
-    """Whether a `close` names contributors of its round only: one that does not exist would be waited for for ever."""
+def _names_contributors(round_: Round | None, close: Close) -> bool:
+    """Whether a `close` names contributors of its round only: any other one would be awaited for ever."""
     return round_ is not None and all(contributor < round_.contributors for contributor in close.contributors)

@@ -36,20 +36,20 @@ class Out(NamedTuple):
 
 
 NOWHERE: Final[Mapping[Log, int]] = MappingProxyType({})
-"""The marks of a stage that no runtime holds."""
+"""No marks: for a stage that is folded without a runtime."""
 
 
 @dataclass(frozen=True)
 class Outbox:
-    """Everything since the last drain: one transaction on Kafka, one step on the embedded runtime."""
+    """The records since the last drain: one transaction on Kafka, one step on the embedded runtime."""
 
     records: tuple[Out, ...]
     urgent: bool
-    """Decisive: a runtime flushes it at once."""
+    """Whether the runtime must write these records at once."""
 
 
 class Stage(Protocol):
-    """A pure fold. Marks (the next offset of each log) are the runtime's."""
+    """A pure fold. The runtime keeps the marks, the next offset of each log."""
 
     large: ClassVar[bool]
     """Whether its state is kept in snapshots; else `small` and the logs from `replay_from` hold it all."""
@@ -71,7 +71,7 @@ class Stage(Protocol):
         ...
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
-        """The large state, taken at these marks, in chunks of at most 512 KiB; none where `small` says it all."""
+        """The large state, taken at these marks, in chunks of at most 512 KiB; no chunk where `small` is all of it."""
         ...
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
@@ -79,24 +79,24 @@ class Stage(Protocol):
         ...
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """Become, in a new instance, what `small` and `snapshot` describe. StateError if the snapshot was not taken at
-        these marks, where the stage can tell.
+        """Load the state of `small` and `snapshot` into a new instance. StateError if the snapshot was not taken at
+        these marks, where the stage can check that.
         """
         ...
 
 
 @runtime_checkable
 class Proves(Protocol):
-    """A stage whose state records nobody else may write: it holds a key, and each record bears its proof."""
+    """A stage whose state records nobody else may write: it holds a key, and each record carries a proof."""
 
     def proof(self, content: bytes) -> bytes:
-        """What only this instance can say of a state record with this content, the same every time."""
+        """The authentication code of a state record with this content: it needs this instance's key."""
         ...
 
 
 @runtime_checkable
 class TakesRuns(Protocol):
-    """A stage whose logs have many small records: it takes them in runs, to the same effect."""
+    """A stage that folds many small records of a log in one call, with the same effect as one by one."""
 
     def fold_run(self, log: Log, records: Sequence[tuple[int, bytes]]) -> None:
         """Take records of one log, (offset, value) in their order."""

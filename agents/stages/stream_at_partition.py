@@ -1,7 +1,6 @@
-"""One stream at one raw partition: its devices, its clock, its values and the questions that wait.
+"""One stream at one raw partition: its devices, its clock, its values and the rounds that wait.
 
-Contract: `load` of `facts` and `arrays` gives the same state, to the byte.  Not here: what is done with it
-(perturb.py).
+Contract: `load` of `facts` and `arrays` gives the same state, to the byte.  Not here: when each is used (perturb.py).
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from murmurate.topics.domains import Domain
 from murmurate.topics.messages import Round
 
 
-@lru_cache(maxsize=64)  # every partition of this process is asked the same
+@lru_cache(maxsize=64)  # every partition of this process gets the same rounds
 def as_ask(round_: Round) -> Ask:
-    """What a device takes from a round's descriptor."""
+    """A round's descriptor in the form that devices take."""
     return Ask(round_.stream, round_.t, round_.slots.of, round_.slots.mask(), question_of(round_), round_.digest)
 
 
 @lru_cache(maxsize=64)
 def _layout(domain: Domain) -> Layout:
-    """What raw rows of this domain hold: nobody says none there."""
+    """The layout of raw rows of this domain, which have no value *none*."""
     return layout(domain.layout(none=False))
 
 
@@ -57,7 +56,7 @@ class StreamAtPartition:
 
     plan: StreamPlan
     position: int
-    """Among the streams of the terms, as the split key counts them."""
+    """The stream's position among the streams of the terms, which the split key chooses from."""
     devices: DeviceArray
     closing: Closing
     values: Values
@@ -67,8 +66,8 @@ class StreamAtPartition:
     """The first period that rounds may ask about."""
     settled_t: int = -1
     unsettled_rounds: dict[str, int] = field(default_factory=dict)
-    """Rounds about periods that are not settled, by digest: each is answered once, however often it stands in the
-    log.
+    """The periods of rounds that are not settled, by digest: each round is answered once, however often the log has
+    it.
     """
 
     @property
@@ -97,20 +96,22 @@ class StreamAtPartition:
         return self.closing.open_t is not None and t < self.closing.open_t
 
     def valid(self, values: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Which values of raw rows are values of the stream, or of a user who has none: codes as ever."""
+        """Which values of raw rows are values of the stream. Of codes the one for *none* is valid too."""
         if self.plan.domain.coded:
             return values < self.plan.d
         return ~_layout(self.plan.domain).wrong(values)
 
     def frozen(self, t: int) -> Frozen | None:
-        """What everybody says in a closed period, as a device takes it: values of one word as a plain column."""
+        """Every user's value in a closed period, as devices take it: values of one word as a plain column."""
         found = self.values.frozen.get(t)
         if found is None or found.values.ndim == 1 or found.values.shape[1] > 1:
             return found
         return Frozen(found.values[:, 0], found.members)
 
     def charge(self, round_: Round, plan: Plan) -> Grant | Refusal:
-        """Decide and book. What does not fit the deployment is refused to everybody, and costs nobody anything."""
+        """Grant or refuse a round, and book its price. One that does not fit the deployment is refused for every user,
+        and costs nothing.
+        """
         where = f"stream {self.plan.name!r}"
         if round_.t > self.horizon:
             return Refusal("future", f"{where}: asked about period {round_.t}; allowed: at most {self.horizon}")
@@ -129,7 +130,7 @@ class StreamAtPartition:
         return self.devices.charge(ask)
 
     def facts(self) -> dict[str, Any]:
-        """What is not an array, for a snapshot."""
+        """The part of a snapshot that is no array."""
         return {
             "first_t": self.first_t,
             "settled_t": self.settled_t,
@@ -141,7 +142,7 @@ class StreamAtPartition:
         }
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """What is, one by one: values, devices, and who answers the questions that wait."""
+        """The arrays of a snapshot, one by one: values, devices, and who answers each round that waits."""
         for name, array in self.values.arrays().items():
             yield f"values/{name}", array
         yield "devices", np.frombuffer(self.devices.snapshot(), np.uint8)

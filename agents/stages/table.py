@@ -1,9 +1,9 @@
 """Which stages there are, what each reads, how many instances it has and how one is made: one row a stage.
 
-Contract: both runtimes make their Tasks from this table, topics get their partitions by it, and nothing else says such
-a thing.  An instance is known by the log that its stage's instances share out, its source; the door's are the users'
-own topics.  Where a runtime keeps a stage's clock in no topic, it gives it the ticks itself.  Zones stand with the
-topics (names.STAGES).  Not here: running them (embedded/runtime.py, kafka/worker.py).
+Contract: both runtimes make their Tasks from this table, topics get their partitions by it, and no other place has
+these facts.  An instance is named by its source, the one log that no other instance of its stage reads; the door's
+sources are the partitions of the users' own topics.  A runtime without a topic for a stage's clock hands it the ticks
+itself.  The zone of each stage is in topics/names.py.  Not here: running them (embedded/runtime.py, kafka/worker.py).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ CLOCK: Final = Log("clock", 0)
 
 
 class HasZoneKeys(Protocol):
-    """The keys of some zones; None where a zone's are not here, and no stage of it is made."""
+    """The keys of the zones that run here; None for the others, of which no stage is made."""
 
     @property
     def edge(self) -> EdgeSecrets | None:
-        """The edge's."""
+        """The keys of the edge."""
 
     @property
     def shuffle(self) -> Key | None:
-        """The mixing zone's."""
+        """The key of the mixing zone."""
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """What instances are made from."""
+    """The facts of a deployment from which instances are made."""
 
     plan: Plan
     keys: HasZoneKeys
@@ -58,17 +58,17 @@ class StageRow:
 
     name: str
     source: str | None
-    """The topic whose partitions its instances share out; None: those that the users' events come from."""
+    """The topic of which each instance reads one partition; None: the topics with the users' events."""
     partitions: Callable[[Plan], int] | None
-    """How many there are of that topic; None: theirs."""
+    """The number of partitions of `source`; None where that is None."""
     make: Callable[[Deployed, Log], Stage]
     """A function that makes an instance from its source."""
     also: tuple[Log, ...] = ()
-    """Which logs every instance reads besides."""
+    """The other logs that every instance reads."""
     ticks: Callable[[Log], Log] | None = None
-    """By its source, the log of the ticks that it goes by, if it does."""
+    """A function from an instance's source to the log of its ticks; None for a stage without a clock."""
     fed: tuple[Log, ...] = ()
-    """Which logs it reads besides where a recording is fed."""
+    """The logs that an instance also reads where a recording is fed."""
 
     @property
     def zone(self) -> Zone:
@@ -82,12 +82,12 @@ class StageRow:
         return [Log(self.source, p) for p in range(self.partitions(plan))]
 
     def inputs(self, source: Log, *, fed: bool = False, ticks: bool = False) -> tuple[Log, ...]:
-        """All that an instance reads. ticks: whether its ticks are records of a log, and not given by the runtime."""
+        """All logs that an instance reads. ticks: whether its ticks come from a log rather than from the runtime."""
         own = (self.ticks(source),) if ticks and self.ticks is not None else ()
         return (source, *self.also, *(self.fed if fed else ()), *own)
 
     def state_partition(self, source: Log, topics: Mapping[str, int]) -> int:
-        """Where an instance has its state: fixed for as long as the set of source topics stays the same."""
+        """The partition with an instance's state: fixed as long as the set of source topics stays the same."""
         if self.source is not None:
             return source.partition
         names = sorted(topics)
@@ -143,8 +143,8 @@ TABLE: Final[Mapping[str, StageRow]] = MappingProxyType({
 
 
 def topic_partitions(plan: Plan, topics: Mapping[str, int]) -> dict[str, int]:
-    """How many partitions a topic of ours has, by its name behind the deployment's; of those with more than one rule
-    each stage's source and its state. Releases stand where their tallies do.
+    """The number of partitions of each topic that may have several, by its name without the deployment's: each stage's
+    source and its state. A stream's releases are in the partition with the number of its tallies'.
     """
     shared = {row.source: row.partitions(plan) for row in TABLE.values() if row.source and row.partitions}
     states = {f"state.{row.name}": row.state_partitions(plan, topics) for row in TABLE.values()}

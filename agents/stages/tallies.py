@@ -1,10 +1,10 @@
-"""A round's tallies: the records that say what its sub-batches counted, and which of them have come.
+"""A round's tallies: the records with the counts of its sub-batches, and which of them have come.
 
-Contract: few counts stand in a message; many stand in blocks that a message before them announces by their SHA-256, all
-in one transaction.  So a block that was announced counts once, wherever it stands behind its announcement, and any
-other one is nobody's.  A state holds the message and the offset at which it stands, never the counts: whoever recovers
-folds the blocks again from there on.  Source: ARCHITECTURE rules 13, 16, 19 and 20.  Not here: which round is awaited
-(open_period.py).
+Contract: few counts are in one message; many are in blocks that a message before them announces by their SHA-256, all
+in one transaction.  So a block that was announced counts once, wherever it comes after its announcement, and any other
+block is left out.  A state holds the message and its offset, never the counts in blocks: an instance that recovers
+folds the blocks again from that offset on.  Source: ARCHITECTURE rules 13, 16, 19 and 20.  Not here: which round is
+awaited (open_period.py).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ announced by nobody.
 """
 
 
-def tally_records(said: Mapping[str, Any], counts: Counts) -> Iterator[bytes]:
-    """A tally as records, in their order: all fields of `Tallied`, and the counts."""
+def tally_records(fields: Mapping[str, Any], counts: Counts) -> Iterator[bytes]:
+    """A tally as records, in their order. fields: all those of `Tallied`."""
     if len(counts) <= MESSAGE_CELLS:
-        yield encode(Tally(**said, counts=tuple(counts.tolist())))
+        yield encode(Tally(**fields, counts=tuple(counts.tolist())))
         return
-    blocks = list(encode_tally(bytes.fromhex(said["round"]), said["q"], counts))
+    blocks = list(encode_tally(bytes.fromhex(fields["round"]), fields["q"], counts))
     digests = tuple(hashlib.sha256(block).hexdigest() for block in blocks)
-    yield encode(TallyInBlocks(**said, cells=len(counts), blocks=digests))
+    yield encode(TallyInBlocks(**fields, cells=len(counts), blocks=digests))
     yield from blocks
 
 
@@ -66,16 +66,16 @@ class RoundTallies:
 
     @property
     def whole(self) -> int:
-        """How many are here with all their counts."""
+        """The number of sub-batches whose counts are all here."""
         return len(self.got) - sum(not one.whole for one in self._announced.values())
 
     @property
     def counted(self) -> int:
-        """Reports that count, of all of them."""
+        """The number of reports behind all counts."""
         return sum(tally.counted for tally in self.got.values())
 
     def add(self, tally: Tally | TallyInBlocks, at: int) -> None:
-        """A tally that stands at this offset, or its announcement."""
+        """Take a tally, or the announcement of one, that was read at this offset."""
         self.got[tally.q] = tally
         if isinstance(tally, Tally):
             self._counts[tally.q] = np.array(tally.counts, np.int64)
@@ -84,8 +84,8 @@ class RoundTallies:
             self._announced[tally.q] = Announced(tally.blocks, at)
 
     def take(self, block: TallyBlock, record: bytes, at: int) -> Fate:
-        """A block of this round that stands at this offset, maybe one that was announced before it: a recovery, which
-        knows what comes later, finds the same.
+        """Take a block of this round that was read at this offset. Only announcements before it count, so that a
+        recovery, which knows later ones, finds the same.
         """
         announced, k = self._announced.get(block.q), block.sequence
         if announced is None or at <= announced.at or k >= len(announced.digests):
@@ -118,7 +118,7 @@ class RoundTallies:
         return total
 
     def in_order(self) -> list[Tally | TallyInBlocks]:
-        """All of them, by sub-batch."""
+        """The tallies, in the order of their sub-batches."""
         return [self.got[q] for q in sorted(self.got)]
 
     @property
@@ -127,14 +127,14 @@ class RoundTallies:
         return min((one.at for one in self._announced.values()), default=None)
 
     def kept(self) -> dict[str, Any]:
-        """As a part of a state, without the counts that stand in blocks."""
-        said = {"got": [encode(tally).decode() for tally in self.got.values()]}
+        """The tallies as a part of a state, without the counts that are in blocks."""
+        kept = {"got": [encode(tally).decode() for tally in self.got.values()]}
         at = {str(q): one.at for q, one in self._announced.items()}
-        return said | ({"at": at} if at else {})
+        return kept | ({"at": at} if at else {})
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> RoundTallies:
-        """From that part: blocks are still to be folded again."""
+        """The tallies from what `kept` gave; their blocks have to be folded again."""
         made = cls()
         for tally in tallies_of(kept["got"]):
             made.add(tally, kept.get("at", {}).get(str(tally.q), -1))
@@ -142,7 +142,7 @@ class RoundTallies:
 
 
 def tallies_of(texts: list[str]) -> Iterator[Tally | TallyInBlocks]:
-    """Tallies that were kept."""
+    """The tallies that a state holds."""
     for text in texts:
         tally = decode(text.encode())
         assert isinstance(tally, Tally | TallyInBlocks)  # noqa: S101 - what `kept` wrote

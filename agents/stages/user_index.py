@@ -15,7 +15,7 @@ UNKNOWN = -1
 
 
 class UserIndex:
-    """Pseudonyms to rows."""
+    """A hash table from pseudonyms to rows."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -51,9 +51,9 @@ class UserIndex:
         return rows
 
     def _look(self, keys: NDArray[np.uint64], at: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-        """Who is at these places of the table, and whether it is the one who is looked for."""
+        """The row at each of these places of the table, and whether it is that of the pseudonym looked for."""
         found = self._table[at].astype(np.int64)
-        same = (self._first[found] == keys[:, 0]) & (self._second[found] == keys[:, 1])  # UNKNOWN is a row of nobody's
+        same = (self._first[found] == keys[:, 0]) & (self._second[found] == keys[:, 1])  # UNKNOWN reads the last row
         return found, same & (found != UNKNOWN)
 
     def add(self, users: Bytes) -> Rows:

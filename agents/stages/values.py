@@ -1,10 +1,10 @@
-"""What each user of one stream says in each period: the event that counts, the value that is carried, or none.
+"""The value of each user of one stream in each period: of the event that counts, a carried one, or none.
 
 Contract: of several events in a period the last (or first) counts by (time, value), never by arrival, so that
-reordering within a period changes nothing.  A value stands for later periods while carry allows it.  Closing a period
-freezes its values until it is settled.  An event belongs to a period that is not closed: what is late was refused.
-Here is what all values have in common: who is there.  Codes, of which each takes a number, are in code_values.py;
-values of several words in row_values.py.
+reordering within a period changes nothing.  A value counts in later periods as long as `carry` allows.  Closing a
+period freezes its values until it is settled.  Every event that comes here is of an open period: late ones were
+refused.  This module keeps which users have been seen and when; values of one code are in code_values.py, those of
+several words in row_values.py.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ NEVER = -(1 << 62)
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """A closed period's population and what each of them says."""
+    """A closed period's population and the value of each user."""
 
     values: NDArray[Any]
     """One for each user known when it closed: codes, int[n], or rows, uint32[n, words]."""
     members: Mask
-    """Who of them is asked about this period."""
+    """Which users belong to this period's population."""
 
 
 class Values(ABC):
@@ -51,8 +51,8 @@ class Values(ABC):
         self.second = 0
         """Valid events of closed periods that gave way to another of the same user and period."""
 
-    def saw(self, rows: Ints, times: Ints) -> None:
-        """Events that show these rows' users, whatever they say."""
+    def mark_seen(self, rows: Ints, times: Ints) -> None:
+        """Note that these rows' users were seen at these times, whatever the values of the events."""
         if not len(rows):
             return
         users = int(rows.max()) + 1
@@ -72,7 +72,7 @@ class Values(ABC):
             held[rows if first == last else rows[periods == t]] = True
 
     def take(self, rows: Ints, times: Ints, values: NDArray[np.uint32]) -> None:
-        """Events of open periods, with their users' rows."""
+        """Take valid events of open periods. rows: those of their users."""
         if not len(rows):
             return
         periods = times // self._every
@@ -88,20 +88,20 @@ class Values(ABC):
         """Freeze period t, now that `users` rows are known."""
         self._grow(users)
         for old in sorted(period for period in self._periods() | self._active.keys() if period < t):
-            self._pass(old)  # from before the first period that closes at all
+            self._carry_over(old)  # from before the first period that closes at all
         start = t * self._every
         shown = self._shown[:users]
         members = (shown < start) & (shown >= start - self._forget)
-        said = self._pass(t)
-        if self._carry is None:  # users join with their first event, whatever it says, and a value stands for ever
+        own = self._carry_over(t)
+        if self._carry is None:  # users join with their first event, whatever its value, and values are always carried
             members = shown < start + self._every
-        self.frozen[t] = Frozen(self._standing(said, start, users), members)
+        self.frozen[t] = Frozen(self._with_carried(own, start, users), members)
         return self.frozen[t]
 
     @property
     @abstractmethod
     def initial(self) -> int:
-        """Where values stand for ever, how many users have shown themselves of whom no value counts yet."""
+        """With `carry = "always"` the number of users who have been seen but have no value yet; 0 otherwise."""
 
     def settle(self, t: int) -> None:
         """Forget the frozen values up to period t."""
@@ -110,7 +110,7 @@ class Values(ABC):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state."""
-        arrays = {"shown": self._shown, **self._said_arrays()}
+        arrays = {"shown": self._shown, **self._value_arrays()}
         arrays |= {f"active/{t}": active for t, active in self._active.items()}
         arrays |= {f"taken/{t}": np.array([taken]) for t, taken in self._taken.items()}
         for t, frozen in self.frozen.items():
@@ -118,8 +118,8 @@ class Values(ABC):
         return arrays
 
     @abstractmethod
-    def _said_arrays(self) -> dict[str, NDArray[Any]]:
-        """What was said, of the state: in open periods, and what is carried."""
+    def _value_arrays(self) -> dict[str, NDArray[Any]]:
+        """The values of open periods and the carried ones, as parts of the state."""
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state: the arrays are this one's from now on."""
@@ -135,18 +135,18 @@ class Values(ABC):
 
     @abstractmethod
     def _take(self, t: int, rows: Ints, times: Ints, values: NDArray[np.uint32]) -> None:
-        """Events of one open period."""
+        """Take valid events of one open period."""
 
     @abstractmethod
-    def _pass(self, t: int) -> Any:
-        """Take period t over into what is carried: what each row said in it."""
+    def _carry_over(self, t: int) -> Any:
+        """Take over period t into the carried values. Gives the period's own value of each row."""
 
     @abstractmethod
-    def _standing(self, said: Any, start: int, users: int) -> NDArray[Any]:
-        """What each of so many users says in the period that starts then, given what they said in it."""
+    def _with_carried(self, own: Any, start: int, users: int) -> NDArray[Any]:
+        """The values of the first `users` rows in the period that begins at `start`: own, carried, or the default."""
 
-    def _show(self, t: int) -> None:
-        """Take over who was there in period t."""
+    def _close_presence(self, t: int) -> None:
+        """Note in `_shown` who had an event in period t, and forget the period's own mask."""
         active = self._active.pop(t, None)
         if active is not None:
             shown = self._shown[: len(active)]
@@ -159,7 +159,7 @@ class Values(ABC):
 
     @abstractmethod
     def _grow_values(self, users: int) -> None:
-        """Room for the values of so many users."""
+        """Make room for the values of so many users."""
 
 
 def wider(

@@ -3,10 +3,10 @@
 Contract: `learn` the answers to the rounds of a period, `release` its estimates and variances, `advance` to the next.
 A release is the mean of a mixture of models that leans towards rest (Models.leaning), its variance that of the mixture
 about it: mechanism, sampling, drift since, and not knowing which model holds (likely ones are trusted a little more:
-Models.doubt).  Estimates of frequencies sum to 1; they may be negative.  A pure function of what it was told, with its
-whole state in `facts()` and `arrays()`; post-processing, so that it costs no privacy, and nothing that is asked of
-users depends on it.  What a statistic is enters only as the range that it may have.  Source: ARCHITECTURE section 5.8.
-Not here: projecting, the record (agents/stages).
+Models.doubt).  Estimates of frequencies sum to 1; they may be negative.  A pure function of the answers, with its whole
+state in `facts()` and `arrays()`; post-processing, so that it costs no privacy, and nothing that is asked of users
+depends on it.  Of the kind of statistic it uses only the range.  Source: ARCHITECTURE section 5.8.  Not here:
+projecting, the record (agents/stages).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from murmurate.randomizers.state import Arrays
 Ranges = Sequence[tuple[float, float]]
 
 MEMORY = 7 / 8
-"""What is left of the average precision of a period after another period."""
+"""The weight that the average precision keeps after another period."""
 LEAST = 1e-30
-"""The weight below which no model falls: no model is ever given up."""
+"""The least weight of a model: no model is ever given up."""
 LONGEST = 1_000
-"""The most periods that are stepped through one by one; longer silence tells nothing else."""
+"""The most periods that are stepped through one by one; a longer gap changes hardly anything more."""
 _OWN = ("occupied", "odds", "precision", "chance", "likelihood", "gained")
 _TRACKS = ("level", "variance", "velocity", "cross", "velocity_variance")
 
@@ -71,9 +71,9 @@ class AdaptiveFilter:
         ranges: the lowest and highest value of each statistic, of numbers; None: frequencies.
         wholes: of frequencies, how many follow each other that sum to 1, whole after whole, one where a share stands by
         itself; None: all of them.
-        ordered: of cells in a row, which move and err with their neighbours, and not by how large they are.
-        revisable: how many past periods `smoothed` can speak of; each is a filter's worth of memory.
-        season: how many periods a season has, where one is declared: what returns with it is learned.
+        ordered: whether statistics are cells in a row, which move and err with their neighbours, not by their size.
+        revisable: how many past periods `smoothed` can revise; each takes as much memory as the filter.
+        season: the periods of a declared season, whose profile is then learned.
         """
         if isinstance(statistics, bool) or not isinstance(statistics, int) or statistics < 1:
             raise ParameterError(f"filter: statistics: found {shown(statistics)}; allowed: a whole number from 1")
@@ -118,11 +118,11 @@ class AdaptiveFilter:
         self._weights = np.empty((m.rows, statistics))
         self._gained = np.zeros(statistics)  # precision that this period's answers brought
         self._periods = 0  # that had an answer
-        self._epoch = self._alone = 0.0  # what this period adds to what is known of jumps
+        self._epoch = self._alone = 0.0  # this period's expected epochs and single jumps
         self._weigh()
 
     def learn(self, mechanism: ReportModel, answer: Answer, users: float | None) -> None:
-        """Take in an answered round of the current period; there may be several. Counted 0 is a gap: nothing changes.
+        """Take an answered round of the current period; there may be several. A round of 0 reports changes nothing.
 
         users: of how many the reports are a sample; None: everybody answered.
         """
@@ -158,7 +158,7 @@ class AdaptiveFilter:
         return self._course.seen(self._mean)
 
     def advance(self, periods: int = 1) -> None:
-        """On to a later period."""
+        """Go on to a later period."""
         if periods < 1:
             raise ParameterError(f"filter: advance: found {shown(periods)} periods; allowed: from 1")
         if self.informed:
@@ -166,8 +166,8 @@ class AdaptiveFilter:
                 self._step()
 
     def smoothed(self, lag: int) -> tuple[Floats, Floats]:
-        """The last `lag` periods before the current one, as far as they are kept, in the light of all reports so far:
-        estimates and variances, oldest first: two float64[periods, statistics].
+        """Estimates and variances of the last `lag` periods before the current one, as far as they are kept, from all
+        reports so far, oldest first: two float64[periods, statistics].
         """
         if lag < 0:
             raise ParameterError(f"filter: lag: found {shown(lag)}; allowed: from 0")
@@ -190,7 +190,7 @@ class AdaptiveFilter:
         }
 
     def arrays(self) -> Arrays:
-        """The rest of the state. What goes on changes them in place: dump them before."""
+        """The rest of the state. The filter changes these arrays in place: dump them before it goes on."""
         own = {name: getattr(self, f"_{name}") for name in _OWN}
         tracks = {name: getattr(self._tracks, name) for name in _TRACKS}
         learned = {"tail": self._tail.sums, "squares": self._misses.squares, "unsaid": self._misses.unsaid}
@@ -219,7 +219,7 @@ class AdaptiveFilter:
         self._weigh()
 
     def _begin(self) -> None:
-        """The first reports say what a unit is."""
+        """Set the units from the first answer."""
         self._jumps.room = self._room
         self._odds = self.models.first_odds(self._room)
         self._chance[:-1] = self._odds
@@ -254,15 +254,15 @@ class AdaptiveFilter:
         self._weigh()
 
     def _foretell(self) -> None:
-        """Models of a season say what they expect of this period, whatever the mixture made of them."""
+        """Set the rows of a season to their own predictions: mixing must not change them."""
         if self.models.seasonal:
             rows = slice(self.models.paired.stop, self.models.moving)
             level, variance = self._seasons.ahead(self._plain_unit)
             self._tracks.level[rows], self._tracks.variance[rows] = level, np.minimum(variance, self._tracks.most)
 
     def _share_odds(self) -> None:
-        """Learn which models hold, over time and from the other statistics, and believe in them accordingly: the odds
-        that fit all of them best, by a step of expectation maximisation a period.
+        """Learn the odds of the models, over time and from the other statistics, and weigh the models by them: one step
+        of expectation maximisation in each period.
         """
         m, held = self.models, self._weights[: self.models.moving]
         before = held.sum(axis=0)
@@ -276,7 +276,7 @@ class AdaptiveFilter:
         self._odds = odds
 
     def _weigh(self) -> None:
-        """How likely each model is by now, and what they say together."""
+        """Work out how likely each model is by now, and the mean of all."""
         if self._gained.any():
             most = self._likelihood[:-1].max(axis=0)
             held = self._likelihood[:-1] - most
@@ -293,18 +293,18 @@ class AdaptiveFilter:
         self._mean = self._tracks.mean(self._weights)
 
     def _leaning(self) -> Floats:
-        """The mean of the mixture, where rest is believed in a little more."""
+        """The mean of the mixture, with a larger weight of the model at rest."""
         more = (self.models.leaning - 1) * self._weights[0]
         return np.asarray((self._mean + more * self._tracks.level[0]) / (1 + more))
 
     @property
     def informed(self) -> bool:
-        """Whether anything was heard."""
+        """Whether there has been an answer."""
         return bool(self._precision[0])
 
     @property
     def _plain_unit(self) -> Floats:
-        """The observation variance of an average period, where that is less than all there is to know."""
+        """The observation variance of an average period, at most the largest variance of the statistic."""
         return np.asarray(np.minimum(1 / self._precision, self._spread))
 
     @property
@@ -314,5 +314,5 @@ class AdaptiveFilter:
 
     @property
     def _unit(self) -> Floats:
-        """What drifts are multiples of, at each value's own pace."""
+        """The unit of drifts, times each value's own pace."""
         return self._wholes.paced(self._plain_unit, self.models, self._mean)

@@ -1,12 +1,12 @@
-"""What a filter learns of itself: whether it misses by more than it says, and where its estimates have been.
+"""What a filter learns of itself: whether its innovations are larger than its models predict, and its past estimates.
 
-Contract: `Misses` needs no right model.  A standardized innovation is what a period's reports say less what was
-foretold, over the standard error that was foretold; its mean square is 1 where the models fit.  What it is more than
-that, of each statistic and of all together, discounted and beyond chance, is a variance by which the truth moves and
-no model says so: as much as it leaves in an estimate is added to its bar.  A statistic's own mean square counts by how
-far those of all statistics lie apart beyond chance.  `EstimateHistory` is the mean of the estimates so far, discounted
-too, and the variance by which they moved beyond what their own errors explain: an estimate that becomes more exact
-moves, too, and says nothing of the statistic.  Thresholds are judged by it (aggregators/monitoring.py).
+Contract: `Misses` needs no right model.  A standardized innovation is the difference between a period's measurement and
+its prediction, over the standard error of the two; its mean square is 1 if the models fit.  The excess over 1, of each
+statistic and of all together, discounted and beyond chance, is a variance by which the truth moves outside all models:
+the part of it that remains in an estimate is added to its bar.  A statistic's own mean square counts by how far those
+of all statistics differ beyond chance.  `EstimateHistory` is the mean of the estimates so far, discounted too, and the
+variance by which they moved beyond what their own errors explain: an estimate that becomes more exact moves as well,
+without any change of the statistic.  Thresholds are judged by it (aggregators/monitoring.py).
 Source: ARCHITECTURE section 5.9; adaptive conformal inference has the idea.
 """
 
@@ -17,20 +17,20 @@ import numpy as np
 from murmurate.aggregators.filters.models import Floats
 
 MEMORY = 0.99
-"""What is left of the weight of misses after another answer."""
+"""The part of its weight that a miss keeps after another answer."""
 APART = 0.04
 """The variance of the mean squares of different statistics before anything is known of it."""
 SUPPOSED = 4.0
-"""How many statistics the guess APART weighs as much as."""
+"""The weight of the guess APART, in statistics."""
 LARGEST = 12.0
-"""The largest square that counts: what jumps is no habit."""
+"""Squares above this count as this, so that one jump is not taken for a habit."""
 RECENT = 0.98
-"""What is left of the weight of past estimates after another period."""
+"""The part of its weight that an estimate keeps after another period."""
 
 
 class Misses:
-    """How one filter misses. independent: the share of its statistics that are observations of their own; sure: so many
-    standard errors of a mean square are chance.
+    """The mean squares of one filter's innovations. independent: the share of its statistics that are independent
+    observations; sure: as many standard errors of a mean square are taken for chance.
     """
 
     def __init__(self, statistics: int, independent: float, sure: float) -> None:
@@ -39,12 +39,12 @@ class Misses:
         self.answers = 0.0
         """How many answers, discounted, the squares were added up over."""
         self.unsaid = np.zeros(statistics)
-        """The variance that errors have beyond what models say: float64[statistics]."""
+        """The variance that errors have beyond the models' own: float64[statistics]."""
         self._independent, self._sure = max(1.0, statistics * independent), sure
 
     def learn(self, miss: Floats, foretold: Floats, noise: Floats, jumped: Floats) -> None:
-        """An answer is in. foretold: the variance of the statistic that was foretold, noise: that of the measurement;
-        jumped: how likely it has jumped, which says nothing.
+        """Take the innovation of an answer. foretold: the variance of the predicted statistic, noise: that of the
+        measurement; jumped: the chance of a jump, by which the innovation does not count.
         """
         total = foretold + noise
         square = np.minimum(miss * miss / total, LARGEST)
@@ -66,7 +66,7 @@ class Misses:
 
 
 class EstimateHistory:
-    """Where the estimates of one filter have been."""
+    """The mean and variance of one filter's past estimates."""
 
     def __init__(self, statistics: int) -> None:
         self.sums = np.zeros((3, statistics))
@@ -75,16 +75,16 @@ class EstimateHistory:
         self.periods = 0.0
         """How many periods, discounted, the sums were added up over."""
         self.newest = np.zeros(statistics)
-        """The variance of the error of the last one: float64[statistics]."""
+        """The variance of the error of the newest estimate: float64[statistics]."""
 
     def learn(self, estimate: Floats, variance: Floats) -> None:
-        """A period is over. variance: of the error of its estimate."""
+        """Take the estimate of a period that is over. variance: of its error."""
         self.sums, self.periods = self._after(estimate, variance)
         self.newest = variance
 
     def seen(self, estimate: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance, this estimate among them; of the variance what the errors leave of it, which have become
-        smaller since.
+        """Mean and variance of the estimates, this one among them. The part of the variance that comes from the larger
+        errors of earlier estimates is taken off.
         """
         (total, squares, errors), periods = self._after(estimate, self.newest)
         mean = total / periods

@@ -1,8 +1,8 @@
 """A method with the adaptive filter behind it: asks what the method asks, and adds the best estimate to its decisions.
 
-Contract: questions, and all that a method releases of itself, are those of the method alone, to the bit: the filter
-hears answers and changes nothing that is asked.  A gap (a period that asks nothing, a round that does not count) lets
-the filter's beliefs widen.  With revisions of lag k, a decision on t also says what is known by now of t - k.  The same
+Contract: the requests, and the method's own estimates, are those of the method alone, to the bit: the filter is given
+the answers and changes nothing that is asked.  In a gap (a period that asks nothing, a round that does not count) the
+filter's variances grow.  With revisions of lag k, a decision on t also holds the present estimate of t - k.  The same
 history gives the same state.  Not here: the filter (adaptive.py), what a release makes of it (figures.py).
 """
 
@@ -42,7 +42,7 @@ class Following:
         self._question: Question | None = None  # of the round that waits for its answer
 
     def remember(self, known: Iterable[OutsideEstimate | None]) -> None:
-        """Take in what was known before the first period: something or nothing of each period up to that one."""
+        """Give the filter estimates from before the first period: one, or None, for each period up to that one."""
         for of_period in known:
             if of_period is not None:
                 self.filter.learn(of_period, Answer(np.zeros(0, np.int64), of_period.users), None)
@@ -94,7 +94,7 @@ class Following:
         return step.with_vector(best=best, revised=self._revised(step.t))
 
     def _revised(self, t: int) -> Estimate | None:
-        """What is known by now of the period `revise` before t."""
+        """The present estimate of period t - revise; None if there is none."""
         if not self.revise or t - self.revise < self.method.setting.first_t:
             return None
         estimates, variances = self.filter.smoothed(self.revise)

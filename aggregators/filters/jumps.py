@@ -1,11 +1,11 @@
-"""Whether this period saw jumps: evidence of all statistics together, and how often it happened before.
+"""Whether statistics jumped in this period: by the evidence of all of them, and by how often they jumped before.
 
 Contract: many statistics jump at once with a chance of their own (an epoch), each of them then with chance `joining`;
 besides, each may jump alone.  The posterior is exact in that model.  Frequencies sum to 1, so that d of them are d - 1
-observations and their evidence counts (d - 1) / d: two mirror images are one.  The chances are learned: a first guess
-that weighs some periods, and what was seen since; where a leap is hardly larger than the noise, both are smaller, and
-evidence counts less (Models.leap, Models.plain).  Our own (ARCHITECTURE section 5.8). Were each category alone, after a
-jump the error bars of the others are right at once, and small evidence in many of them is seen.
+observations and their evidence counts (d - 1) / d.  The chances are learned: from a first guess with the weight of some
+periods, and the jumps since; where a leap is hardly larger than the noise, both are smaller, and evidence counts less
+(Models.leap, Models.plain).  Our own (ARCHITECTURE section 5.8).  Compared with a test of each category alone, the
+error bars of the others are right at once after a jump, and small evidence in many of them is found.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _FAR = 700.0
 
 @dataclass
 class Jumps:
-    """What was seen of jumps."""
+    """The chances of jumps, as learned so far."""
 
     models: Models
     independent: float
-    """The share of the statistics that are observations of their own."""
+    """The share of the statistics that are independent observations."""
     room: float = inf
     """The variance of a leap, in units."""
     periods: int = 0
@@ -38,8 +38,8 @@ class Jumps:
 
     @property
     def chances(self) -> tuple[float, float]:
-        """The chance of an epoch, and that one statistic jumps without: both are rare where a leap is hardly more than
-        noise.
+        """The chance of an epoch, and that of a statistic to jump without one; both are smaller where a leap is hardly
+        more than noise.
         """
         m = self.models
         weight = max(1.0, m.leap / self.room) * (m.patience + self.periods)
@@ -47,13 +47,13 @@ class Jumps:
 
     @property
     def chance(self) -> float:
-        """That a statistic jumps."""
+        """The chance that a statistic jumps."""
         epoch, alone = self.chances
         return epoch * self.models.joining + (1 - epoch) * alone
 
     def seen(self, ratio: Floats) -> tuple[Floats, float, float]:
-        """From log likelihood ratios, a jump against none: the chance of one for each statistic, that of an epoch, and
-        the jumps a statistic expected besides.
+        """From log likelihood ratios of a jump against none: the chance of a jump of each statistic, the chance of an
+        epoch, and the expected number of jumps per statistic without one.
         """
         epoch, alone = self.chances
         joining = self.models.joining
@@ -66,17 +66,17 @@ class Jumps:
         return many * _chance(ratio + together) + single, many, float(single.mean())
 
     def learn(self, epoch: float, alone: float) -> None:
-        """Another period is over."""
+        """Take what `seen` found in a period that is over."""
         self.periods += 1
         self.epochs += epoch
         self.alone += alone
 
 
 def _odds(chance: float) -> float:
-    """As a logarithm."""
+    """The logarithm of the odds."""
     return float(np.log(max(chance, 1e-300)) - np.log1p(-chance))
 
 
 def _chance(odds: Floats) -> Floats:
-    """The inverse."""
+    """The chance from the logarithm of the odds."""
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_FAR, _FAR))))

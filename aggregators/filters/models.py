@@ -1,12 +1,12 @@
 """The ways in which a statistic may move, as plain numbers: levels that drift, trends, fluctuations around a level,
-seasons, jumps, and what follows them.
+seasons, jumps, and the settling after a jump.
 
 Contract: a drift is a variance a period, in units of the observation variance of an average period, so that a filter
 of data in another unit, or of more reports, is the same filter; a model of drift rho forgets with gain about sqrt(rho).
 Among the values of a domain it is larger where share (1 - share) is (`pace`): large shares move more.  What moves
 farther than the statistic can go is unlikely from the start (`first_odds`).  Rows of every array of a filter: levels,
-trends, fluctuations, seasons, settling, jump.  Source: ARCHITECTURE sections 5.8 and 5.9; grids, chances and
-what is learned of them are our own.
+trends, fluctuations, seasons, settling, jump.  Source: ARCHITECTURE sections 5.8 and 5.9; the grids, the chances and
+how they are learned are our own.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class Models:
     )  # fmt: skip
     """For models that fluctuate around a level at rest: the part of the fluctuation that is left after a period, and
     the fluctuation's variance; models that keep nothing come last. Where every period has other people, the truth
-    fluctuates; a small fluctuation can hardly be told from rest, and error bars hold it only where it is thought of.
+    fluctuates; a small fluctuation is hard to distinguish from rest, and error bars cover it only with a model of it.
     """
     seasonal: tuple[Season, ...] = ()
     """The models of a season: None, or SEASONAL."""
     odds: tuple[float, ...] = (3.5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 1, 2, 3, 2, 1, 1)
-    """The odds of each model before anything is known. To take a moving stream for one at rest costs more than the
-    contrary, and its error bars would be too short.
+    """The odds of each model before anything is known. Taking a moving stream for one at rest costs more than the
+    reverse: its error bars would be too short.
     """
     leaning: float = 11.0
-    """How much more an estimate believes in rest than its bar does: where nothing moves, an average over all there was
-    is best, and where something may, the bar says so.
+    """How many times the weight of the model at rest counts in an estimate, but not in its error bar: at rest an
+    average over all reports is best, and if something may move the bar covers it.
     """
     farthest: float = 0.0003
     """A drifting model has half its odds where its drift in a period is this part of the largest variance that a
@@ -66,13 +66,13 @@ class Models:
     can have.
     """
     stay: float = 0.999
-    """Chance that a model holds for another period; else one is drawn anew, by the odds learned so far."""
+    """The chance that a model holds for another period; else one is drawn anew, by the odds learned so far."""
     damping: float = 0.995
-    """What is left of a velocity after a period."""
+    """The part of a velocity that is left after a period."""
     settling: float = 0.8
-    """Chance that, after a jump, it stays open for another period whether there was one."""
+    """The chance that the model of settling after a jump holds for another period."""
     settling_drift: float = 0.001
-    """The drift while it stays open whether there was a jump."""
+    """The drift of the model of settling after a jump."""
     epoch: float = 0.005
     """The chance in a period, before anything is known, that many statistics jump at once."""
     joining: float = 0.8
@@ -80,47 +80,46 @@ class Models:
     alone: float = 0.001
     """The chance in a period that one statistic jumps by itself, before anything is known."""
     leap: float = 100.0
-    """The variance of a jump, in units, below which jumps are rarer in proportion: they can hardly be told from noise,
-    and each false one costs all that is known.
+    """The variance of a jump, in units, below which jumps are rarer in proportion: they are hard to distinguish from
+    noise, and each false one costs all that was learned.
     """
     plain: float = 10.0
-    """The number of reports below which what many statistics together say of jumps counts in proportion: reports are
+    """The variance of a jump, in units, below which the evidence of many statistics counts in proportion: reports are
     then so few that their errors are not normal, and in a sum over many values that looks like evidence.
     """
     patience: float = 50.0
-    """How many periods the first guess at the chances of jumps weighs as much as."""
+    """The weight of the first guess at the chances of jumps, in periods."""
     habit: float = 10.0
-    """How many periods the first guess at the odds of the models weighs as much as."""
+    """The weight of the first guess at the odds of the models, in periods."""
     company: float = 1.5
-    """How many values of one domain the first guess at the odds weighs as much as: the other values show how the stream
-    moves.
-    """
+    """The weight of the first guess at the odds, in values of one domain: other values show how the stream moves."""
     strangers: float = 5.0
-    """How many statistics the first guess at the odds weighs as much as, where they are not values of one domain."""
+    """The weight of the first guess at the odds, in statistics, where they are not values of one domain."""
     slowest: float = 0.05
+    """The least pace of a value."""
     fastest: float = 20.0
-    """The pace of no value is less, or more."""
+    """The greatest pace of a value."""
 
     sure: float = 1.0
-    """A filter may miss by this many standard errors more than it says, and it is still taken for chance."""
+    """The excess of a mean square of innovations over 1, in standard errors, that is still taken for chance."""
     doubt: float = 0.65
-    """In error bars a model counts by its chance times (its chance + this). Rest and small drifts are told apart so
-    slowly that models which are wrong keep some weight for long: bars would hold 99.3 % of the errors of what stands.
+    """In error bars a model counts by its chance times (its chance + this). Evidence between rest and small drifts
+    grows so slowly that wrong models keep some weight for long: bars would cover 99.3 % of the errors at rest.
     """
 
     @property
     def moving(self) -> int:
-        """All that hold for longer."""
+        """The number of models that may hold for long: all but settling and jump."""
         return len(self.levels) + len(self.trends) + len(self.fluctuations) + len(self.seasonal)
 
     @property
     def rows(self) -> int:
-        """All of them."""
+        """The number of all models."""
         return self.moving + 2
 
     @property
     def paired(self) -> slice:
-        """The rows that have a second state: a velocity, or what is off the level."""
+        """The rows that have a second state: a velocity, or the deviation from the level."""
         return slice(len(self.levels), len(self.levels) + len(self.trends) + len(self.fluctuations))
 
     @property
@@ -144,7 +143,9 @@ class Models:
         return np.asarray(odds / odds.sum())
 
     def pace(self, shares: Floats) -> Floats:
-        """In proportion to share (1 - share), as what logits drift by moves shares; 1 on average: float64[d]."""
+        """The pace of each value: in proportion to share (1 - share), as a drift of logits moves shares, and 1 on
+        average: float64[d].
+        """
         room = np.minimum(shares, 1)
         room *= 1 - room
         np.maximum(room, 1e-300, out=room)

@@ -1,10 +1,10 @@
-"""What an answered round says of the statistics, and how exactly: mechanism and sampling variance at a believed value.
+"""The statistics that an answered round measures, with their variances: those of the mechanism and of sampling.
 
-Contract: variances are the mechanism's own at the nearest plausible profile, and where the reports are a sample what
-is left of the sampling of so many users.  They are taken at what is believed so far, never at what was just seen: low
-values would seem exact, and pull the estimate down.  Only a jump moves the belief itself: halfway.  The rest of a
-profile (a mean square) is an average of the last few answers.  Frequencies of a whole domain sum to 1: where those
-that were seen need not, their errors are independent, and each takes its part of what is wrong with the sum, exactly.
+Contract: variances are the mechanism's own at the nearest plausible profile, and where the reports are a sample the
+variance of sampling so many of the users.  They are taken at the filter's present estimate, never at the measured
+values: low values would seem exact, and pull the estimate down.  For a jump they are taken halfway between both.  The
+rest of a profile (a mean square) is an average of the last few answers.  Frequencies of a whole domain sum to 1: if the
+measured ones need not, their errors are independent, and each takes its exact part of the error of the sum.
 Source: ARCHITECTURE section 5.1; aggregators/methods.
 """
 
@@ -25,7 +25,7 @@ _MEMORY = 7 / 8
 
 
 class ReportModel(Protocol):
-    """What a filter must know of the reports behind an answer: of a Question, what a method follows."""
+    """The part of a Question that a filter needs: how reports become statistics, and with what variances."""
 
     @property
     def statistics(self) -> int:
@@ -33,15 +33,15 @@ class ReportModel(Protocol):
         ...
 
     def summing(self) -> NDArray[np.bool_]:
-        """Which of them are frequencies of a whole that sums to 1 whatever was reported: bool[statistics]."""
+        """Which statistics are frequencies that sum to 1 whatever was reported: bool[statistics]."""
         ...
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
-        """All that reports say, unbiased and raw."""
+        """The profile that reports estimate, unbiased and raw: the statistics first."""
         ...
 
     def plausible(self, profile: Floats) -> Floats:
-        """The nearest profile that there can be."""
+        """The nearest profile that a population can have."""
         ...
 
     def noise(self, profile: Floats) -> Floats:
@@ -49,66 +49,66 @@ class ReportModel(Protocol):
         ...
 
     def drawn(self, profile: Floats) -> Floats:
-        """The part of that which moves no sum of a whole."""
+        """The part of `noise` whose errors cancel in the sum of a whole."""
         ...
 
     def sampling(self, profile: Floats) -> Floats:
-        """What it adds to draw one user of very many."""
+        """The variance of each statistic from drawing one user of very many."""
         ...
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """What a public choice of the round adds to the variance of each."""
+        """The variance of each statistic from a public choice that is new in every round."""
         ...
 
 
 class ReportShares:
-    """Shares of the reports themselves: of a distribution, whose unbiased cells are a poor thing to filter one by one,
-    since their errors swing from cell to cell and cancel in every sum.
+    """Shares of the reports themselves, which the filter follows for a distribution: unbiased estimates of its cells
+    are poor input, since their errors alternate from cell to cell and cancel in every sum.
     """
 
     def __init__(self, outcomes: int) -> None:
         self.statistics = outcomes
 
     def summing(self) -> NDArray[np.bool_]:
-        """All of them."""
+        """Every share is one of a whole."""
         return np.ones(self.statistics, np.bool_)
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
-        """How many of them gave each report."""
+        """The share of each report."""
         return np.asarray(support / n)
 
     def plausible(self, profile: Floats) -> Floats:
-        """From 0 to 1."""
+        """Each share, clipped to 0 to 1."""
         return np.clip(profile, 0, 1)
 
     def noise(self, profile: Floats) -> Floats:
-        """The noise of one report, whoever gives it: the sampling of users is in it."""
+        """The variance of one report, which includes the sampling of users."""
         return profile * (1 - profile)
 
     def drawn(self, profile: Floats) -> Floats:
-        """All of it, and nobody asks: sums of reports are exact."""
+        """All of `noise`: shares of reports always sum to 1."""
         return self.noise(profile)
 
     def sampling(self, profile: Floats) -> Floats:
-        """Nothing on top."""
+        """Zeros: `noise` includes it."""
         return np.zeros_like(profile)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """Nothing."""
+        """Zeros: there is none."""
         return np.zeros_like(profile)
 
 
 @dataclass(eq=False)
 class Tail:
-    """What profiles hold beyond the statistics, raw: an average over reports in which every answer that follows leaves
-    7/8 of what was there.
+    """The entries of profiles beyond the statistics, raw: an average over reports in which the weight of past answers
+    falls to 7/8 with each new one.
     """
 
     sums: Floats = field(default_factory=lambda: np.zeros(0))
     reports: float = 0.0
 
     def learn(self, values: Floats, n: int) -> Floats:
-        """Take those of another answer in; their average."""
+        """Take the entries of another answer, and give their average."""
         if len(values) != len(self.sums):
             self.sums, self.reports = np.zeros(len(values)), 0.0
         self.sums = self.sums * _MEMORY + values * n
@@ -121,9 +121,9 @@ class Observed:
     """A measurement: each float64[statistics]."""
 
     statistics: Floats
-    """The statistics as the answer says them: unbiased and raw, but for their sum."""
+    """The statistics as measured: unbiased and raw, but made to sum to 1 where they should."""
     noise: Floats
-    """The variance of the statistics if things are as believed."""
+    """The variance of the statistics if the filter's present estimate is right."""
     noise_of_jump: Floats
     """The variance of the statistics if they have just jumped."""
 
@@ -132,7 +132,8 @@ class Observed:
         cls, mechanism: ReportModel, answer: Answer, users: float | None, believed: Floats, tail: Tail, *,
         wholes: Sequence[slice],
     ) -> Observed:  # fmt: skip
-        """From a round of at least one report. wholes: of the statistics those that together sum to 1.
+        """The measurement of a round of at least one report. believed: the filter's present estimate; wholes: groups of
+        statistics that each sum to 1.
 
         By Bayes: y + R1 (1 - 1'y) / 1'R1, and the variances of R - R11'R / 1'R1; R1 are the mechanism's own variances,
         since the errors of sampling sum to 0.
@@ -154,7 +155,7 @@ class Observed:
         exact = mechanism.summing()
         for whole in (whole for whole in wholes if not exact[whole.start]):
             drawn, drawn_of_jump = (mechanism.drawn(profile)[whole] / n for profile in (usual, jumped))
-            own, jump = noise[whole] - drawn, noise_of_jump[whole] - drawn_of_jump  # who is drawn moves no sum
+            own, jump = noise[whole] - drawn, noise_of_jump[whole] - drawn_of_jump  # drawing moves no sum
             part = own / float(own.sum())
             statistics[whole] += part * (1 - float(statistics[whole].sum()))
             noise[whole] = own - part * own + drawn

@@ -20,15 +20,15 @@ class OutsideEstimate:
     """A profile that is known, with the variances of its statistics."""
 
     known: Floats
-    """The statistics, and what else a profile holds."""
+    """The profile: the statistics first."""
     variance: Floats
     """The variance of each statistic, over all users together: float64[statistics]."""
     users: int
 
     def parts(self, count: int) -> Iterator[OutsideEstimate]:
-        """The estimate as so many answers of a part of the users each, whose average it is. They differ as such
-        answers do: half of them are a standard error too large and half too small, in an order that is no trend (Thue
-        and Morse), with one in the middle where they are odd.
+        """The estimate as `count` answers of a part of the users each, whose average it is. They differ as such answers
+        do: half of them are one standard error larger and half one smaller, in the order of Thue and Morse, which is no
+        trend; of an odd number the last is the estimate itself.
         """
         variance, users = self.variance * count, max(1, self.users // count)
         for number in range(count):
@@ -38,33 +38,33 @@ class OutsideEstimate:
 
     @property
     def statistics(self) -> int:
-        """How many numbers are followed."""
+        """The number of statistics."""
         return len(self.variance)
 
     def summing(self) -> NDArray[np.bool_]:
-        """None of them: what is known need not sum to 1."""
+        """None of the statistics: an outside estimate need not sum to 1."""
         return np.zeros(self.statistics, np.bool_)
 
     def profile(self, support: NDArray[np.int64], n: int) -> Floats:
-        """What is known."""
+        """The known profile; the reports are not used."""
         return self.known.copy()
 
     def plausible(self, profile: Floats) -> Floats:
-        """Whatever is believed: the variance does not depend on it."""
+        """The profile itself: the variance does not depend on it."""
         return profile
 
     def noise(self, profile: Floats) -> Floats:
-        """As much a user as makes up the variance."""
+        """The variance of each statistic for one user, so that all users together have `variance`."""
         return self.variance * self.users
 
     def drawn(self, profile: Floats) -> Floats:
-        """Nothing of it."""
+        """Zeros: no part of `noise` cancels in sums."""
         return np.zeros(len(self.variance))
 
     def sampling(self, profile: Floats) -> Floats:
-        """Nothing on top."""
+        """Zeros: the variance includes it."""
         return np.zeros(len(self.variance))
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """Nothing."""
+        """Zeros: there is none."""
         return np.zeros(len(profile))

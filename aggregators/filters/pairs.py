@@ -1,8 +1,8 @@
-"""How models with two states go on: a level with a velocity, or a level with what fluctuates around it.
+"""How models with two states go on: a level with a velocity, or a level with a fluctuation around it.
 
-Contract: x' = x + push y + noise, y' = left y + noise, where x is what is measured: of a trend the level, y its
-velocity; of a fluctuation both together, y what is off the level.  So one step serves both.  Source: ARCHITECTURE
-section 5.8. Not here: the step (tracks.py), and back (smoothing.py).
+Contract: x' = x + push y + noise, y' = left y + noise, where x is the measured statistic.  In a trend x is the level
+and y its velocity; in a fluctuation x is the level plus the fluctuation y.  So one step serves both.  Source:
+ARCHITECTURE section 5.8.  Not here: the step forward (tracks.py) and back (smoothing.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from murmurate.aggregators.filters.models import Floats, Models
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Each float64[pairs, 1], trends first. What is added to the variances is in units."""
+    """The constants of each model: float64[pairs, 1], trends first. Variances are in units."""
 
     trends: int
     """How many of the models are trends."""
     lasting: int
-    """How many of the models, the first ones, keep something of their second state."""
+    """How many of the models, the first ones, keep a part of their second state."""
     push: Floats
     left: Floats
     noise_of_level: Floats

@@ -4,7 +4,7 @@ Contract: each row is the exact Kalman filter of one way of moving, for all stat
 value for each phase of the season, of which neighbours are alike, and white fluctuation around both.  How much is left
 to learn is the same for all statistics, in units of the observation variance of an average period, so that a covariance
 is kept once; what was learned is kept for each.  Where a season has more periods than PHASES, neighbouring ones are one
-phase.  A season that is declared and not there costs little: its rows are soon believed no more. Our own (ARCHITECTURE
+phase.  A season that is declared but absent costs little: the weights of its rows soon vanish.  Our own (ARCHITECTURE
 section 5.8).  Not here: how likely each row is (adaptive.py).
 """
 
@@ -47,18 +47,18 @@ class Seasons:
         self.covariance[:, 1:, 1:] = profile
 
     def begin(self, room: float) -> None:
-        """Now that the unit is known: how many of them the first level may be off."""
+        """Set the variance of the first level, now that the unit is known. room: in units."""
         self.covariance[:, 0, 0] = room
 
     def ahead(self, unit: Floats) -> tuple[Floats, Floats]:
-        """Where the statistics are in this period, and with what variance: two float64[rows, statistics]."""
+        """The mean and variance of each statistic in this period: two float64[rows, statistics]."""
         phase = self._phase
         along = self.covariance[:, :, 0] + self.covariance[:, :, phase]
         size = along[:, 0] + along[:, phase] + self._around
         return self.states[:, 0] + self.states[:, phase], np.maximum(size, 0)[:, None] * unit
 
     def observe(self, seen: Floats, noise: float) -> None:
-        """Take a measurement in; noise: its usual variance, in units."""
+        """Take a measurement. noise: its usual variance, in units."""
         phase = self._phase
         along = self.covariance[:, :, 0] + self.covariance[:, :, phase]
         total = along[:, 0] + along[:, phase] + self._around + noise
@@ -68,7 +68,7 @@ class Seasons:
         self.covariance -= gain[:, :, None] * along[:, None, :]
 
     def advance(self) -> None:
-        """On to the next period."""
+        """Go on to the next period."""
         self.at = (self.at + 1) % self.periods
         self.covariance += self._step
 

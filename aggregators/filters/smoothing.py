@@ -1,9 +1,9 @@
-"""Revisions: what is believed of past periods now that later reports are known (fixed-lag smoothing).
+"""Revisions: the estimates of past periods, now that later reports are known (fixed-lag smoothing).
 
-Contract: `Past` keeps what a filter believed at the end of its last periods; `revised` goes back through them, oldest
-first in what it gives.  A model that went on is smoothed as the textbook does (Rauch, Tung, Striebel); what had ended
-or jumped by the next period keeps the belief of its own time, so that no later level reaches back over a jump.  How
-likely each model was is revised too.  Linear in the number of models.  Source: ARCHITECTURE section 5.8.
+Contract: `Past` keeps a filter's state at the end of its last periods; `revised` goes back through them, and gives the
+oldest first.  A model that went on is smoothed as in the textbook (Rauch, Tung, Striebel); one that had ended or jumped
+by the next period keeps its own state, so that no later level reaches back over a jump.  How likely each model was is
+revised too.  Linear in the number of models.  Source: ARCHITECTURE section 5.8.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMES = ("weights", "shares", "unit", "level", "variance", "velocity", "cross",
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """The end of a period: as in Tracks, and what the step to the next one used."""
+    """A filter's state at the end of a period: the arrays of Tracks, and what the step to the next one used."""
 
     weights: Floats
     shares: Floats
@@ -36,7 +36,7 @@ class Belief:
 
     @classmethod
     def of(cls, tracks: Tracks, weights: Floats, shares: Floats, unit: Floats) -> Belief:
-        """A copy: tracks go on."""
+        """A copy of these arrays, since the tracks change in place."""
         velocities = tracks.velocity.copy(), tracks.cross.copy(), tracks.velocity_variance.copy()
         return cls(weights.copy(), shares, unit.copy(), tracks.level.copy(), tracks.variance.copy(), *velocities)
 
@@ -75,9 +75,10 @@ class Past:
 
 
 def _back(m: Models, then: Belief, now: Belief) -> Belief:
-    """What is believed of the period of `then`, from `now`, which is the period after, revised.
+    """The revised state of the period of `then`, from `now`, the revised state of the period after.
 
-    1. How likely each model went on. 2. What those models say that went on, smoothed. 3. Both kinds together.
+    1. How likely each model went on. 2. The smoothed states of models that went on. 3. The mixture with those that did
+    not.
     """
     moving, settling, paired = m.moving, m.moving, m.paired
     weights, after = then.weights, now.weights
@@ -98,7 +99,7 @@ def _back(m: Models, then: Belief, now: Belief) -> Belief:
     kept[:-1] += ended * (after[:moving] * entering).sum(axis=0)
     share = went_on / (went_on + kept)
 
-    # 2. those that went on, smoothed
+    # 2. the smoothed states of models that went on
     lasting = [*(0.0 for _ in range(*m.paired.indices(m.moving))), *(1e30 for _ in m.seasonal)]
     drift = np.array([*m.levels, *lasting, m.settling_drift, m.settling_drift])[:, None] * then.unit
     next_level, next_variance = now.level.copy(), now.variance.copy()

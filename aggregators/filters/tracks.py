@@ -1,10 +1,11 @@
-"""Where each model believes each statistic to be: the Kalman filters of all models and statistics at once.
+"""The mean and variance of each statistic under each model: the Kalman filters of all models and statistics at once.
 
-Contract: `observe` is the textbook update, `predict` the textbook prediction after the models' beliefs were mixed, as
-far as one may have followed another (interacting multiple models).  Whoever is left gives to one common pool and
-whoever is entered draws from it, so that mixing is linear in the number of models.  Variances are never negative.
-The velocity of whoever becomes a trend is 0, with the variance of long drift; whoever becomes a fluctuation takes what
-was believed for its level.  Rows of a season take part in the mixing, and are then told anew (adaptive.py).
+Contract: `observe` is the textbook update, `predict` the textbook prediction after the states of the models were mixed,
+as far as one may have followed another (interacting multiple models).  Models that end give their states to one common
+pool, and models that begin take theirs from it, so that mixing is linear in the number of models.  Variances are never
+negative.  A trend that begins from a model without velocity has velocity 0, with the variance of long drift; a
+fluctuation that begins takes the pool's state for its level.  Rows of a season take part in the mixing, and are then
+set to their own predictions again (adaptive.py).
 Source: ARCHITECTURE section 5.8.  Not here: how likely each model is (jumps.py, adaptive.py).
 """
 
@@ -40,7 +41,7 @@ class Tracks:
 
     @classmethod
     def at(cls, models: Models, center: Floats, spread: Floats, most: Floats) -> Tracks:
-        """Nothing observed: all models believe the same."""
+        """The state before any answer: the same for all models."""
         shape = models.rows, len(center)
         pairs = len(models.trends) + len(models.fluctuations), len(center)
         level, variance = np.broadcast_to(center, shape).copy(), np.broadcast_to(spread, shape).copy()
@@ -48,14 +49,16 @@ class Tracks:
         return cls(models, level, variance, np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), most)
 
     def begin(self, unit: Floats) -> None:
-        """Now that the unit of drifts is known, second states have a variance; what fluctuates does from the start."""
+        """Set the variances of second states, now that the unit of drifts is known. A fluctuation is there from the
+        start, so that it adds to the variance of its model's sum.
+        """
         fluctuating = slice(self._pairs.trends, None)
         self.velocity_variance[:] = self._pairs.usual * unit
         self.cross[fluctuating] = self.velocity_variance[fluctuating]
         self.variance[self.models.paired][fluctuating] += self.velocity_variance[fluctuating]
 
     def observe(self, seen: Floats, noise: Floats, noise_of_jump: Floats) -> Floats:
-        """Take a measurement in; its log likelihood under each model, up to a constant: float64[rows, d]."""
+        """Take a measurement, and give its log likelihood under each model, up to a constant: float64[rows, d]."""
         paired = self.models.paired
         total = self.variance + noise
         total[-1] = self.variance[-1] + noise_of_jump
@@ -79,14 +82,14 @@ class Tracks:
     def predict(
         self, weights: Floats, shares: Floats, unit: Floats, leap: Floats, whole: tuple[Floats, Floats]
     ) -> Floats:
-        """On to the next period; the chance of each model there unless it jumps, float64[rows - 1, d].
+        """Go on to the next period. Gives the chance of each model there unless it jumps: float64[rows - 1, d].
 
-        weights: how likely each model was; shares: how a model is drawn where one ends; unit: of drifts; leap: the
-        variance of a jump; whole: mean and variance of the mixture, from where one jumps.
+        weights: how likely each model was; shares: the odds of models that begin; unit: of drifts; leap: the variance
+        of a jump; whole: mean and variance of the mixture, from which a jump starts.
 
-        It works in place, on views of the arrays, since it runs for every period, model and statistic: 1. what is white
-        is over; 2. models that end give what they believe to a pool; 3. each model mixes those who stay with its share
-        of the pool; 4. after a jump, what settles takes over; 5. everything drifts, moves and may jump.
+        It works in place, on views of the arrays, since it runs for every period, model and statistic: 1. white
+        fluctuations are dropped; 2. models that end give their states to a pool; 3. each model mixes its own state with
+        its share of the pool; 4. after a jump the model of settling takes over; 5. drift, motion and jumps are added.
         """
         m, pairs = self.models, self._pairs
         moving, paired, settling = m.moving, m.paired, m.moving
@@ -95,7 +98,7 @@ class Tracks:
         white, fluctuating = slice(kept.stop, paired.stop), slice(pairs.trends, pairs.lasting)
         held, levels, variances = weights[:moving], self.level[:moving], self.variance[:moving]
 
-        # 1. what is white is over: of those models only the level is left
+        # 1. white fluctuations are dropped: of those models only the level is left
         levels[white] -= self.velocity[pairs.lasting :]
         variances[white] += self.velocity_variance[pairs.lasting :] - 2 * self.cross[pairs.lasting :]
         np.maximum(variances[white], 0, out=variances[white])
@@ -118,7 +121,7 @@ class Tracks:
         pooled_velocity += np.einsum("kd,kd,kd->d", among, velocity, velocity) - mean_velocity**2
         np.maximum(pooled_velocity, 0, out=pooled_velocity)
 
-        # 3. into each model: those who stay, and its share of the pool
+        # 3. into each model: its own state, and its share of the pool
         entering = shares * leaving
         chance = np.empty((moving + 1, len(mean)))
         np.multiply(held, m.stay, out=chance[:moving])
@@ -134,9 +137,9 @@ class Tracks:
         np.add(mean, off, out=levels)
         new, stay, off = entering[kept], staying[kept], off[kept]
         second, spread, cross = (each[: pairs.lasting] for each in (self.velocity, self.velocity_variance, self.cross))
-        second[: pairs.trends] -= mean_velocity  # from here on what is off that of the pool
+        second[: pairs.trends] -= mean_velocity  # from here on the difference from that of the pool
         fresh = pairs.usual[: pairs.lasting] * unit
-        fresh[: pairs.trends] *= 1 - among.sum(axis=0)  # whoever had no velocity
+        fresh[: pairs.trends] *= 1 - among.sum(axis=0)  # models without a velocity
         fresh[fluctuating] *= new[fluctuating]
         variances[trends.stop : kept.stop] += fresh[fluctuating]
         cross *= stay
@@ -196,8 +199,8 @@ class Tracks:
         return mean, _total(held, self.variance[:-1] + off * off)
 
     def confine(self, low: Floats, high: Floats) -> None:
-        """Where nothing was heard for a period, no belief leaves what is possible. (Where something was, it stays as it
-        is: to clip again and again would push small values up.)
+        """Clip all levels to the possible range, after a period without answers. (After one with answers they are left
+        as they are: clipping again and again would push small values up.)
         """
         np.clip(self.level, low, high, out=self.level)
 

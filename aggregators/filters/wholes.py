@@ -1,7 +1,7 @@
 """Which of the statistics that a filter follows are shares of one whole, so that they sum to 1: none, all, or groups.
 
-Contract: wholes follow each other and cover all statistics; a whole of one statistic is a share by itself, whose sum
-nobody knows.  What is said of one whole is what was said of a whole alone: other wholes change nothing of it.
+Contract: wholes follow each other and cover all statistics; a whole of one statistic is a share by itself, without a
+known sum.  Each whole is treated as if it were the only one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Wholes:
     """Shares in groups."""
 
     def __init__(self, lengths: Sequence[int], *, ordered: bool = False) -> None:
-        """lengths: how many statistics each whole has. ordered: of cells in a row, which move and err with their
-        neighbours, and not by how large they are.
+        """lengths: how many statistics each whole has. ordered: whether they are cells in a row, which move and err
+        with their neighbours, not by their size.
         """
         ends = list(accumulate(lengths))
         self.statistics = ends[-1] if ends else 0
@@ -32,16 +32,16 @@ class Wholes:
         self._alone = np.array([end - 1 for n, end in zip(lengths, ends, strict=True) if n == 1], np.int64)
         self._ordered = ordered
         self.even = np.repeat([1 / max(n, 2) for n in lengths], lengths) if ends else np.zeros(0)
-        """What each share is where all of its whole are alike: float64[statistics]."""
+        """Each share if all shares of its whole are equal, and 1/2 for a share by itself: float64[statistics]."""
 
     def independent(self, statistics: int) -> float:
-        """The share of so many statistics that are observations of their own: of each whole one is what is left."""
+        """The share of so many statistics that are independent: in each whole one follows from the others."""
         return (statistics - len(self.slices)) / statistics
 
     def summed(self, estimates: Floats, variances: Floats) -> Floats:
-        """Shares that sum to 1: values learn at different speeds, so that those of the filter nearly do.  What is
-        missing goes to each by its standard error, as if all errors were as like their sum; bars take no credit for it.
-        Of two values each is what the other leaves.
+        """The estimates, made to sum to 1: each value has its own gain, so that the filter's nearly do.  Each takes of
+        the difference in proportion to its standard error; the error bars stay as they are.  Two values always sum to 1
+        already, as each mirrors the other.
         """
         found = estimates.copy()
         for whole in self.slices:
@@ -53,7 +53,7 @@ class Wholes:
         return found
 
     def paced(self, unit: Floats, models: Models, mean: Floats) -> Floats:
-        """What drifts are multiples of, at each value's own pace. Two values of a whole have the same one."""
+        """The unit of drifts, times each value's own pace. Two values of a whole have the same pace."""
         if self._ordered or not self.statistics:
             return unit
         found = unit.copy()

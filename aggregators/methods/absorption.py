@@ -1,4 +1,4 @@
-"""Absorption: spare what is not needed, spend it where the stream changes (LBA, LPA).
+"""Absorption: publications use what earlier periods did not need, and so most where the stream changes (LBA, LPA).
 
 Contract: publications are offered whole units; in any w consecutive periods at most w of them are used, and w more go
 to the first rounds.  A publication of k units takes over the k - 1 units of the periods before it and nullifies the
@@ -16,7 +16,7 @@ from murmurate.aggregators.methods.method import Setting
 
 
 class Absorption:
-    """How much the next publication may use. Time is the paper's: 1 for the first period."""
+    """How much the next publication may use. Steps count periods as the paper does, from 1."""
 
     def __init__(self, *, unit: int, w: int) -> None:
         self.unit, self.w = unit, w
@@ -46,11 +46,11 @@ class Absorption:
 
 
 class Absorbing:
-    """A method whose publications have absorption for their schedule."""
+    """A method that schedules its publications by absorption."""
 
     @classmethod
     def schedule(cls, setting: Setting) -> Callable[[int], Absorption]:
-        """From what publications may use in a window to their schedule."""
+        """The function from what publications may use in a window to their schedule."""
         return lambda rest: Absorption(unit=rest // setting.w, w=setting.w)
 
 

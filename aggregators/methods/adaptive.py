@@ -4,9 +4,9 @@ Contract, for each period t:
   1. first round, always paid, in nullified periods too: `unit` of the resource gives dis;
   2. the allotment offers an amount, 0 where t is nullified; err is the error of a release from that amount, infinite
      where fewer than min_batch users are expected behind it;
-  3. dis > err: second round, and its estimate is the release; else (a tie, no first answer) the last one stands.
-A second round below min_batch leaves the last release standing, and its amount is used all the same.  r_0 = 0; since a
-mean may be near 0 for ever, its first publication does not wait for dis (ARCHITECTURE section 5.1).  First rounds
+  3. dis > err: second round, and its estimate is the release; else (a tie, no first answer) the last one is repeated.
+After a second round below min_batch the last release is repeated, and its amount is used all the same.  r_0 = 0; since
+a mean may be near 0 for ever, its first publication does not wait for dis (ARCHITECTURE section 5.1).  First rounds
 take `first_share` of the resource of a window (the paper's half, beta), publications the rest.
 Source: LDP-IDS section 5.2, ARCHITECTURE section 5.1.  Not here: how amounts become questions (asking.py), how much is
 offered (absorption.py, halving.py), dis and err (dissimilarity.py, drawing.py).
@@ -63,7 +63,7 @@ class Adaptive(Drawing):
         variance: str | None = None,
         first_share: str = HALF,
     ) -> None:
-        """allotment: from what publications may use in a window to their schedule."""
+        """allotment: a function from what publications may use in a window to their schedule."""
         share, w = part(first_share), setting.w
         self.unit = int(share * asking.total) // w
         rest = int((1 - share) * asking.total)
@@ -78,7 +78,7 @@ class Adaptive(Drawing):
 
     @classmethod
     def smallest(cls, w: int, options: MethodOptions) -> Fraction:
-        """A period's first round."""
+        """The part that a period's first round uses."""
         return part(options.first_share or HALF) / w
 
     def _begin(self) -> Request | Decision:
@@ -117,7 +117,7 @@ class Adaptive(Drawing):
         return first or dis > price
 
     def _release(self) -> Decision:
-        """What stands now. Where this period could not measure its distance, the last one measured speaks for it."""
+        """Release the last estimate. An older one has the last measured distance as its error."""
         fresh = self.standing.measured_t == self.t
         return self.standing.decision(self.t, mean_square=None if fresh else self.dis)
 
@@ -131,7 +131,7 @@ class Adaptive(Drawing):
 
 
 def part(share: str) -> Fraction:
-    """A share as a text says it, exactly.
+    """The exact share that a text denotes.
 
     >>> part("0.3")
     Fraction(3, 10)
@@ -146,7 +146,7 @@ def part(share: str) -> Fraction:
 
 
 class ByBudget(Adaptive):
-    """Over epsilon: everybody answers, with a part of it."""
+    """Budget division: everybody answers, with a part of epsilon."""
 
     division = Everybody.division
 
@@ -160,7 +160,7 @@ class ByBudget(Adaptive):
 
 
 class ByPopulation(Adaptive):
-    """Over the users: fresh slots answer, with the whole epsilon."""
+    """Population division: fresh slots answer, with the whole epsilon."""
 
     division = FreshSlots.division
 

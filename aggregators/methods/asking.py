@@ -1,8 +1,8 @@
 """How a method asks: everybody for a part of epsilon, or some slots for all of it.
 
 Contract: a method counts its resource in whole amounts: micro-nats under budget division, slots under population
-division.  Any amount gives a question, its mechanism and the users it should reach; what methods share does not know
-which of the two it is (ARCHITECTURE section 5.2).  Not here: how much, and when.
+division.  Any amount gives a question and the slots to ask; the code that methods share does not depend on which of the
+two it is (ARCHITECTURE section 5.2).  Not here: how much is asked, and when.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Asking(Protocol):
     """The amount that any w periods may use."""
 
     def mechanism(self, amount: int) -> Question:
-        """By which mechanism this amount is asked."""
+        """The mechanism of a question of this amount."""
         ...
 
     def slots(self, amount: int) -> int:
@@ -36,7 +36,7 @@ class Asking(Protocol):
         ...
 
     def request(self, t: int, amount: int, purpose: Purpose) -> Request:
-        """The question, with its slots used."""
+        """The request of this amount. Its slots count as used from then on."""
         ...
 
     def arrays(self, t: int) -> Arrays:
@@ -49,7 +49,7 @@ class Asking(Protocol):
 
 
 class Everybody:
-    """Budget division: every slot answers, with as many micro-nats of epsilon as the amount says."""
+    """Budget division: every slot answers, and an amount is the micro-nats of epsilon that it answers with."""
 
     division: ClassVar[Division] = "budget"
 
@@ -62,11 +62,11 @@ class Everybody:
         return oracle(self._setting, amount)
 
     def slots(self, amount: int) -> int:
-        """All of them."""
+        """All slots."""
         return self._setting.slots
 
     def request(self, t: int, amount: int, purpose: Purpose) -> Request:
-        """To everybody."""
+        """A request to everybody."""
         return Request(self.mechanism(amount), None, purpose)
 
     def arrays(self, t: int) -> Arrays:
@@ -78,7 +78,7 @@ class Everybody:
 
 
 class FreshSlots:
-    """Population division: so many slots that have not answered for w periods, with the whole epsilon."""
+    """Population division: an amount is the number of slots to ask, all with the whole epsilon, once in w periods."""
 
     division: ClassVar[Division] = "population"
 
@@ -88,7 +88,7 @@ class FreshSlots:
         self._mechanism = oracle(setting, setting.epsilon_micro)
 
     def mechanism(self, amount: int) -> Question:
-        """Always the same."""
+        """The stream's mechanism at the whole epsilon, for every amount."""
         return self._mechanism
 
     def slots(self, amount: int) -> int:
@@ -96,7 +96,7 @@ class FreshSlots:
         return amount
 
     def request(self, t: int, amount: int, purpose: Purpose) -> Request:
-        """To slots drawn from those that are free."""
+        """A request to slots drawn from those that are free."""
         return Request(self._mechanism, self.pool.draw(t, amount, purpose), purpose)
 
     def arrays(self, t: int) -> Arrays:
@@ -104,7 +104,7 @@ class FreshSlots:
         return {"ages": self.pool.ages(t)}
 
     def load(self, t: int, arrays: Arrays) -> None:
-        """Go on with these slots."""
+        """Take over when each slot was last used."""
         self.pool.load(t, arrays["ages"])
 
 

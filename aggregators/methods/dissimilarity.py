@@ -6,8 +6,8 @@ for a release made from n fresh reports.  Both take raw estimates: clipping or p
 cells, since frequencies sum to 1: err depends on (epsilon, n, d) and never on an estimate (ARCHITECTURE erratum E2: the
 paper's second term lacks 1/d).
 
-"paper" takes V for the whole error.  But n reports of n_hat users say what *they* hold: sampling adds c(1-c)/n to
-each cell, 17 % of V at epsilon 1 and 161 % at 2.5.  "sampling" subtracts the total variance estimated from the counts
+"paper" takes V for the whole error.  But n reports of n_hat users are a sample of their values: sampling adds c(1-c)/n
+to each cell, 17 % of V at epsilon 1 and 161 % at 2.5.  "sampling" subtracts the total variance estimated from counts
 and adds the sampling of the fresh reports to err.  Under budget division everybody answers and "paper" is exact. The
 noise of a mean depends on the values, so that for numbers there is "sampling" alone.
 """
@@ -20,7 +20,7 @@ from murmurate.aggregators.methods.method import Answer, Floats
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.errors import shown
 
-if TYPE_CHECKING:  # measures say how large errors are
+if TYPE_CHECKING:  # measures know how large errors are
     from murmurate.aggregators.measures.measure import Measure
 
 Rule = Literal["sampling", "paper"]
@@ -28,7 +28,7 @@ RULES: tuple[Rule, ...] = ("sampling", "paper")
 
 
 def checked_rule(rule: str, measure: Measure, mechanism: Question) -> Rule:
-    """The rule of this name, if the noise of what is measured is what it needs."""
+    """The rule of this name, if it can be used for this measure."""
     for known in RULES:
         if rule == known == "paper" and not measure.even_noise:
             raise ParameterError(
@@ -40,23 +40,20 @@ def checked_rule(rule: str, measure: Measure, mechanism: Question) -> Rule:
 
 
 def total_variance(mechanism: Question, profile: Floats, n: int) -> float:
-    """Question and sampling together, averaged over the statistics: unbiased from n >= 2 reports. It is the variance
-    among the reports, so that for frequencies, with pi = support / n, it is the mean of pi (1 - pi) / ((n - 1) (p -
-    q)^2).
+    """The variance from mechanism and sampling together, averaged over the statistics: unbiased from n >= 2 reports.
+    For frequencies, with pi = support / n, it is the mean of pi (1 - pi) / ((n - 1) (p - q)^2).
     """
     return float((mechanism.noise(profile) + mechanism.sampling(profile)).mean()) / (n - 1)
 
 
 def finite_population_factor(n: float, users: float) -> float:
-    """(users - n) / (users - 1): the exact factor of a sample without replacement. The spec writes 1 - n / users in
-    its text, and this one in its golden values.
-    """
+    """(users - n) / (users - 1): the exact factor of a sample without replacement."""
     return (users - n) / (users - 1) if users > max(n, 1.0) else 0.0
 
 
 def dissimilarity(mechanism: Question, answer: Answer, release: Floats, rule: Rule) -> float | None:
-    """dis: the mean squared distance of the present from a release, unbiased, so that it may be negative. None where
-    the reports are too few to know their own variance.
+    """dis: the mean squared distance of the present from a release, unbiased, so that it may be negative. None if the
+    reports are too few to estimate their own variance.
     """
     n = answer.counted
     if n < (2 if rule == "sampling" else 1):
@@ -67,7 +64,7 @@ def dissimilarity(mechanism: Question, answer: Answer, release: Floats, rule: Ru
 
 
 def publication_error(mechanism: Question, n: float, users: float, profile: Floats, rule: Rule) -> float:
-    """err: the mean squared error that a release from n of so many users would have, of a population with this (raw)
+    """err: the mean squared error that a release from n of these users would have, in a population with this (raw)
     profile. n may be an expectation.
     """
     error = mechanism.mean_noise(profile) / n

@@ -1,4 +1,4 @@
-"""A method that draws its questions from one resource, of users or of epsilon, and knows what an answer would be worth.
+"""A method whose questions use up one resource, users or epsilon, and the error that an answer would have.
 
 Contract: `price` is R.var(x) of ARCHITECTURE section 5.2, the mean squared error of an estimate from an amount; it is
 infinite where fewer than min_batch users are expected behind it.  One implementation serves budget division and
@@ -24,9 +24,7 @@ class Drawing(MethodBase):
     """The common part of methods over any resource."""
 
     def __init__(self, setting: Setting, asking: Asking, *, usual: int, variance: str | None, **options: str) -> None:
-        """usual: the amount by which the mechanism is known before anything was asked; variance: None where everybody
-        answers.
-        """
+        """usual: the amount whose mechanism counts before anything was asked; variance: None if everybody answers."""
         mechanism = asking.mechanism(usual)
         shown = {} if variance is None else {"variance": variance}
         super().__init__(setting, would_use=mechanism, **shown, **options)
@@ -43,7 +41,7 @@ class Drawing(MethodBase):
         return publication_error(self.asking.mechanism(amount), n, users, profile, self.rule)
 
     def _enough(self, amount: int) -> bool:
-        """Whether min_batch users are expected behind this amount: yes while nobody knows how many there are."""
+        """Whether min_batch users are expected behind this amount: yes while their number is not known."""
         expected = self.crowd.behind(self.asking.slots(amount))
         return expected is None or expected >= max(1, self.setting.min_batch)
 
@@ -53,15 +51,15 @@ class Drawing(MethodBase):
 
     def _measured(self, amount: int, answer: Answer) -> LastEstimate:
         """The estimate from an answer that counts."""
-        return self._stands(self.asking.mechanism(amount), answer)
+        return self._estimate(self.asking.mechanism(amount), answer)
 
     def _error(self, amount: int, answer: Answer) -> float:
-        """R.var of this answer: its own mean squared error, by the rule."""
+        """R.var of this answer: its mean squared error, by the rule."""
         mechanism, n = self.asking.mechanism(amount), answer.counted
         return publication_error(mechanism, n, self.crowd.users or n, mechanism.profile(answer.support, n), self.rule)
 
     def _error_of(self, amount: int, known: OutsideEstimate) -> float:
-        """R.var of an answer of this amount, by what was known before any of them."""
+        """R.var of an answer of this amount, from an estimate that was known before the first answer."""
         n = known.users * self.asking.slots(amount) / self.setting.slots
         return publication_error(self.asking.mechanism(amount), n, known.users, known.known, self.rule)
 
@@ -73,5 +71,5 @@ class Drawing(MethodBase):
 
 
 def too_little(name: str, asking: Asking, w: int, least: str) -> ParameterError:
-    """The error of a resource too small to be divided."""
+    """The error for a resource too small to be divided."""
     return ParameterError(f"{name}: found {asking.total} to divide, w = {w}; allowed: at least {least}")

@@ -1,9 +1,9 @@
-"""How far a release may be off by now, where nothing else was measured meanwhile: what the steps before it tell.
+"""The error of an older release by now, if nothing was measured since: estimated from the steps between estimates.
 
-Contract: an estimate of the mean over the statistics of (c_t - r)^2, never below the release's own variance, and 1
-while nothing is known.  A random walk's mean square grows with the time, a trend's with its square; the larger is
-taken, and for each the larger of the newest step and the mean of the last ones: one step alone is small by chance as
-often as not.  The noise of the estimates is left in: rather too much than too little.
+Contract: an estimate of the mean over the statistics of (c_t - r)^2, never below the release's own variance unless that
+exceeds 1, and 1 while nothing is known.  A random walk's mean square grows with the time, a trend's with its square;
+the larger is taken, and for each the larger of the newest step and the mean of the last ones: one step alone is small
+by chance as often as not.  The noise of the estimates is left in: rather too much than too little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Drift:
         """Mean square difference of two estimates, and the periods between them; the newest last."""
 
     def note(self, old: LastEstimate, new: LastEstimate) -> None:
-        """An estimate follows another; before the first one there was none."""
+        """Note the step from one estimate to the next; the first estimate has none before it."""
         if old.measured_t is not None and new.measured_t is not None:
             step = float(((new.unbiased - old.unbiased) ** 2).mean()), new.measured_t - old.measured_t
             self._moved = [*self._moved, step][-MEMORY:]

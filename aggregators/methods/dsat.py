@@ -1,7 +1,7 @@
 """DSATw: at most C publications a window, when the distance passes a threshold that steers their number to C.
 
 Contract: a window holds C = max(1, round(0.15 w)) publications at most, with an equal part each of what first rounds
-leave; once they are used no first round is asked either, and the last release stands unasked.  The threshold T is in
+leave; once they are used no first round is asked either, and the last release is repeated.  The threshold T is in
 units of a publication's error: it rises while there were more publications than C / w of the periods, and falls while
 there were fewer, but for a dead zone of `SIGMA` (our own).  Source: DSATw in LDP-IDS's frame (its algorithm 4),
 ARCHITECTURE section 5.2.  ARCHITECTURE errata E7 and E8: the paper's first round takes 1 / C of their users each
@@ -29,7 +29,7 @@ LEAST, MOST = 0.0, 4.0
 
 
 def often(w: int) -> int:
-    """C: as many publications, or samples, as a window is given.
+    """C: the number of publications, or samples, that a window may have.
 
     >>> often(30), often(20), often(1)
     (4, 3, 1)
@@ -38,14 +38,14 @@ def often(w: int) -> int:
 
 
 class FixedPublications(Publications):
-    """A schedule of so many publications a window, of one size."""
+    """A schedule of at most `most` publications a window, all of one size."""
 
     def __init__(self, *, unit: int, most: int, w: int) -> None:
         super().__init__(w)
         self.unit, self.most = unit, most
 
     def count(self, step: int) -> int:
-        """Publications in the w - 1 periods before this one."""
+        """The number of publications in the w - 1 periods before this one."""
         return len(self._used.before(step))
 
     def offer(self, step: int) -> int:

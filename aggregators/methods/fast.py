@@ -1,8 +1,8 @@
-"""FAST: M samples of one size a window at most, sooner where the filter was wrong.
+"""FAST: at most M samples of one size in a window, at shorter intervals where the filter's predictions were wrong.
 
 Contract: M = max(1, round(0.15 w)) samples in any w periods, each an M-th of the resource; a sample that is due while
-the window has had all waits.  The relative error of the prediction, through the controller, lengthens the interval
-below `GOAL` and shortens it above.  Source: FAST in LDP-IDS's frame, which only names it; ARCHITECTURE section 5.2.
+the window has had M waits.  The controller's feedback on the relative error of predictions lengthens the interval below
+`GOAL` and shortens it above.  Source: FAST in LDP-IDS's frame, which only names it; ARCHITECTURE section 5.2.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 
 THETA, GOAL = 5.0, 0.1
-"""How far the interval moves, and the paper's xi: the feedback that leaves the interval as it is."""
+"""How strongly the interval changes, and the paper's xi: the feedback that leaves the interval as it is."""
 MEMORY = 5
-"""Errors that the controller remembers."""
+"""The number of errors that the controller remembers."""
 LEAST = 0.001
 """The paper's delta: an error is relative to at least this."""
 STEEPEST = 50.0
-"""Beyond this exponent the interval is 1 whatever it was."""
+"""The largest exponent worked out: beyond it the interval is 1 whatever it was."""
 
 
 class Fast(Filtered):
@@ -41,11 +41,11 @@ class Fast(Filtered):
 
     @classmethod
     def smallest(cls, w: int, options: MethodOptions) -> Fraction:
-        """1 / M."""
+        """1 / M, the part of a sample."""
         return Fraction(1, often(w))
 
     def share(self) -> float:
-        """1 / M, as long as the window has had fewer than M."""
+        """1 / M while the window has had fewer than M samples, then 0."""
         return 1 / self.samples if len(self.used.before(self.step)) < self.samples else 0.0
 
     def amount(self, share: float) -> int:
@@ -53,7 +53,7 @@ class Fast(Filtered):
         return self.asking.total // self.samples if share else 0
 
     def adapt(self, prior: Floats) -> None:
-        """I + theta (1 - e^((Delta - xi) / xi)), from 1 to w."""
+        """Set the interval to I + theta (1 - e^((Delta - xi) / xi)), from 1 to w."""
         level = self.kalman.level
         error = float(np.abs(level - prior).mean()) / max(abs(float(level.mean())), LEAST)
         excess = (self.pid.feedback(error) - GOAL) / GOAL

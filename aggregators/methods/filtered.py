@@ -1,11 +1,11 @@
-"""Ask now and then, filter what comes, and release predictions between: what FAST and RescueDP share.
+"""Sample some periods, filter the answers, and release predictions for the others: what FAST and RescueDP share.
 
-Contract: a period is asked when its turn has come and its amount is worth asking: fewer users than min_batch are not,
-unless the window has had nothing (our own: who never asks never learns that there are more).  Else the filter's level
-is released unasked.  A sample's answer moves the level and sets how many periods follow without one, fewer than w.  A
-lost answer leaves the level and lets the next period ask; its amount is used all the same.  A release's variance is the
-filter's own P, and grows by its Q from period to period: as good as the model, which takes all statistics to wander
-alike.  Where numbers are measured the newest answer stands beside the level.
+Contract: a period is sampled when one is due and its amount is worth asking: fewer users than min_batch are not, unless
+the window has had no sample (our own: else a method would never learn that there are more users).  Otherwise the
+filter's level is released.  A sample's answer moves the level and sets after how many periods, at most w, the next one
+is due.  After a lost answer the level stays and the next period is sampled; its amount is used all the same.  A
+release's variance is the filter's own P, and grows by its Q from period to period: as good as the model, which assumes
+that all statistics drift alike.  Where numbers are measured the newest answer is kept with the level.
 Source: ARCHITECTURE section 5.2.  Not here: how much a sample takes and how long the next one waits (fast.py,
 rescuedp.py).
 """
@@ -29,7 +29,7 @@ from murmurate.randomizers.state import Arrays
 
 
 class Filtered(Drawing):
-    """A filter over any resource, but for its amounts and its intervals."""
+    """A sampling method over any resource; subclasses choose amounts and intervals."""
 
     averages = True
 
@@ -40,7 +40,7 @@ class Filtered(Drawing):
         self.kalman = Kalman()
         self.pid = Pid(memory)
         self.interval = 1.0
-        """I: how many periods later the next sample is due, rounded down."""
+        """I: after how many periods the next sample is due, before rounding down."""
         self.due = 1
         """The step of the next sample."""
         self.used: Recent[float] = Recent(setting.w)
@@ -49,7 +49,7 @@ class Filtered(Drawing):
         """The raw profile of the newest answer, from which errors to come are priced."""
 
     def remember(self, known: OutsideEstimate) -> None:
-        """Begin at what was known before the first period, and as ready to move as after a usual answer."""
+        """Begin with an estimate from before the first period, and the drift that follows a usual first answer."""
         noise = self._error_of(self._usual, known)
         self.kalman.begin(known.known[: known.statistics], float(known.variance.mean()), noise, self.t)
         self.profile = known.known
@@ -60,10 +60,10 @@ class Filtered(Drawing):
 
     @abstractmethod
     def adapt(self, prior: Floats) -> None:
-        """Set the interval after an answer: where the level was before, and where it is now."""
+        """Set the interval after an answer. prior: the level before it."""
 
     def amount(self, share: float) -> int:
-        """A share of the resource in whole units."""
+        """The amount of a share of the resource, in whole units."""
         return int(share * self.asking.total)
 
     def _begin(self) -> Request | Decision:
@@ -86,7 +86,7 @@ class Filtered(Drawing):
 
     def take(self, measured: Floats, variance: float, profile: Floats) -> float:
         """Filter an answer of this period, with its variance and its raw profile, and choose when the next one is due.
-        The filter's gain.
+        Returns the filter's gain.
         """
         prior, self.profile = self.kalman.level, profile
         gain = self.kalman.correct(measured, variance, self.t)

@@ -1,8 +1,8 @@
 """PeGaSus's grouping: successive estimates that differ by their noise alone are one group.
 
-Contract: an estimate joins the group if, with it, the mean square around the group's mean is less than `kappa` times
-the noise's own, after what noise explains is taken off; else it begins the next group.  Only estimates are looked at,
-so that grouping the releases themselves costs no privacy.  Source: PeGaSus, ARCHITECTURE section 5.2.
+Contract: an estimate joins the group if, with it, the mean square around the group's mean, less the part that noise
+explains, is below `kappa` times that part; else it begins the next group.  Only estimates are used, so that grouping
+the releases themselves costs no privacy.  Source: PeGaSus, ARCHITECTURE section 5.2.
 """
 
 from __future__ import annotations
@@ -27,14 +27,12 @@ class Grouping:
         self._sum: Floats = np.zeros(0)
 
     def begin(self, mean: Floats, variance: float, size: int) -> None:
-        """Let the next group be one of so many estimates of such a variance, whose mean this is: as far apart as their
-        noise makes them.
-        """
+        """Begin a group of `size` estimates with this mean and variance, as far apart as their noise makes them."""
         self.size, self._sum, self._noise = size, size * mean, size * variance
         self._squares = size * float((mean**2).mean()) + (size - 1) * variance
 
     def take(self, estimate: Floats, variance: float) -> bool:
-        """Take the next estimate and the mean of its statistics' variances. Whether it joins the group."""
+        """Take the next estimate and the mean of its statistics' variances. Gives whether it joins the group."""
         size, noise = self.size + 1, self._noise + variance
         squares = self._squares + float((estimate**2).mean())
         joined = self._sum + estimate if self.size else estimate
@@ -48,19 +46,19 @@ class Grouping:
 
     @property
     def hidden(self) -> float:
-        """How far the newest truth may lie from the group's mean, in mean square, without being told apart from it.
+        """The largest mean square distance of the newest truth from the group's mean that grouping does not notice.
 
-        Three times what the group may hide on average, since of a trend the last period lies so far off its middle.
+        It is three times the average within a group: in a trend the last period is that far from the middle.
         """
         return 3 * self.kappa * self._noise / self.size * (1 - 1 / self.size) if self.size else 0.0
 
     def facts(self) -> dict[str, Any]:
-        """What of the state is no array."""
+        """The part of the state that is no array."""
         return {"size": self.size, "squares": self._squares, "noise": self._noise}
 
     @property
     def sums(self) -> Floats:
-        """The rest of the state."""
+        """The array of the state: the sum of the group's estimates."""
         return self._sum
 
     def load(self, facts: dict[str, Any], sums: Floats) -> None:

@@ -16,7 +16,7 @@ from murmurate.aggregators.methods.recent import Publications
 
 
 class Halving(Publications):
-    """How much the next publication may use. Time is the paper's: 1 for the first period."""
+    """How much the next publication may use. Steps count periods as the paper does, from 1."""
 
     def __init__(self, *, total: int, w: int) -> None:
         super().__init__(w)
@@ -28,11 +28,11 @@ class Halving(Publications):
 
 
 class Halved:
-    """A method whose publications have halving for their schedule."""
+    """A method that schedules its publications by halving."""
 
     @classmethod
     def schedule(cls, setting: Setting) -> Callable[[int], Halving]:
-        """From what publications may use in a window to their schedule."""
+        """The function from what publications may use in a window to their schedule."""
         return lambda rest: Halving(total=rest, w=setting.w)
 
 

@@ -2,13 +2,13 @@
 
 Contract, from the stream's first period on:
   1. everybody answers once, with the whole epsilon, by Square Wave on a coarse grid over the declared range;
-  2. nothing is asked for the other periods of that window, and the mean that was found stands for them;
+  2. nothing is asked for the other periods of that window, which release the mean that was found;
   3. the method begins, by mechanisms that clip at the threshold that was found (threshold.py), which is the end of
-     the range where clipping would not pay.  The filter behind it knows what everybody answered, and so does a method
+     the range where clipping would not pay.  The filter behind it begins with everybody's answer, and so does a method
    that averages by itself.
-An answer that does not count, or in which holders of a value are not told from noise, begins the phase anew after its
-window.  So whatever the method is, it finds a promise of which nothing is spent; the ledger of the devices is the
-judge, as ever.  The threshold is a public number that only reports decided, and the range stays the declared one.
+After an answer that does not count, or with too few holders of a value to exceed the noise, the phase begins anew after
+its window.  So the method always begins with nothing spent in its window, as the ledger of the devices checks.  The
+threshold is a public number that depends on reports alone, and the range stays the declared one.
 Clipping is of the top alone, and what it may take is part of a release's error (`Decision.clipped`); more of it once
 the mean has grown.  Source: ToPL, ARCHITECTURE sections 5.1 and 5.4.  Not here: whether there is a phase at all
 (worthwhile.py), what a release makes of it (figures.py).
@@ -40,12 +40,12 @@ FORM: Final = StateForm("holdout", 3)
 
 
 class Phase(Enum):
-    """Where a stream stands that begins by finding a threshold."""
+    """The phase of a stream that begins by finding a threshold."""
 
     SEEKING = "seeking"
     """Everybody is asked once a window, until a threshold is found."""
     FOUND = "found"
-    """A threshold is found, and the mean that was found with it stands until that window is over."""
+    """A threshold is found, and the mean that was found with it is released until that window is over."""
     BEGUN = "begun"
     """The method asks its own rounds."""
 
@@ -61,7 +61,7 @@ class Holdout:
     """One stream's phase and method."""
 
     def __init__(self, setting: Setting, make: Callable[[Setting], Method], answers: ExpectedAnswers) -> None:
-        """make: the method, from the setting it begins with. answers: what it will usually have."""
+        """make: a function from a setting to the method. answers: those that it will usually have."""
         if not setting.measure.clips:
             raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean")
         self._setting, self._make, self._answers = setting, make, answers
@@ -86,10 +86,10 @@ class Holdout:
         """Take the whole answer to the question that is open."""
         step = self._turn(self._t).tally(answer)
         if self._stands.now is Phase.SEEKING and answer.counted:
-            told = find(self._setting, self._answers, self._t, answer)
-            if told is not None:
+            found = find(self._setting, self._answers, self._t, answer)
+            if found is not None:
                 self._stands.to(Phase.FOUND)
-                self._found, known = told
+                self._found, known = found
                 self._after = self._made(self._found)
                 if isinstance(self._after, Following):
                     self._after.remember(self._spread(known))
@@ -98,7 +98,7 @@ class Holdout:
         return self._seen(step)
 
     def later(self, t: int) -> Request | None:
-        """What the method knows beforehand, once it is known when it begins."""
+        """The method's request for a later period, if that is known by now."""
         return self._after.later(t) if self._after is not None and self._turn(t) is self._after else None
 
     def state(self) -> bytes:
@@ -134,7 +134,7 @@ class Holdout:
             self._phase.load(arrays["phase"].tobytes())
 
     def _turn(self, t: int) -> Method:
-        """Whose period t is."""
+        """The phase or the method, whichever period t belongs to."""
         over = self._found is not None and t >= self._found.t + self._setting.w
         return self._after if over and self._after is not None else self._phase
 
@@ -145,19 +145,19 @@ class Holdout:
         found = self._found
         if isinstance(step, Request) or found is None:
             return step
-        told = step.vector
+        own = step.vector
         if self._stands.now is Phase.BEGUN:
-            if told.best is None and step.measured_t is None:
+            if own.best is None and step.measured_t is None:
                 return step.with_vector(clipped=found.clipped)
-            best = told.best or Estimate(step.t, told.unbiased, told.variance)
+            best = own.best or Estimate(step.t, own.unbiased, own.variance)
             return step.with_vector(clipped=found.clipped_at(best, top_of(self._setting)))
-        variance = told.best.variance if told.best is not None else told.variance
+        variance = own.best.variance if own.best is not None else own.variance
         return step.with_vector(best=Estimate(step.t, found.statistics, variance), clipped=found.cut)
 
     def _spread(self, known: OutsideEstimate) -> Iterator[OutsideEstimate | None]:
-        """What the phase tells the filter of the method, of each of its periods: as if those who answered had done so
-        as the method will ask them, in parts of the usual size. All at once it would be taken for the size of answers,
-        in which the filter measures everything, and be forgotten in the silence that follows.
+        """The phase's estimate as the method's filter takes it, one entry for each period of the window: split into
+        answers of the usual size. As one answer it would set the unit in which the filter measures everything, and be
+        forgotten in the periods without answers that follow.
         """
         parts = max(1, round(1 / self._answers.share))
         yield from known.parts(parts)

@@ -1,9 +1,9 @@
-"""A Kalman filter of levels that wander, with one gain for all statistics of a release.
+"""A Kalman filter of levels that follow a random walk, with one gain for all statistics of a release.
 
-Contract: the level x of every statistic, its mean squared error P, and Q, what a period adds to it; Q is learned from
-how far answers lie from what was expected of them.  Every answer comes with its own variance R.  Source:
-ARCHITECTURE section 5.2 (RescueDP, FAST; there Q and R are given, for counts).  Not here: the filter of the releases
-that users read, which mixes many models (aggregators/filters).
+Contract: the level x of every statistic, its mean squared error P, and Q, what a period adds to P; Q is learned from
+the differences between answers and predictions.  Every answer comes with its own variance R.  Source: ARCHITECTURE
+section 5.2 (RescueDP, FAST; there Q and R are given, for counts).  Not here: the filter of the releases that users
+read, which mixes many models (aggregators/filters).
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import numpy as np
 from murmurate.aggregators.methods.method import Floats
 
 ALPHA = 0.2
-"""The weight of a new answer in what is known of Q."""
+"""The weight of a new answer in the estimate of Q."""
 
 
 class Kalman:
-    """One filter; before its first answer it knows nothing."""
+    """The filter of one stream."""
 
     def __init__(self) -> None:
         self.level: Floats = np.zeros(0)
         """The estimate x, float64[statistics]; empty before the first answer."""
         self.error = 0.0
-        """P, when the last answer came."""
+        """P, at the period of the last answer."""
         self.wander = 0.0
-        """Q, what a period adds."""
+        """Q, what a period adds to P."""
         self.t = 0
-        """When that was."""
+        """The period of the last answer."""
 
     def correct(self, measured: Floats, variance: float, t: int) -> float:
-        """Take an answer of period t, with the mean of its statistics' variances. Its weight: the gain K."""
+        """Take an answer of period t, with the mean of its statistics' variances. Gives its weight, the gain K."""
         gap, self.t = t - self.t, t
         if not len(self.level):
             self.begin(measured, variance, variance, t)
@@ -55,7 +55,7 @@ class Kalman:
         return self.error + (t - self.t) * self.wander
 
     def facts(self) -> dict[str, Any]:
-        """What of the state is no array; the rest is `level`."""
+        """The part of the state that is no array; the rest is `level`."""
         return {"error": self.error, "wander": self.wander, "t": self.t}
 
     def load(self, facts: dict[str, Any], level: Floats) -> None:

@@ -1,10 +1,10 @@
-"""The estimate measured last, which stands for later periods, with its variance as an estimate of the present.
+"""The estimate measured last, which later periods release again, with its variance as an estimate of the present.
 
 Contract: variances are per statistic, as errors of the estimate *of period t*.  Freshly measured: the mechanism's
 exact variance at the nearest plausible profile, and the sampling of n of n_hat users where slots were drawn.  Older:
-drift comes on top, as far as it was seen.  Nothing measured: zeros, with variance 1, since the error is then the
-statistic itself, at most 1 (1/4 would bound only deviations from one half).  Where numbers are measured the answer
-itself is kept: a release says more of it than the statistics do.  Not here: whether to publish.
+the measured drift is added.  Nothing measured: zeros, with variance 1, since the error is then the statistic itself, at
+most 1 (1/4 would bound only deviations from one half).  Where numbers are measured the answer itself is kept: a release
+needs more of it than the statistics.  Not here: whether to publish.
 """
 
 from __future__ import annotations
@@ -41,48 +41,48 @@ class LastEstimate:
     measured_t: int | None
     unbiased: Floats
     variance: Floats
-    """The variance of each statistic at `measured_t`: no drift in it."""
+    """The variance of each statistic at `measured_t`, without drift."""
     mechanism: Question
     answer: Answer | None = None
-    """The reports that speak, where numbers are measured."""
+    """The reports behind the estimate, where numbers are measured."""
     users: float | None = None
     """The number of users of whom those who answered are a sample; None if they are no sample."""
 
     def decision(self, t: int, *, mean_square: float | None = None) -> Decision:
         """The estimate as release of period t. `mean_square` estimates the mean over the statistics of (c_t - r)^2,
-        noise of r and drift together; a statistic is given at least that, and its own variance if larger.
+        noise of r and drift together; each statistic gets at least that as its variance, or its own if larger.
 
-        That is honest for the mean of them. One cell alone may have drifted by more, up to d times as much, which no
-        mean can tell; and where a period is approximated *because* this number was small, it is small by selection.
+        That is right for their mean. One cell alone may have drifted by up to d times as much, which a mean cannot
+        show; and if a period is approximated *because* this number was small, it is small by selection.
         """
         variance = self.variance
         if mean_square is not None:
-            # Frequencies sum to 1, so their mean square is at least 1/d^2: what zeros are certainly wrong by.
+            # Frequencies sum to 1, so their mean square is at least 1/d^2: the least error that zeros can have.
             least = np.full_like(variance, 1 / len(variance) ** 2) if self.measured_t is None else variance
             variance = np.maximum(least, mean_square)
         outcome = Vector(self.unbiased, variance, self.answer, self.users)
         return Decision(t, self.measured_t == t, self.measured_t, self.mechanism, outcome)
 
     def facts(self) -> dict[str, Any]:
-        """What of the state is no array."""
+        """The part of the state that is no array."""
         counted = self.answer.counted if self.answer else None
         spec = self.mechanism.spec()
         return {"measured_t": self.measured_t, "mechanism": spec, "counted": counted, "users": self.users}
 
     def arrays(self) -> Arrays:
-        """The rest of the state."""
+        """The arrays of the state."""
         support = {"support": self.answer.support} if self.answer else {}
         return {"unbiased": self.unbiased, "variance": self.variance, **support}
 
 
 def packed(decision: Decision) -> bytes:
-    """A decision, to be kept."""
+    """A decision as bytes, to be kept in a state."""
     outcome = decision.outcome
     facts: dict[str, Any] = {"t": decision.t, "published": decision.published}
     if isinstance(outcome, Vector):
-        told = decision.measured_t, outcome.unbiased, outcome.variance, decision.question, outcome.answer, outcome.users
-        stands = LastEstimate(*told)
-        facts, arrays = facts | stands.facts() | {"clipped": outcome.clipped}, stands.arrays()
+        own = decision.measured_t, outcome.unbiased, outcome.variance, decision.question, outcome.answer, outcome.users
+        last = LastEstimate(*own)
+        facts, arrays = facts | last.facts() | {"clipped": outcome.clipped}, last.arrays()
         for name in _FILTERED:
             if (estimate := getattr(outcome, name)) is not None:
                 course = np.zeros((0, len(estimate.statistics))) if estimate.course is None else estimate.course
@@ -99,21 +99,21 @@ def packed(decision: Decision) -> bytes:
 
 
 def unpacked(kept: bytes) -> Decision:
-    """From `packed`."""
+    """The decision of these bytes, from `packed`."""
     facts, arrays = load(FORM, kept)
     outcome: Outcome
     kind = facts.get("outcome")
     if kind is None:
-        stands = restored(facts, arrays)
-        told: dict[str, Estimate] = {}
+        last = restored(facts, arrays)
+        filtered: dict[str, Estimate] = {}
         for name in _FILTERED:
             if name in facts:
                 (t, of_reports), (estimate, error, *course) = facts[name], arrays[name]
-                told[name] = Estimate(
+                filtered[name] = Estimate(
                     t, estimate.copy(), error.copy(), of_reports, np.array(course) if course else None
                 )
-        speaks = stands.unbiased, stands.variance, stands.answer, stands.users
-        outcome = Vector(*speaks, told.get("best"), told.get("revised"), facts["clipped"])
+        own = last.unbiased, last.variance, last.answer, last.users
+        outcome = Vector(*own, filtered.get("best"), filtered.get("revised"), facts["clipped"])
     elif kind == "found":
         outcome = FoundValues(*(arrays[what].copy() for what in ("values", "estimates", "errors")))
     else:
@@ -123,13 +123,13 @@ def unpacked(kept: bytes) -> Decision:
 
 
 def nothing(mechanism: Question) -> LastEstimate:
-    """What stands before anything is measured; the mechanism is the one that would have been used."""
+    """The estimate before anything is measured. mechanism: the one that would have been used."""
     return LastEstimate(None, np.zeros(mechanism.statistics), np.ones(mechanism.statistics), mechanism)
 
 
 def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *, kept: bool = True) -> LastEstimate:
-    """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if of none. kept:
-    whether a release says more of the answer than the statistics do.
+    """The estimate from the answer of period t. `users`: of how many its reports are a sample; None if everybody was
+    asked. kept: whether a release needs the answer itself.
     """
     n = answer.counted
     raw = mechanism.profile(answer.support, n)
@@ -137,12 +137,12 @@ def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *
     variance = mechanism.noise(near) / n + mechanism.added_variance(n, near[: mechanism.statistics])
     if users is not None:
         variance = variance + mechanism.sampling(near) / n * finite_population_factor(n, users)
-    speaks = (answer, users) if kept else (None, None)
-    return LastEstimate(t, raw[: mechanism.statistics], variance, mechanism, *speaks)
+    reports = (answer, users) if kept else (None, None)
+    return LastEstimate(t, raw[: mechanism.statistics], variance, mechanism, *reports)
 
 
 def restored(facts: dict[str, Any], arrays: Arrays) -> LastEstimate:
-    """What `facts` and `arrays` describe."""
+    """The estimate that `facts` and `arrays` describe."""
     counted = facts["counted"]
     answer = None if counted is None else Answer(arrays["support"].copy(), counted)
     unbiased, variance = arrays["unbiased"].copy(), arrays["variance"].copy()

@@ -1,9 +1,9 @@
-"""The contract of every method: a server-side state machine, one per stream, that says what to ask and what to release.
+"""The contract of every method: a server-side state machine, one per stream, that decides what to ask and to release.
 
 Contract: `open(t)` begins period t, `tally(answer)` takes the whole answer to the one request that is open; each
-gives the next request about t or the decision that ends it.  A method is a pure function of what it was told: no
-clock, no chance but a public seed, its whole state in `state()`.  It may be wrong about users and budget: the Device
-never believes it. Not here: rounds on the wire, waiting, releases (agents/stages/publish.py).
+gives the next request about t or the decision that ends it.  A method is a pure function of its setting and the
+answers: no clock, no chance but a public seed, its whole state in `state()`.  It may be wrong about users and budget:
+the Device never relies on it.  Not here: rounds on the wire, waiting, releases (agents/stages/publish.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.chooser import Prefer
 from murmurate.randomizers import Question
 
-if TYPE_CHECKING:  # measures say what a decision of a method means
+if TYPE_CHECKING:  # measures interpret the decisions of methods
     from murmurate.aggregators.measures.measure import Measure
 
 Purpose = Literal["dissimilarity", "publication"]
@@ -26,10 +26,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method knows of its stream."""
+    """The facts about its stream that a method gets."""
 
     measure: Measure
-    """What the stream measures: it says which mechanisms the stream can use, and what their statistics are."""
+    """What the stream measures: it knows which mechanisms the stream can use, and what their statistics are."""
     epsilon_micro: int
     """The stream's epsilon in any w periods."""
     w: int
@@ -42,18 +42,18 @@ class Setting:
     mechanism: str = "auto"
     """A mechanism's name, or "auto" for the chooser's."""
     prefer: Prefer = "accuracy"
-    """What the chooser looks at."""
+    """What the chooser minimises."""
     min_batch: int = 2
     """Fewer reports than this are not released: a round expected to stay below is not worth asking."""
     clip: int | None = None
     """The highest code of a number that counts as itself, where a threshold was found; None: every code does."""
     group: int = 1
-    """How many neighbouring codes of a number are told as one, where a threshold was found."""
+    """How many neighbouring codes of a number are reported as one, where a threshold was found."""
     season: int | None = None
-    """Periods after which values return, as far as the filter may know; None: they do not."""
+    """The number of periods of the declared season, for the filter; None if none is declared."""
 
     def facts(self) -> dict[str, str | int | bool | None]:
-        """By which one setting is told from another in a state."""
+        """The facts by which a state recognises its setting."""
         plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "measure"}
         if self.season is None:
             del plain["season"]
@@ -73,7 +73,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a method opens: a question, who is asked, and to what end. On the wire it is a round."""
+    """What a method wants to have asked: a question, who is asked, and for what purpose. On the wire it is a round."""
 
     question: Question
     asked: NDArray[np.bool_] | None
@@ -83,7 +83,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """All that came back to the open question."""
+    """The whole answer to a request."""
 
     support: NDArray[np.int64]
     """int64[outcomes of the question], the sum over all sub-batches."""
@@ -93,15 +93,13 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What all reports so far say of a period, by a filter: raw, with the variance of each statistic as its error."""
+    """A filter's estimate of a period from all reports so far: raw, with the variance of each statistic's error."""
 
     t: int
     statistics: Floats
     variance: Floats
     of_reports: bool = False
-    """Whether the statistics are shares of the reports that there can be: of a distribution, where all come by one
-    mechanism.
-    """
+    """Whether the statistics are shares of each possible report: so for a distribution, if one mechanism gives all."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, this one among them: float64[2, statistics]."""
 
@@ -117,20 +115,20 @@ class Vector:
     older.
     """
     answer: Answer | None = None
-    """The reports that speak, where numbers are measured."""
+    """The reports behind the estimate, where numbers are measured."""
     users: float | None = None
     """The number of users of whom those who answered are a sample; None if they are no sample."""
     best: Estimate | None = None
     """The filter's estimate, where there is a filter and it has had an answer."""
     revised: Estimate | None = None
-    """The filter's estimate of an older period by now, where revisions are asked for."""
+    """The filter's present estimate of an older period, with revisions."""
     clipped: float = 0.0
-    """How much the threshold that was found, or what found it, may take from the mean: a part of the range."""
+    """The error of the mean, at most, from clipping or from finding where to clip: a part of the range."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoundValues:
-    """What was found among more values than anybody lists: the values, how many users hold each, and the errors."""
+    """Values found in a domain too large to list: the values, how many users hold each, and the errors."""
 
     values: NDArray[np.uint32]
     """The values that were found: codes, or rows of words, uint32[k] or uint32[k, words]."""
@@ -141,7 +139,7 @@ class FoundValues:
 
 @dataclass(frozen=True, eq=False)
 class TableEstimates:
-    """Numbers for every combination of some attributes' values, of several such choices of attributes."""
+    """Tables over attributes: an estimate for every combination of the values of each table's attributes."""
 
     estimates: tuple[Floats, ...]
     """The estimates of each table, an axis for each attribute."""
@@ -158,13 +156,13 @@ class Decision:
 
     t: int
     published: bool
-    """Whether this period's own reports speak; else an older estimate stands for it."""
+    """Whether the outcome comes from this period's own reports; else it is that of an older period."""
     measured_t: int | None
-    """The period whose reports speak; None while there have been none."""
+    """The period whose reports are behind the outcome; None while there have been none."""
     question: Question
-    """The question whose reports speak, or would have spoken."""
+    """The question of these reports or, without any, the one that would have been asked."""
     outcome: Outcome
-    """What the reports that speak say."""
+    """The estimates and their errors."""
 
     @property
     def vector(self) -> Vector:
@@ -175,11 +173,11 @@ class Decision:
 
     @property
     def revised(self) -> Estimate | None:
-        """What is known by now of an older period, where revisions are asked for."""
+        """The filter's present estimate of an older period, with revisions."""
         return self.outcome.revised if isinstance(self.outcome, Vector) else None
 
     def with_vector(self, **changes: Any) -> Decision:
-        """The decision with something else in its vector."""
+        """The decision with these changes in its vector."""
         return replace(self, outcome=replace(self.vector, **changes))
 
 
@@ -195,7 +193,7 @@ class Method(Protocol):
         ...
 
     def later(self, t: int) -> Request | None:
-        """What `open` will ask of a period that has not been opened, where that is known by now."""
+        """The request that `open` will give for a later period, if it is known by now."""
         ...
 
     def state(self) -> bytes:

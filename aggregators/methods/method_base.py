@@ -28,21 +28,20 @@ from murmurate.randomizers.terms import Division
 
 
 class MethodBase(ABC):
-    """A method but for what it asks and releases."""
+    """The base of all methods, which add what is asked and what is released."""
 
     name: ClassVar[str]
-    """The word for it in a configuration and a release."""
+    """The method's name in a deployment file and a release."""
     division: ClassVar[Division]
     """What the promise is divided into: the users ("population") or epsilon ("budget")."""
     form: ClassVar[int] = 1
     """The form of the method's state: whoever changes what stands in it raises this number."""
     averages: ClassVar[bool] = False
-    """Whether many periods' answers are behind a release, also without a filter."""
+    """Whether a release averages over the answers of many periods, also without a filter."""
     fixed: ClassVar[bool] = False
     """Whether the method's questions stay the same whatever is answered."""
     simplicity: ClassVar[int]
-    """How little has to be understood of the method: of two that are as good, the one with the smaller number is taken.
-    """
+    """The rank of the method by simplicity: of two with equal errors the one with the smaller number is chosen."""
 
     def __init__(self, setting: Setting, *, would_use: Question, **options: str) -> None:
         self.setting = setting
@@ -57,7 +56,7 @@ class MethodBase(ABC):
 
     @classmethod
     def takes(cls) -> tuple[str, ...]:
-        """Which options are its own."""
+        """The names of the method's own options."""
         return tuple(name for name in signature(cls).parameters if name != "setting")
 
     @classmethod
@@ -72,7 +71,7 @@ class MethodBase(ABC):
 
     @classmethod
     def usual(cls, w: int) -> Fraction:
-        """About the part that is behind a period's estimate, whatever the options."""
+        """About the part of the resource behind a period's estimate, whatever the options."""
         return Fraction(1, w)
 
     @property
@@ -135,7 +134,7 @@ class MethodBase(ABC):
         self.standing = last_estimate.restored(facts["standing"], arrays)
         self._load(facts["own"], arrays)
 
-    def _stands(self, mechanism: Question, answer: Answer) -> LastEstimate:
+    def _estimate(self, mechanism: Question, answer: Answer) -> LastEstimate:
         """The estimate from an answer of this period that counts."""
         return last_estimate.measured(self.t, mechanism, answer, self.sample, kept=self.setting.measure.keeps_answers)
 

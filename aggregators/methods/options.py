@@ -1,8 +1,8 @@
 """What a stream's method is: its name, its options, the filter behind it and the phase before it, as one value.
 
 Contract: plain and hashable; two equal ones make the same method.  `described` is what a release and a config digest
-say of it.  What is None is left to the method; which of these it takes, and what it makes of them, is said by its class
-(base class `MethodBase`) and nowhere else.
+hold of it.  What is None is left to the method; which options it takes, and how it uses them, is in its class (base
+class `MethodBase`) and nowhere else.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ DECLARED, FOUND = CLIPS = ("declared", "found")
 others finds.
 """
 HALF: Final = "0.5"
-"""The share of first rounds where the file says none."""
+"""The share of first rounds if the file has none."""
 OF_FILTERS: Final = ("filter", "revise")
 """The options that every method takes."""
 OF_ONE: Final[Mapping[str, str]] = {"variance": "sampling", "first_share": HALF, "grouping": "free"}
-"""The options that some methods take, each with its value where the file says none."""
+"""The options that some methods take, each with its value if the file has none."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class MethodOptions:
     ("paper").
     """
     first_share: str | None = None
-    """A text that says exactly which part of what a window may spend looks for change."""
+    """The part of a window's resource that first rounds use to look for change, as a text so that it is exact."""
     grouping: str | None = None
     """For PeGaSus: whether groups are found among the estimates ("free") or by rounds of their own ("paid")."""
     filter: str = OFF
-    """Whether the adaptive filter stands behind it. A method without one is the papers' series."""
+    """Whether the adaptive filter is behind the method. Without it releases are those of the papers."""
     revise: int = 0
-    """After so many periods each release is made once more; 0: not at all."""
+    """After how many periods each release is revised once; 0: never."""
     clip: str = DECLARED
     """For a mean: where numbers are clipped."""
 
@@ -58,30 +58,30 @@ class MethodOptions:
 
     @property
     def filtered(self) -> bool:
-        """Whether the adaptive filter stands behind it."""
+        """Whether the adaptive filter is behind the method."""
         return self.filter == ADAPTIVE
 
     @property
     def finds_clip(self) -> bool:
-        """Whether it begins by finding where to clip."""
+        """Whether the method begins by finding where to clip."""
         return self.clip == FOUND
 
     @property
     def own(self) -> dict[str, Any]:
-        """What is said to the method itself, by the names of its arguments."""
-        said = {option: getattr(self, option) for option in OF_ONE}
-        return {option: value for option, value in said.items() if value is not None}
+        """The options of the method itself, by the names of its arguments."""
+        given = {option: getattr(self, option) for option in OF_ONE}
+        return {option: value for option, value in given.items() if value is not None}
 
     def described(self) -> dict[str, str | int]:
-        """In the words of a release. An even share is as good as none, no revision as none, the end of the range as no
-        clipping.
+        """The options as a release has them. Left out are an even `first_share`, `revise` = 0 and `clip` = "declared",
+        which change nothing.
         """
-        said: dict[str, str | int] = {"name": self.name, **self.own}
-        if said.get("first_share") == HALF:
-            del said["first_share"]
-        said["filter"] = self.filter
+        described: dict[str, str | int] = {"name": self.name, **self.own}
+        if described.get("first_share") == HALF:
+            del described["first_share"]
+        described["filter"] = self.filter
         if self.revise:
-            said["revise"] = self.revise
+            described["revise"] = self.revise
         if self.finds_clip:
-            said["clip"] = self.clip
-        return said
+            described["clip"] = self.clip
+        return described

@@ -1,4 +1,4 @@
-"""What was spent in the last periods: all that shares a window with the present one.
+"""Amounts spent in the last periods: those that share a window with the present one.
 
 Contract: a window of w periods that ends now holds now and the w - 1 periods before; `before` is about those, so that
 what fits into the rest of the promise now fits into every window.  Nothing older is remembered.  Source:
@@ -13,19 +13,19 @@ Amount = TypeVar("Amount", int, float)
 
 
 class Recent(Generic[Amount]):
-    """Amounts by period, the newest w of them at most. Time is the paper's: 1 for the first period."""
+    """Amounts by period, the newest w of them at most. Steps count periods as the paper does, from 1."""
 
     def __init__(self, w: int) -> None:
         self.w = w
         self._noted: list[tuple[int, Amount]] = []
 
     def note(self, step: int, amount: Amount) -> None:
-        """Note what this period is given."""
+        """Note the amount of this period."""
         self._noted = [(at, known) for at, known in self._noted if at > step - self.w]
         self._noted.append((step, amount))
 
     def before(self, step: int) -> list[Amount]:
-        """What was noted in the w - 1 periods before this one."""
+        """The amounts of the w - 1 periods before this one."""
         return [amount for at, amount in self._noted if step - self.w < at < step]
 
     def facts(self) -> list[tuple[int, Amount]]:

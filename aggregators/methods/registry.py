@@ -1,7 +1,7 @@
-"""From a name and options to a method: the one list of what there is.
+"""From a name and options to a method: the one list of all methods.
 
 Contract: a method that is not in `METHODS` cannot be named in a deployment file; errors list what is known.  What a
-method divides, takes and asks stands on its class.
+method divides, takes and asks is in its class.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ METHODS: Final[dict[str, type[MethodBase]]] = {
 
 
 def method(options: MethodOptions, setting: Setting) -> Method:
-    """The method of these options, at its beginning, with the filter behind it if they say so. Where the threshold is
-    to be found it begins with a hold-out phase, if that can pay (`finds_first`).
+    """A new method with these options, and with the filter behind it if they ask for one. If the clipping threshold is
+    to be found it begins with a hold-out phase, provided that can pay (`finds_first`).
 
     >>> from murmurate.aggregators.measures.frequency import Frequency
     >>> setting = Setting(Frequency.of_size(4), epsilon_micro=1_000_000, w=20, slots=4_000, first_t=1, seed=bytes(32))
@@ -52,11 +52,11 @@ def method(options: MethodOptions, setting: Setting) -> Method:
         raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
 
     def made(of: Setting) -> Method:
-        turns = kind(of, **options.own)
-        return Following(turns, revise=options.revise) if options.filtered else turns
+        plain = kind(of, **options.own)
+        return Following(plain, revise=options.revise) if options.filtered else plain
 
-    turns = made(setting)  # whatever it refuses is refused before anybody is asked
-    return Holdout(setting, made, _answers(options, setting)) if finds_first(options, setting) else turns
+    whole = made(setting)  # so that its errors come before anybody is asked
+    return Holdout(setting, made, _answers(options, setting)) if finds_first(options, setting) else whole
 
 
 def finds_first(options: MethodOptions, setting: Setting) -> bool:

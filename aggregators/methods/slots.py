@@ -26,9 +26,9 @@ MEMORY = 7 / 8  # of the evidence about the number of users that is left after o
 
 
 class Crowd:
-    """How many users there are: n_hat = S * reports / slots, both as sums in which every answer that follows leaves
-    7/8 of what was there. So about the last eight answers speak, each by the slots it asked. An answer without
-    counted reports is no evidence: a lost round looks the same as a small one.
+    """An estimate of the number of users: n_hat = S * reports / slots, both as sums in which the weight of past answers
+    falls to 7/8 with each new one: so about the last eight answers count, each by the slots it asked. An answer
+    without counted reports is no evidence: a lost round looks the same as a small one.
     """
 
     def __init__(self, slots: int) -> None:

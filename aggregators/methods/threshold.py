@@ -1,7 +1,7 @@
-"""From the answer of a hold-out phase to the threshold at which a mean is clipped, and to what was learned on the way.
+"""From the answer of a hold-out phase to the threshold at which a mean is clipped, and to the mean itself.
 
 Contract: `find` is a pure function of a setting, of what the method's answers will be like, and of one answer.
-  1. The mean that stands meanwhile is EM's, whose error is how far it is from the unbiased one, and that one's own.
+  1. The mean released meanwhile is EM's, whose error is its distance from the unbiased one, and that one's own.
   2. The threshold is the edge of a cell with the least squared error: of what clipping there may take, as far as the
      reports cannot exclude it, with room for growth (clipping.py), and of the noise that is left in the end.
   3. The mean of values clipped there, unbiased, is handed on: nobody's answer is thrown away.
@@ -36,7 +36,7 @@ CELLS: Final = 512
 
 @dataclass(frozen=True)
 class ExpectedAnswers:
-    """What answers the method will have."""
+    """The answers that the method will usually have."""
 
     share: Fraction
     """The part of the users that a usual answer asks, or, where epsilon is divided, the part of epsilon that it spends.
@@ -49,7 +49,7 @@ class ExpectedAnswers:
 
 @dataclass(frozen=True, eq=False)
 class FoundThreshold:
-    """What the phase found."""
+    """The threshold that the phase found, with the mean and the errors."""
 
     t: int
     """The period whose answer showed the threshold."""
@@ -138,9 +138,9 @@ def find(
 
     mean, error = unbiased
     kept = clipping.whole_or_pruned(frequencies, middles, low + scale * (mean + 1), scale * error)
-    told = float(kept @ middles - low) / scale - 1
-    statistics = np.array([present, present * told] if question.says_none else [told])
-    cut = np.hypot(min(1.0, abs(told - mean) / 2), cut_up.group / 2 / top)
+    pruned = float(kept @ middles - low) / scale - 1
+    statistics = np.array([present, present * pruned] if question.says_none else [pruned])
+    cut = np.hypot(min(1.0, abs(pruned - mean) / 2), cut_up.group / 2 / top)
 
     readings = Readings.of(wave, answer.support, likely)
     above, of_above = _above(readings, middles, edges)

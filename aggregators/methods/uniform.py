@@ -1,8 +1,8 @@
 """Schedules that look at no answer: a w-th of epsilon from everybody (LBU) or all of it from a w-th of the slots (LPU)
 in every period; or all of it from everybody in every w-th (LSP).
 
-Contract: a period that asks, asks one question and releases its answer.  Where none is asked, or an answer stays below
-min_batch, the last release stands, and its variance grows with its age.  Source: LDP-IDS sections 4.1 and 5.1.
+Contract: a period with a question releases its answer.  A period without one, or with an answer below min_batch,
+repeats the last release with a variance that grows with its age.  Source: LDP-IDS sections 4.1 and 5.1.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Uniform(MethodBase):
         old = self.standing
         if not answer.counted:
             return self._last_release()
-        self.standing = self._stands(self._mechanism, answer)
+        self.standing = self._estimate(self._mechanism, answer)
         self._drift.note(old, self.standing)
         return self.standing.decision(self.t)
 
     def _last_release(self) -> Decision:
-        """The last release."""
+        """Release the last estimate again."""
         return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
 
     def _facts(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class LPU(Uniform):
         self._group = groups(slots=setting.slots, w=setting.w, seed=setting.seed)
 
     def later(self, t: int) -> Request:
-        """The turn of a group is known beforehand."""
+        """The request to the group of this period."""
         return Request(self._mechanism, self._turn(t), "publication")
 
     def _begin(self) -> Request:
@@ -124,7 +124,7 @@ class LSP(Uniform):
         return Fraction(1)
 
     def later(self, t: int) -> Request | None:
-        """When everybody is asked is known beforehand."""
+        """The request to everybody, in every w-th period; None in the others."""
         return None if self._off(t) else Request(self._mechanism, None, "publication")
 
     def _begin(self) -> Request | Decision:
@@ -134,12 +134,12 @@ class LSP(Uniform):
         return Request(self._mechanism, None, "publication")
 
     def _off(self, t: int) -> int:
-        """How many periods ago it was everybody's turn."""
+        """The number of periods since everybody was asked."""
         return (t - self.setting.first_t) % self.setting.w
 
     @property
     def sample(self) -> None:
-        """Everybody is asked, when anybody is."""
+        """None: a question of this method goes to everybody."""
         return None
 
     def _slots(self, amount: int) -> int:

@@ -1,6 +1,6 @@
-"""Whether it can pay to find a threshold first: by what a setting and a method are, before anybody is asked.
+"""Whether it can pay to find a threshold first, from the setting and the method alone, before anybody is asked.
 
-Contract: `worthwhile` says no in two cases, and the whole range is then taken from the stream's first period on.
+Contract: `worthwhile` is false in two cases, and the whole range is then used from the stream's first period on.
   1. No amounts could pay.  What everybody's answer leaves unknown of what lies above a threshold, even where nothing
      does, and the noise that is left at that threshold, are together hardly less than the noise of the whole range.
   2. It could cost too much.  Where a release averages over many answers, everybody's answer to the hold-out stands for
@@ -9,7 +9,7 @@ Contract: `worthwhile` says no in two cases, and the whole range is then taken f
 Both are ratios of terms that are linear in the distribution of amounts and, multiplied by the square of the share of
 holders, in that share; but for the square of the mean in the noise of holders.  So the least and the most are those of
 amounts that are all alike, held by everybody or by hardly anybody.  The number of users cancels.  A function of public
-settings: nothing that anybody says moves it.  Not here: the threshold (threshold.py).
+settings: it depends on no report.  Not here: the threshold (threshold.py).
 """
 
 from __future__ import annotations

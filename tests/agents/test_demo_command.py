@@ -82,7 +82,7 @@ def test_once_serves_its_page_while_it_runs_and_ends_by_itself_with_the_figures(
     rms = re.fullmatch(errors, second)
     assert rms
     assert float(rms[2]) < float(rms[1])
-    assert re.fullmatch(r"  bits per user and period \d\.\d\d   \d+\.\d M events/s   over budget 0", third)
+    assert re.fullmatch(r"  bits per user and period \d\.\d\d   \d+\.\d M events/s   reports over budget: 0", third)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

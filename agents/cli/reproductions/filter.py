@@ -61,8 +61,9 @@ def command(
 ) -> None:  # fmt: skip
     """The adaptive filter behind LPU on many kinds of streams: errors and error bars.
 
-    Beside it raw LPU, the best of LSP, RescueDP, PeGaSus, FAST and LPA, and a linear filter that is told how the truth
-    moves. With 10 seeds five to ten minutes on two cores. Exit 1: something is missed.
+    Beside it raw LPU, the best of LSP, RescueDP, PeGaSus, FAST and LPA, and a linear filter that knows how the truth
+    moves ("width/known": its error bars are the measure of ours). With 10 seeds five to ten minutes on two cores. Exit
+    1: something is missed.
     """
     if over_lpa and data:
         raise UsageError("--data: found with --over-lpa; allowed: one of them")
@@ -153,8 +154,8 @@ def _printed(
 def lines(rows: Sequence[Row]) -> Iterator[str]:
     """A block a kind; what is missed has a mark."""
     yield ""
-    yield "                                      error over ...   within  width  sure and"
-    yield "stream                n   d   e  w  s   LPU   best one   2 se  /told   right"
+    yield "                                      error over ...   within  width/ sure and"
+    yield "stream                n   d   e  w  s   LPU   best one   2 se  known   right"
     for i, (one, found) in enumerate(rows):
         if not i or one.kind != rows[i - 1][0].kind:
             yield ""

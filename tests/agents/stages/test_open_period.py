@@ -53,12 +53,12 @@ def test_a_period_cannot_end_before_it_is_asked_nor_wait_for_two_rounds() -> Non
     hand = Hand(Publish(PLAN))
     hand.give(ROUNDS, start(SCREEN))
     stands = hand.stage._periods["screen"]  # type: ignore[attr-defined]
-    with pytest.raises(TransitionError, match="found asked after asked; allowed: heard"):
+    with pytest.raises(TransitionError, match="found asked after asked; allowed: answered"):
         stands.ask(stands.open)
 
 
 def test_a_state_that_no_period_stands_in_is_refused() -> None:
-    with pytest.raises(TransitionError, match="found 'decided' in a state; allowed: opening, asked, heard, unasked"):
+    with pytest.raises(TransitionError, match="found 'decided' in a state; allowed: opening, asked, answered, unasked"):
         course().state.load("decided")
 
 

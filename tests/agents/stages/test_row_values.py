@@ -41,7 +41,7 @@ def test_rows_are_those_of_a_model_that_forgets_nothing_and_compares_tuples(
     for t, batch in enumerate(batches):
         events = [(u, t * EVERY + ahead, tuple(ROWS[row].tolist()), good) for u, ahead, row, good in batch]
         users = max([users, *(u + 1 for u, *_ in events)])
-        values.saw(np.array([e[0] for e in events], np.int64), np.array([e[1] for e in events], np.int64))
+        values.mark_seen(np.array([e[0] for e in events], np.int64), np.array([e[1] for e in events], np.int64))
         good = [e for e in events if e[3]]
         for part in (good[: len(good) // 2], good[len(good) // 2 :]):
             values.take(
@@ -79,7 +79,7 @@ def test_the_order_of_arrival_changes_nothing_where_times_are_the_same(
         values = RowValues(plan(several=several, carry_ms=0), 10**12)
         for at in range(0, len(order), size):
             rows, times, said = np.array(order[at : at + size], np.int64).reshape(-1, 3).T
-            values.saw(rows, times)
+            values.mark_seen(rows, times)
             values.take(rows, times, ROWS[said])
         found.append([values.close(t, 3).values.tolist() for t in (0, 1)])
         assert values.second == len(events) - len({(user, time // EVERY) for user, time, _ in events})
@@ -101,7 +101,7 @@ def test_who_has_no_value_says_so_or_where_values_stand_for_ever_the_initial_one
 ) -> None:
     for carry, row in ((0, nothing), (5000, nothing), (None, initial)):
         values = RowValues(plan(domain, carry_ms=carry), 10**12)
-        values.saw(np.arange(2), np.array([5, 6]))
+        values.mark_seen(np.arange(2), np.array([5, 6]))
         frozen = values.close(0, 2)
         assert frozen.values.tolist() == [row, row]
         assert frozen.values.dtype == np.uint32
@@ -110,7 +110,7 @@ def test_who_has_no_value_says_so_or_where_values_stand_for_ever_the_initial_one
 
 def test_a_frozen_period_takes_its_words_and_a_byte() -> None:
     values, users = RowValues(plan(carry_ms=0), 10**12), 1000
-    values.saw(np.arange(users), np.zeros(users, np.int64))
+    values.mark_seen(np.arange(users), np.zeros(users, np.int64))
     values.take(np.arange(users), np.zeros(users, np.int64), np.repeat(ROWS[:1], users, axis=0))
     values.close(0, users)
     values.close(1, users)

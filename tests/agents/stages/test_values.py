@@ -82,7 +82,7 @@ def test_values_are_those_of_a_model_that_forgets_nothing(
         events = [(u, max(t * EVERY, t * EVERY + ahead), code, good) for u, ahead, code, good in batch]
         users = max([users, *(u + 1 for u, *_ in events)])
         every = np.array([(u, time) for u, time, _, _ in events], np.int64).reshape(-1, 2)
-        values.saw(every[:, 0], every[:, 1])
+        values.mark_seen(every[:, 0], every[:, 1])
         taken = [(u, time, code) for u, time, code, good in events if good]
         columns = np.array(taken, np.int64).reshape(-1, 3)
         values.take(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.uint32))
@@ -119,7 +119,7 @@ def test_the_order_of_arrival_within_open_periods_changes_nothing(
         values = CodeValues(plan, 10**12)
         for at in range(0, len(arrangement), size):
             columns = np.array(arrangement[at : at + size], np.int64).reshape(-1, 3)
-            values.saw(columns[:, 0], columns[:, 1])
+            values.mark_seen(columns[:, 0], columns[:, 1])
             values.take(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.uint32))
         frozen = [values.close(t, 4) for t in range(3)]
         results.append([(f.values.tolist(), f.members.tolist()) for f in frozen])
@@ -141,7 +141,7 @@ def test_frozen_values_stay_as_they_were_whatever_comes_later() -> None:
 def test_the_last_millisecond_of_a_period_is_in_it_and_the_next_is_not() -> None:
     values = CodeValues(stream("screen", carry_ms=0), 10**12)
     row = np.zeros(1, np.int64)
-    values.saw(row, np.array([0]))
+    values.mark_seen(row, np.array([0]))
     values.take(row, np.array([1999]), np.array([1], np.uint32))
     values.take(row, np.array([2000]), np.array([2], np.uint32))
     values.close(0, 1)
@@ -156,7 +156,7 @@ def test_what_was_said_before_the_first_close_of_all_stands_as_if_those_periods_
     for first in (0, 3):
         values, rows = CodeValues(stream("screen", carry_ms=carry, every_ms=EVERY), 2500), np.arange(4)
         times = np.array([100, 1100, 2900, 3100])
-        values.saw(rows, times)
+        values.mark_seen(rows, times)
         values.take(rows, times, np.array([0, 1, 2, 3], np.uint32))
         frozen = [values.close(t, 4) for t in range(first, 5)][-2:]
         said.append([(one.values[one.members].tolist(), one.members.tolist()) for one in frozen])
@@ -194,7 +194,7 @@ def test_who_is_asked_is_the_same_whether_values_are_refused_or_not(carry: int) 
         values, row = CodeValues(stream("screen", carry_ms=carry, every_ms=EVERY), 3000), np.zeros(1, np.int64)
         for t in (0, 1, 2, 8, 9, 11):  # silent for longer than `forget_after` in between
             time = np.array([t * EVERY + 5])
-            values.saw(row, time)
+            values.mark_seen(row, time)
             if good[t]:
                 values.take(row, time, np.array([1], np.uint32))
         populations.append([values.close(t, 1).members.tolist() for t in range(14)])
