@@ -122,4 +122,4 @@ class Source(ABC):
         return said
 
     def _plans(self) -> list[StreamPlan]:
-        return [self.plan.stream(name) for name in self.streams]
+        return [self.plan.any_stream(name) for name in self.streams]
