@@ -19,8 +19,8 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures.stream import StreamTable
-from murmurate.config.planning_central import central_plan, digest_of, source_of
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.planning_central import central_plan, digest_of, source_of
 from murmurate.config.settings import Deployment
 from murmurate.randomizers import Question
 from murmurate.randomizers.terms import MAX_SLOTS

@@ -72,16 +72,23 @@ class Perturb:
     def fold(self, record: Record) -> None:
         """Take one record of the raw partition or of `rounds`."""
         found = read(record, "edge", self._out)
+        raw = record.log.topic == "raw"  # in `rounds`, which others may write, no record is an event or a clock
         match found:  # other records are for other stages
-            case RawBlock():
+            case RawBlock() if raw:
                 self._events(found, record)
-            case Progress():
+            case Progress() if raw:
                 self._progress(found)
-            case Start() if found.stream in self._streams:
+            case Start() | Round() | Settled() if not raw and found.stream in self._streams:
+                self._control(found)
+
+    def _control(self, found: Start | Round | Settled) -> None:
+        """Take a record of `rounds` about a stream that is here."""
+        match found:
+            case Start():
                 self._start(self._streams[found.stream], found.t)
-            case Round() if found.stream in self._streams:
+            case Round():
                 self._round(found)
-            case Settled() if found.stream in self._streams:
+            case Settled():
                 self._settle(self._streams[found.stream], found.t)
 
     def ready(self, log: Log) -> bool:
