@@ -30,10 +30,12 @@ from murmurate.topics import (
 from murmurate.topics.block import (
     BatchBlock,
     RawBlock,
+    SumsBlock,
     TallyBlock,
     encode_batch,
     encode_raw,
     encode_reports,
+    encode_sums,
     encode_tally,
 )
 from murmurate.topics.block import decode as decode_block
