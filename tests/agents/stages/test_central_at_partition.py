@@ -42,9 +42,7 @@ def hand(plan: Plan = PLAN, sources: int = 1) -> Hand:
 def events(stream: CentralPlan, rows: Sequence[tuple[int, int, int]]) -> bytes:
     """A raw block of (user, time, code)."""
     users, times, codes = (list(column) for column in zip(*rows, strict=True))
-    return next(
-        encode_raw(stream_id(stream.name), USERS[users], np.array(times, np.int64), np.array(codes, np.uint32))
-    )
+    return next(encode_raw(stream_id(stream.name), USERS[users], np.array(times, np.int64), np.array(codes, np.uint32)))
 
 
 def sums(out: Sequence[Out]) -> dict[str, list[tuple[int, list[int]]]]:

@@ -22,6 +22,7 @@ from murmurate.randomizers import FrozenFactsError, Secrets
 from murmurate.randomizers.state import StateForm, load
 from murmurate.topics.block import encode_raw, encode_sums
 from murmurate.topics.codec import decode_record
+from murmurate.topics.message import Message
 from murmurate.topics.messages import Curated, Dead, Start
 from murmurate.topics.names import stream_id
 from tests.agents.central import BLOCKS, FOUND_SPENT, SPENT, VISITS, central, only
@@ -73,7 +74,9 @@ def woven(rng: random.Random) -> list[tuple[Log, bytes | Start]]:
     return [(ROUNDS if at == "rounds" else SUMS, left[at].pop(0)) for at in order]
 
 
-def told(records: Sequence[tuple[Log, bytes | Start]], *, torn: random.Random | None = None) -> dict[str, list[Curated]]:
+def told(
+    records: Sequence[tuple[Log, bytes | Start]], *, torn: random.Random | None = None
+) -> dict[str, list[Curated]]:
     """What is said; where the stage dies now and then, from its newest state and the logs again."""
     hand, out, state = stage(), list[Out](), b""
     folded: dict[Log, list[bytes | Start]] = {SUMS: [], ROUNDS: []}
@@ -137,7 +140,9 @@ def test_a_partition_whose_clock_began_later_had_no_events_before() -> None:
     assert [one.t for one in found] == [FIRST, FIRST + 1, FIRST + 2]
     other = stage()
     whole = [block("spent", 1, t, *([7] if t == FIRST + 2 else [])) for t in range(FIRST, FIRST + 3)]
-    assert said(other.give(SUMS, *first) + other.give(ROUNDS, begun("spent")) + other.give(SUMS, *whole))["spent"] == found
+    assert (
+        said(other.give(SUMS, *first) + other.give(ROUNDS, begun("spent")) + other.give(SUMS, *whole))["spent"] == found
+    )
 
 
 def test_a_period_said_twice_or_again_after_it_was_curated_counts_once() -> None:
@@ -181,7 +186,7 @@ def test_nobody_can_ask_the_curator_anything() -> None:
     # whatever stands in `rounds`, which others write, or in `sums` and is none; but for the first start of a stream
     records = sorted(woven(random.Random(6)), key=lambda record: record[0] != ROUNDS)
     raw = next(encode_raw(stream_id("spent"), pseudonyms(1), np.array([5], np.int64), np.array([1], np.uint32)))
-    asked = [begun("spent", FIRST + 3), begun("found", 0), progress(10**9), b"rubbish", raw]
+    asked: list[bytes | Message] = [begun("spent", FIRST + 3), begun("found", 0), progress(10**9), b"rubbish", raw]
     sums = [block(each.name, who, FIRST + 2, 500) for each in PLAN.central for who in range(PLAN.partitions)]
     hand, out = stage(), []
     for number, (log, each) in enumerate(records):

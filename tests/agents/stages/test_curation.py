@@ -51,13 +51,13 @@ def exact(stream: CentralPlan, one: Curated) -> list[Fraction]:
 def noise_by_hand(stream: CentralPlan, digest: bytes, threshold: int) -> list[list[Fraction]]:
     """Of each figure, the consistent noise of each leaf: top-down from the noise of nodes, as the paper prints it."""
     b, h = stream.tree.fanout, stream.tree.levels
-    found = []
+    found: list[list[Fraction]] = []
     for cell, name in enumerate(stream.names):
         noise = NodeNoise(KEY, digest, stream.gamma(name, threshold), cell)
         nodes = [list(map(Fraction, noise.of(level, 0, b ** (h - level)).tolist())) for level in range(1, h + 1)]
         z = [nodes[0]]
         for own in nodes[1:]:
-            below = [sum(z[-1][b * j : b * j + b]) for j in range(len(own))]
+            below = [sum(z[-1][b * j : b * j + b], Fraction(0)) for j in range(len(own))]
             z.append([((b - 1) * own[j] + below[j]) / b for j in range(len(own))])
         level = z[-1]
         for below in reversed(z[:-1]):
