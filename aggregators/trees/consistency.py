@@ -48,9 +48,8 @@ def dyadic_upwards(levels: Sequence[Numbers], fanout: int, lowest: int = 1) -> l
     _check(levels, fanout)
     found = [np.asarray(levels[0], np.int64)]
     for height, own in enumerate(levels[1:], lowest - 1):
-        sums = _sums(found[-1], fanout)
-        sums += own * np.int64((fanout - 1) * fanout**height)
-        found.append(sums)
+        weight = np.int64((fanout - 1) * fanout**height)
+        found.append(_sums(found[-1], fanout) + own * weight)
     return found
 
 
@@ -62,7 +61,8 @@ def dyadic_downwards(tops: Numbers, below: Sequence[Numbers], fanout: int, depth
     """
     for place, own in enumerate(reversed(below)):
         scale = fanout ** (2 * (depth + place) + 1)
-        rest = tops - _sums(own, fanout) * np.int64(scale)
+        sums: Numbers = _sums(own, fanout)
+        rest = tops - sums * np.int64(scale)
         tops = own * np.int64(scale * fanout)
         tops.reshape(-1, fanout)[:] += rest[:, None]
     return tops
