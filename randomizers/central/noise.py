@@ -31,6 +31,7 @@ class NoiseOfNodes(Protocol):
 
     def of(self, level: int, first: int, count: int) -> NDArray[np.int64]:
         """Noise of the nodes first..first+count-1 of a level (1 = leaves)."""
+        ...
 
 
 class NodeNoise:
