@@ -1,8 +1,8 @@
 """`murmurate trees`: how far a sum over a stretch of leaves is off, by the shape of the tree; as a table, as a picture.
 
-Contract: exact variances of the discrete Laplace noise and of consistent leaves, no simulation, so that docs/TREES.md can
-be made again by it.  Numbers are in steps, for events that change a sum by at most one step; more changes scale the error.
-A length's error is averaged over 256 places where a stretch may begin.
+Contract: exact variances of the discrete Laplace noise and of consistent leaves, no simulation, so that docs/TREES.md
+can be made again by it.  Numbers are in steps, for events that change a sum by at most one step; more changes scale the
+error.  A length's error is averaged over 256 places where a stretch may begin.
 Not here: what a tree is (docs/TREES.md, randomizers/trees.py), how variances are worked out (aggregators/trees).
 """
 

@@ -32,7 +32,7 @@ class LeafNoise:
         self._tree, self._noise = tree, noise
         self._level = max(level for level in range(1, tree.levels + 1) if level == 1 or tree.span(level) <= chunk)
         self._tops: NDArray[np.int64] | None = None
-        """Of every sub-tree's top, in order: its consistent noise times b^(2 levels - 1 - its level)."""
+        """Consistent noise of the top of every sub-tree, in order, times b^(2 levels - 1 - its level)."""
         self._at = -1
         """Number of the sub-tree whose leaves are at hand."""
         self._leaves = np.empty(0, np.int64)
@@ -68,7 +68,7 @@ class LeafNoise:
         return self._leaves
 
     def _all_tops(self) -> NDArray[np.int64]:
-        """Of every sub-tree's top, once: up from what lies below them, and down again from the root."""
+        """The consistent noise of all tops, worked out once: up from what lies below them, down from the root."""
         if self._tops is None:
             tree, lowest = self._tree, self._level
             tops = np.array([self._upwards(at)[-1][0] for at in range(tree.nodes(lowest))], np.int64)

@@ -1,4 +1,4 @@
-"""`murmurate trees` and the page that it makes: the figures and the picture are today's, and true of simulated noise."""
+"""`murmurate trees` and the page that it makes: figures and picture are today's, and true of simulated noise."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_table_fits_80_columns_and_has_a_row_for_each_fanout(tmp_path: Path)
 
 
 def test_an_error_is_the_one_that_sums_of_simulated_noise_have() -> None:
-    # The mean square of 2 000 stretches in 80 trees, within 5 of its standard errors at 200 free ones (kurtosis below 6).
+    # The mean square of all stretches in 80 trees: at least 200 are independent, of kurtosis below 6; 5 errors.
     tree, length = Tree(4, 4), 23
     sums = []
     for at in range(80):
