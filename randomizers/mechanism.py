@@ -26,7 +26,7 @@ from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question,
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 
-__all__ = ["MAX_LAW", "Counts", "Floats", "Mechanism", "PureOracle", "Reports", "nats", "whole"]
+__all__ = ["MAX_LAW", "Counts", "Floats", "Mechanism", "PureOracle", "Reports", "nats", "nearest_of_sum", "whole"]
 
 MAX_LAW = 1 << 12  # reports that `law` will list
 
@@ -189,6 +189,10 @@ class PureOracle(Mechanism):
             )
         return np.asarray(self.noise(f) / n, np.float64)
 
+    def likely(self, profile: Floats) -> Floats:
+        """The nearest frequencies with the same sum, since the variance of a report is linear in them."""
+        return nearest_of_sum(profile)
+
     def noise(self, profile: Floats) -> Floats:
         """The variance of one report at these frequencies."""
         at_zero, slope = self._noise
@@ -208,6 +212,16 @@ class PureOracle(Mechanism):
         """The mean over d frequencies that sum to 1: (1 - sum f^2) / d."""
         f = self.plausible(profile)
         return max(0.0, 1 - float(f @ f)) / self.d
+
+
+def nearest_of_sum(raw: Floats) -> Floats:
+    """The nearest shares from 0 to 1 that have the sum of these raw ones (0, where that is negative): what is linear in
+    shares keeps its mean, which it would not where estimates below 0 were only cut off.
+    """
+    total, falling = max(0.0, float(raw.sum())), np.sort(raw)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, len(raw) + 1)
+    last = int(np.flatnonzero(falling > excess)[-1]) if total else 0
+    return np.clip(raw - excess[last], 0, 1) if total else np.zeros_like(raw)
 
 
 def whole(name: str, what: str, found: object, low: int, high: int) -> int:

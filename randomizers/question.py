@@ -202,6 +202,12 @@ class ServerFace(ABC):
         """The nearest profile that a population can have, entry by entry."""
         return np.clip(profile, 0, 1)
 
+    def likely(self, profile: Floats) -> Floats:
+        """A profile that a population can have, at which variances are right on average: `plausible` cuts off what lies
+        below 0 and thereby raises the sum of few users' shares, and the variances with it.
+        """
+        return self.plausible(profile)
+
     def noise(self, profile: Floats) -> Floats:
         """The variance that the question gives each statistic of one report, in a population of this profile. Raw
         profiles are taken as they are: float64[statistics].

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError
 from murmurate.randomizers.layouts import CodeLayout, Layout
-from murmurate.randomizers.mechanism import Mechanism, PureOracle
+from murmurate.randomizers.mechanism import Mechanism, PureOracle, nearest_of_sum
 from murmurate.randomizers.question import Blanket, Counts, Floats, LayoutSpec, Question, Reports, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.views import View, canonical_json, checked_value
@@ -221,7 +221,11 @@ class Viewed(Question):
 
     def plausible(self, profile: Floats) -> Floats:
         """As of the mechanism."""
-        return self.inner.plausible(profile) if self._sample is None else _of_the_same_sum(profile)
+        return self.inner.plausible(profile) if self._sample is None else nearest_of_sum(profile)
+
+    def likely(self, profile: Floats) -> Floats:
+        """The profile that the mechanism calls likely; of a sample the nearest shares of the same sum."""
+        return self.inner.likely(profile) if self._sample is None else nearest_of_sum(profile)
 
     def noise(self, profile: Floats) -> Floats:
         """As of the mechanism; of a sample a + f b, from the chances of a report that names a code."""
@@ -250,16 +254,6 @@ class Viewed(Question):
         held = q + (p - q) * chance
         by = ((p - q) * chance) ** 2
         return _Sample(float(chance), float(q * (1 - q) / by), float((held * (1 - held) - q * (1 - q)) / by))
-
-
-def _of_the_same_sum(raw: Floats) -> Floats:
-    """The nearest shares that are at least 0 and have the same sum: what is linear in them keeps its mean, which it
-    would not where estimates below 0 were only cut off.
-    """
-    total, falling = max(0.0, float(raw.sum())), np.sort(raw)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, len(raw) + 1)
-    last = int(np.flatnonzero(falling > excess)[-1]) if total else 0
-    return np.clip(raw - excess[last], 0, 1) if total else np.zeros_like(raw)
 
 
 class _Sample:
