@@ -17,14 +17,16 @@ import hashlib
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.central.discrete_laplace import DiscreteLaplace
+from murmurate.randomizers.central.noise import keyed_noise
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
-from murmurate.randomizers.numeric.discrete_laplace import DiscreteLaplace
-from murmurate.randomizers.randomness import Key, checked_digest, contexts
+from murmurate.randomizers.randomness import Key, checked_digest
 
 SCALE: Final = 60
 """The paper's constant c, by which the number of values above a threshold stands for what they exceed it by."""
@@ -33,7 +35,7 @@ MOST_COST: Final = 1 << 52
 
 
 class ExactNoise(Protocol):
-    """What the exact law asks of noise on the whole numbers that is symmetric around 0."""
+    """What the exact law asks of noise on the whole numbers."""
 
     def chance(self, value: int) -> Fraction:
         """The probability of a value."""
@@ -112,28 +114,26 @@ class NoisyMax:
         return int(np.argmax(scores))
 
     def law(self, above: NDArray[np.integer[Any]], reach: int, noise: ExactNoise | None = None) -> list[Fraction]:
-        """The exact chance of each candidate, as far as the winner's noise lies within -reach..reach; the others' may
-        be any. What the chances lack of 1 in all is at most the chance of noise beyond, so no candidate's whole chance
-        is larger by more than that. noise: of this law, instead of the one of `choose`.
+        """The chance of each candidate, exact but for noise beyond a reach: of the winner outside -reach..reach, of the
+        others so far outside that they would lose to it. What the chances lack of 1 in all is the chance of that, so no
+        candidate's whole chance is larger by more. noise: of this law, instead of the one of `choose`.
         """
         drawn = noise or self._law
         scores = (-self.costs - self._checked(above)).tolist()
         far = reach + max(scores) - min(scores) + 1
-        single = [drawn.chance(value) for value in range(far + 1)]
-        unit = math.lcm(*(chance.denominator for chance in single)) * 2
-        weights = [int(chance * unit) for chance in single]
-        upto = [(unit + weights[0]) // 2]  # times the chance that noise is at most 0, at most 1, ...
-        for weight in weights[1:]:
-            upto.append(upto[-1] + weight)
+        chances = [drawn.chance(value) for value in range(-far, far + 1)]
+        unit = math.lcm(*(chance.denominator for chance in chances))
+        weights = [int(chance * unit) for chance in chances]
+        upto = list(accumulate(weights))  # times the chance of at most -far, at most 1 - far, ...
         found = list[Fraction]()
         for j, score in enumerate(scores):
             total = 0
             for own in range(-reach, reach + 1):
-                product = weights[abs(own)]
+                product = weights[far + own]
                 for i, other in enumerate(scores):
                     if i != j:
                         most = own + score - other - (i < j)  # a smaller candidate must be lower, a larger not higher
-                        product *= upto[most] if most >= 0 else unit - upto[-most - 1]
+                        product *= upto[far + most]
                 total += product
             found.append(Fraction(total, unit ** len(scores)))
         return found
@@ -141,8 +141,7 @@ class NoisyMax:
     def _noise(self, key: Key, digest: bytes) -> NDArray[np.int64]:
         """Noise of each candidate, from words of its own: no tree of the same stream draws from this digest."""
         own = hashlib.sha256(b"murmurate/noisy max/1\n" + checked_digest(digest, "digest")).digest()
-        words = key.words("noise", contexts(np.arange(len(self.candidates))), round=own, k=self._law.words)
-        return self._law.noise(words)
+        return keyed_noise(self._law, key, np.arange(len(self.candidates)), digest=own)
 
     def _checked(self, above: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         counts = np.asarray(above)

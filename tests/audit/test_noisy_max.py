@@ -73,7 +73,7 @@ def test_one_event_more_or_less_moves_no_choice_by_more_than_gamma(slope: float,
 
 
 @pytest.mark.audit
-@every("slope", [0.0, 0.1, 0.5, 0.77, 1.5])
+@every("slope", [0.0, 0.1, 0.5, 0.77, 1.5, 4.0])
 @every("gamma", [Fraction(4), Fraction(1), Fraction(1, 2), Fraction(1, 7), Fraction(1, 20)])
 def test_one_event_more_or_less_moves_no_choice_by_more_than_gamma_whatever_gamma_is(
     slope: float, gamma: Fraction
