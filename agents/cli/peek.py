@@ -1,6 +1,6 @@
 """`murmurate peek TOPIC`: what kinds of records a topic holds: headers, counts and control records.
 
-Contract: never a row.  Of raw, reports and sums blocks one sees the header, of a source topic that there is a record, of
+Contract: never a row.  Of blocks with rows or sums one sees the header, of a source topic that there is a record, of
 state marks and sizes: no user, no pseudonym, no value, and no length that depends on one.  Not here: dead letters by
 reason (cli/dead.py).
 """

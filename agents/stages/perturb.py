@@ -71,25 +71,17 @@ class Perturb:
 
     def fold(self, record: Record) -> None:
         """Take one record of the raw partition or of `rounds`."""
-        found = read(record, "edge", self._out)
-        raw = record.log.topic == "raw"  # in `rounds`, which others may write, no record is an event or a clock
-        match found:  # other records are for other stages
-            case RawBlock() if raw:
-                self._events(found, record)
-            case Progress() if raw:
-                self._progress(found)
-            case Start() | Round() | Settled() if not raw and found.stream in self._streams:
-                self._control(found)
-
-    def _control(self, found: Start | Round | Settled) -> None:
-        """Take a record of `rounds` about a stream that is here."""
-        match found:
-            case Start():
-                self._start(self._streams[found.stream], found.t)
-            case Round():
-                self._round(found)
-            case Settled():
-                self._settle(self._streams[found.stream], found.t)
+        match read(record, "edge", self._out), record.log.topic:  # in `rounds`, which others write, nothing is an event
+            case RawBlock() as block, "raw":
+                self._events(block, record)
+            case Progress() as progress, "raw":
+                self._progress(progress)
+            case Start() as begun, "rounds" if begun.stream in self._streams:
+                self._start(self._streams[begun.stream], begun.t)
+            case Round() as round_, "rounds" if round_.stream in self._streams:
+                self._round(round_)
+            case Settled() as settled, "rounds" if settled.stream in self._streams:
+                self._settle(self._streams[settled.stream], settled.t)
 
     def ready(self, log: Log) -> bool:
         """Whether this log may be folded now: raw waits while as many periods as allowed wait for their decision."""

@@ -138,8 +138,8 @@ class Publish:
         self._count(period)
 
     def _curated(self, curated: Curated) -> None:
-        """Release a period of a central stream, and settle it: there is one record for each, in order, from the stream's
-        first period on. Nothing is asked about it.
+        """Release a period of a central stream, and settle it: there is one record for each, in order, from the first
+        period of the stream on. Nothing is asked about it.
         """
         course = self._courses.get(curated.stream)
         if course is None:

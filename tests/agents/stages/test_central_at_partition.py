@@ -1,5 +1,5 @@
-"""Exact sums of central streams at a raw partition: of every event that is in time, in the period that holds it, whatever
-else the partition does.
+"""Exact sums of central streams at a raw partition: of every event that is in time, in the period that holds it,
+whatever else the partition does.
 """
 
 from __future__ import annotations
