@@ -319,7 +319,7 @@ class Perturb:
     def _rebuild_index(self, arrays: Arrays) -> None:
         """Fill the index and each user's place from the devices. Only the order within a stream matters."""
         if self._plan.split == "budget":
-            known = self._in_order[0].devices.users
+            known = self._in_order[0].devices.users if self._in_order else self._user_index.users
         else:
             known = np.concatenate([*(stream.devices.users for stream in self._in_order), arrays["roll"]])
             home, row = self._places(known, [0] * len(self._in_order))
