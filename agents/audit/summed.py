@@ -24,8 +24,9 @@ from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers import Key
 from murmurate.randomizers.central import NodeNoise
 from murmurate.topics.block import RawBlock, SumsBlock
+from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.message import SAFE_INTEGER
-from murmurate.topics.messages import Curated, Planted, Progress, Start
+from murmurate.topics.messages import Progress, Start
 from murmurate.topics.names import stream_id, stream_partition
 
 Sums = tuple[int, ...]

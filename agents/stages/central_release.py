@@ -25,8 +25,9 @@ from murmurate.aggregators.trees.variance import leaf_variance
 from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers.central import DiscreteLaplace
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.messages import Curated, Planted
-from murmurate.topics.release import PLACES, Block, CentralPromise, Noise, Reading, Release
+from murmurate.topics.curated import Curated, Planted
+from murmurate.topics.promises import CentralPromise
+from murmurate.topics.release import PLACES, Block, Noise, Reading, Release
 
 Decided = Literal["published", "approximated", "unmeasured"]
 Figures = tuple[float, ...]

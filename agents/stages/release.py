@@ -19,7 +19,8 @@ from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
-from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
+from murmurate.topics.promises import Periods, Privacy
+from murmurate.topics.release import PLACES, Reading, Release, Reports
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))

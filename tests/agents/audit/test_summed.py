@@ -20,7 +20,8 @@ from murmurate.config.plan import Plan
 from murmurate.randomizers import Secrets
 from murmurate.topics.block import SumsBlock, encode_sums
 from murmurate.topics.codec import decode_record, encode
-from murmurate.topics.messages import Curated, Start
+from murmurate.topics.curated import Curated
+from murmurate.topics.messages import Start
 from murmurate.topics.names import stream_id
 from tests.agents.audit.test_auditor import Tape
 from tests.agents.central import BLOCKS, EVERY_KIND, FEW, FOUND_SPENT, SPENT, beside, only, ran, spending
