@@ -164,8 +164,7 @@ class Perturb:
             if stream.plan.topic == progress.topic:
                 stream.closing.progress(progress.partition, progress.time)
                 self._advance(stream)
-        sums = self._central.progress(progress)
-        self._out += sums
+        self._out += (sums := self._central.progress(progress))
         self._urgent |= bool(sums)
 
     def _advance(self, stream: StreamAtPartition) -> None:
@@ -234,7 +233,6 @@ class Perturb:
         self._send(round_, {q: reports.take(part, axis=0) for q, part in enumerate(parts)})
 
     def _send(self, round_: Round, sent: Mapping[int, np.ndarray]) -> None:
-        """Write what each target gets."""
         self._out += answer(round_, self._partition, self._plan.targets, sent)
         self._urgent = True
 

@@ -33,7 +33,7 @@ THIS = build(
         screen__source={"topic": THEIRS, "user": "/u", "value": "/v"},
         curator={"epsilon": 1.0},
         streams__visits=VISITS,
-    )  # fmt: skip
+    )
 )
 PLAN = plan(THIS)
 WALL = build(small())
