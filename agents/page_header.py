@@ -34,7 +34,7 @@ def page_header(
 def _spec(plan: Plan, stream: StreamPlan, periods: int | None, users: int | None) -> dict[str, Any]:
     return {
         "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": periods,
-        "measure": stream.measure.name, **stream.measure.page(), "unit": stream.unit, "range": stream.range,
+        "measure": stream.measure.name, **stream.measure.page(), "unit": stream.unit, "range": stream.measure.axis,
         "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6, "method": stream.method.name,
         "thresholds": dict(stream.thresholds), "min_batch": plan.min_batch,
         "warning": None if users is None else shortage(plan, stream, users),

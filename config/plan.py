@@ -20,6 +20,7 @@ from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 from murmurate.topics.domains import Domain
 from murmurate.topics.events import Fields
+from murmurate.topics.release import Model
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class StreamPlan:
     """The code of users of whom no value was valid yet, where values stand for ever and the file says one."""
     post: Shaping = NORM_SUB
     """How estimates are shaped, for a measure whose estimates are."""
+    stated_model: Model | None = None
+    """The model that releases say, with the standard error of `unbiased`; None: they say neither."""
 
     def __post_init__(self) -> None:
         if self.measure.says_none != (self.carry_ms is not None):

@@ -32,6 +32,7 @@ class Distribution(Numbers):
     """Shares of stretches, and of *none*."""
 
     name = "distribution"
+    served_as = name
     ordered = True
     costly = True
 

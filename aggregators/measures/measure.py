@@ -106,6 +106,11 @@ class Measure(PlannedMeasure):
         """The range of numbers: those outside count as the nearer end."""
         return None
 
+    @property
+    def axis(self) -> Range | None:
+        """Between which a page draws numbers."""
+        return self.range
+
     def limits(self, name: str) -> Range:
         """Between which a statistic lies."""
         return 0.0, 1.0
@@ -254,7 +259,8 @@ class Measure(PlannedMeasure):
         """Figures that are known as far as anything was measured: before that a method has zeros, to compare its first
         answer with.
         """
-        told = NamedFigures(self.names, estimate, stderr, decision.vector.unbiased, course)
+        own = decision.vector
+        told = NamedFigures(self.names, estimate, stderr, own.unbiased, np.sqrt(own.measured_variance), course)
         return told if decision.measured_t is not None else told.unmeasured(estimated=decision.vector.best is not None)
 
 

@@ -1,6 +1,6 @@
 """What a decision says in the end, as a release shows it: figures by name, declared or found, or in tables.
 
-Contract: three times as many figures as names, in the order of the names; NaN where nothing is known.  A table is
+Contract: four times as many figures as names, in the order of the names; NaN where nothing is known.  A table is
 figures by name, too: its cells have names.  Not here: how they come from a decision (a measure's `result`), the record
 (agents/stages/release.py).
 """
@@ -28,6 +28,8 @@ class NamedFigures:
     """The standard error of `estimate`."""
     unbiased: Floats
     """What the period's own method says: raw and unbiased."""
+    stderr_unbiased: Floats
+    """The standard error of `unbiased` as an estimate of the period that it was measured in: mechanism and sampling."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
     found: bool = False
@@ -46,7 +48,9 @@ class NamedFigures:
     def unmeasured(self, *, estimated: bool) -> NamedFigures:
         """The result before reports have spoken. estimated: whether something is known by then all the same."""
         unknown = np.full(len(self.unbiased), np.nan)
-        return replace(self, unbiased=unknown) if estimated else NamedFigures(self.names, unknown, unknown, unknown)
+        if estimated:
+            return replace(self, unbiased=unknown, stderr_unbiased=unknown)
+        return NamedFigures(self.names, unknown, unknown, unknown, unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,7 @@ class Filled:
     estimate: Floats
     stderr: Floats
     unbiased: Floats
+    stderr_unbiased: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +76,11 @@ class InTables:
     def named(self) -> NamedFigures:
         """The figures by the names of cells."""
         names = tuple(name for one in self.filled for name in one.table.names)
-        estimate, stderr, unbiased = (
+        estimate, stderr, unbiased, stderr_unbiased = (
             np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])
-            for what in ("estimate", "stderr", "unbiased")
+            for what in ("estimate", "stderr", "unbiased", "stderr_unbiased")
         )
-        return NamedFigures(names, estimate, stderr, unbiased, self.course)
+        return NamedFigures(names, estimate, stderr, unbiased, stderr_unbiased, self.course)
 
 
 Result = NamedFigures | InTables

@@ -141,7 +141,8 @@ class WideMeasure(Measure):
     def told(self, decision: Decision) -> NamedFigures:
         """The figures of a release by name."""
         said, shown = stands(decision), self.shown
-        own = decision.with_vector(unbiased=decision.vector.unbiased[shown])
+        told = decision.vector
+        own = decision.with_vector(unbiased=told.unbiased[shown], own_variance=told.measured_variance[shown])
         course = None if said.course is None else said.course[:, shown]
         return self._named(own, np.clip(said.statistics[shown], 0, 1), np.sqrt(said.variance[shown]), course)
 

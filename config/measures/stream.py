@@ -21,7 +21,10 @@ from murmurate.config.kinds import NumbersByName, WholeNumber, seen, written
 from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
 from murmurate.config.streams import ConfigTable, MethodTable, Post, SourceTable, by_name
 from murmurate.randomizers.terms import MAX_SLOTS
+from murmurate.topics.release import Model
 
+LOCAL: Final = "local"
+"""The model that holds where a file says none."""
 MAX_REVISABLE: Final = 4096
 """The most figures of releases that are still to be revised: all of them are in the state of the stage that releases.
 """
@@ -32,6 +35,8 @@ class StreamTable(ConfigTable):
 
     measured: ClassVar[type[Measure]]
     """The kind of measure that this table describes. Its name is what `measure` says."""
+    of_model: ClassVar[Model] = LOCAL
+    """The model that this table describes. Where a measure has several, the key `model` says which one."""
 
     every: Annotated[int, Duration("1ms", "24d")]
     """The length of a period; each period has one release."""
@@ -76,6 +81,11 @@ class StreamTable(ConfigTable):
     @abstractmethod
     def statistic(self) -> Measure:
         """What it measures, as everything else asks it."""
+
+    @property
+    def stated_model(self) -> Model | None:
+        """The model, where the file says it: releases then say it, too."""
+        return self.of_model if "model" in self.model_fields_set else None
 
     @property
     def names(self) -> tuple[str, ...]:
