@@ -1,7 +1,7 @@
-"""What is told of numbers by two statistics: the share of those who hold one, and the total of their values.
+"""The share of those who hold a number and the total of their values: what both say together.
 
-Contract: the mean of holders is a ratio, and known only where somebody is known to hold a value; a total is a sum of
-both, and always known.  Not here: what a release shows of them (mean.py, total.py), where numbers are clipped
+Contract: the mean of holders is a ratio, and is known only where the share is significantly above 0; a total is a sum
+of both, and is always known.  Not here: what a release shows of them (mean.py, total.py), where numbers are clipped
 (methods/threshold.py).
 """
 
@@ -16,20 +16,20 @@ from murmurate.aggregators.methods.method import Floats
 from murmurate.randomizers import Question, ValueAndPresence
 
 Holding = ValueAndPresence
-"""A mechanism that tells the share of holders and the total of their values."""
+"""A mechanism that estimates the share of holders and the total of their values."""
 SEEN: Final = 2
-"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
-of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
+"""The number of standard errors by which the share of holders must exceed 0 before their mean is released.  Below it,
+the interval of two standard errors of a ratio (Fieller's) is unbounded: no mean whatever is excluded.
 """
 
 
 def holding(question: Question) -> Holding | None:
-    """The mechanism, where it tells a share and a total; None where it tells a mean, since everybody has a value."""
+    """The mechanism, if it estimates a share and a total; None if it estimates a mean, since everybody has a value."""
     return question if isinstance(question, ValueAndPresence) else None
 
 
 def seen(share: float, variance: float) -> bool:
-    """Whether somebody is known to hold a value. variance: of the share."""
+    """Whether the share is significantly above zero, so that there are holders. variance: that of the share."""
     return share > SEEN * sqrt(variance)
 
 
@@ -40,11 +40,13 @@ class JointErrors:
     of_share: float
     of_total: float
     together: float
-    """The covariance: positive where the values are, since whoever is taken for silent loses the value too."""
+    """The covariance, which has the sign of the mean of values: a holder who is reported as none adds to neither."""
 
     @classmethod
     def of(cls, question: Holding, profile: Floats, n: int, users: float | None) -> JointErrors:
-        """Those of n reports with this raw profile, a sample of so many users; None: everybody was asked."""
+        """The errors in n reports with this raw profile. users: the number of users of whom those who reported are a
+        sample; None if everybody was asked.
+        """
         near = question.plausible(profile)
         share, total, _ = near.tolist()
         sampled = 0.0 if users is None else finite_population_factor(n, users)
@@ -57,5 +59,5 @@ class JointErrors:
         return self.apart(weight) + 2 * weight * self.together
 
     def apart(self, weight: float) -> float:
-        """What that would be if the errors of both had nothing to do with each other."""
+        """The variance of total + weight * share if both errors were uncorrelated."""
         return self.of_total + weight * weight * self.of_share

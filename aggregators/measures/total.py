@@ -59,32 +59,34 @@ class Total(Amounts):
             return JointErrors.of(holds, profile, max(1, round(n)), users).variance(_weight(self.range))
         return super().round_error(question, n, users, profile)
 
-    def _weight_of_holders(self, told: NamedFigures) -> float:
+    def _weight_of_holders(self, figures: NamedFigures) -> float:
         """The share of holders: nobody else's number is clipped."""
-        return float(told.estimate[1]) if self.says_none else 1.0
+        return float(figures.estimate[1]) if self.says_none else 1.0
 
     def _of_holders(self, decision: Decision, question: Holding, ends: Range) -> NamedFigures:
         """The sum over those who hold a value, per user of all, and their share."""
-        said, told = stands(decision), decision.vector
+        standing, told = stands(decision), decision.vector
         half, weight = (ends[1] - ends[0]) / 2, _weight(ends)
-        sums = np.array([[half * weight, half], [1.0, 0.0]])  # of share and total: the figure, and the share
-        estimate, own = sums @ said.statistics, sums @ told.unbiased
+        sums = np.array([[half * weight, half], [1.0, 0.0]])  # rows: the figure and the share, from share and total
+        estimate, own = sums @ standing.statistics, sums @ told.unbiased
         squares = np.array([weight * weight, 1.0])
-        variance, own_variance = said.variance @ squares, told.measured_variance @ squares
+        variance, own_variance = standing.variance @ squares, told.measured_variance @ squares
         if told.answer is not None:
             n = told.answer.counted
             fresh = JointErrors.of(question, question.profile(told.answer.support, n), n, told.users)
             filtered = told.best is not None
-            variance = _of_filter(fresh, said, weight) if filtered else _of_newest(fresh, said.variance, weight)
+            variance = _of_filter(fresh, standing, weight) if filtered else _of_newest(fresh, standing.variance, weight)
             own_variance *= fresh.variance(weight) / fresh.apart(weight)
-        course = None if said.course is None else np.stack((sums @ said.course[0], sums**2 @ said.course[1]))
+        course = standing.course
+        if course is not None:
+            course = np.stack((sums @ course[0], sums**2 @ course[1]))
         low, high = self.figure_limits
         return self._named(
             decision.with_vector(
                 unbiased=own, own_variance=np.array([half**2 * own_variance, told.measured_variance[0]])
             ),
             np.clip(estimate, [low, 0.0], [high, 1.0]),
-            np.sqrt(np.array([half**2 * float(variance), float(said.variance[0])])),
+            np.sqrt(np.array([half**2 * float(variance), float(standing.variance[0])])),
             course,
         )
 
@@ -98,19 +100,19 @@ class Total(Amounts):
 
 
 def _weight(ends: Range) -> float:
-    """How often the share counts beside the total of a scale with these ends: its middle, in halves of its length."""
+    """The weight of the share beside the total, on a scale with these ends: its middle in units of half its length."""
     return (ends[1] + ends[0]) / (ends[1] - ends[0])
 
 
-def _of_filter(fresh: JointErrors, said: Estimate, weight: float) -> float:
-    """The variance of total + weight * share, of a filter's estimates of both.
+def _of_filter(fresh: JointErrors, standing: Estimate, weight: float) -> float:
+    """The variance of total + weight * share, computed from a filter's estimates of both.
 
-    A filter that gives an answer the weight g errs by the noise of answers and by what it has not followed yet, in
-    variance as 1 to 1 - g.  The noise of both goes together as in an answer.  What has not been followed does as where
-    holders come and go and their mean has its own way: whoever comes brings the mean along.
+    The error of a filter with gain g consists of the noise of answers and of its lag behind the truth, with variances
+    in the ratio 1 to 1 - g (a random walk, steady state).  The noise of share and total is correlated as in one answer.
+    Their lags are correlated as if the number of holders and their mean drifted independently.
     """
-    of_share, of_total = said.variance.tolist()
-    share, total = said.statistics.tolist()
+    of_share, of_total = standing.variance.tolist()
+    share, total = standing.statistics.tolist()
     apart, most = of_total + weight * weight * of_share, sqrt(of_share * of_total)
     mean = min(max(total / share, -1.0), 1.0) if share > 0 else 0.0
     noise = apart * fresh.variance(weight) / fresh.apart(weight)
@@ -120,8 +122,8 @@ def _of_filter(fresh: JointErrors, said: Estimate, weight: float) -> float:
 
 
 def _of_newest(fresh: JointErrors, variance: Floats, weight: float) -> float:
-    """The variance of total + weight * share of the newest answer, and what both may have drifted since, each by
-    itself, as far as is known.
+    """The variance of total + weight * share in the newest answer, and of the drift of both since then, which is taken
+    for uncorrelated.
     """
     drifted = np.maximum(variance - np.array([fresh.of_share, fresh.of_total]), 0.0)
     return fresh.variance(weight) + float(drifted[1] + weight * weight * drifted[0])
