@@ -25,7 +25,7 @@ def page_header(
     """The first frame of a run. streams: those that there will be releases of, all unless said; periods: how many of
     each, and users: how many in all, where that is known.
     """
-    names = [stream.name for stream in plan.streams] if streams is None else streams
+    names = [stream.name for stream in plan.everything] if streams is None else streams
     specs = [_spec(plan, plan.stream(name), periods, users) for name in names]
     promise = list(explain(plan).promise)
     return {"type": "hello", "deployment": plan.name, "promise": promise, "mode": mode, "streams": specs}

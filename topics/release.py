@@ -158,6 +158,50 @@ class Privacy(Part):
     """
 
 
+class CentralPromise(Part):
+    """The promise of a central stream: who sees its releases learns at most epsilon about whether one event, or one
+    user's events of any one window, are in the sums. It is not the promise to users of other streams, and never added
+    to it.
+    """
+
+    unit: Literal["event", "user"]
+    """What is added or removed; replacing it by another costs twice epsilon."""
+    epsilon: Nats
+    events: Positive | None = None
+    """How many events of a user count in any window, where the unit is a user."""
+    window: Duration | None = None
+    """That window."""
+
+    @model_validator(mode="after")
+    def _of_its_unit(self) -> "CentralPromise":
+        if (self.unit == "user") != (self.events is not None) or (self.unit == "user") != (self.window is not None):
+            raise ValueError("found events or window without a unit of users; allowed: both, only then")
+        return self
+
+
+class Noise(Part):
+    """The trees behind a central stream's sums: enough to know the error of any stretch of periods."""
+
+    fanout: Annotated[int, Field(ge=2, le=1 << 16)]
+    levels: Annotated[int, Field(ge=1, le=64)]
+    """How many levels a tree has, leaves and root included: fanout^(levels - 1) leaves."""
+    block: Annotated[int, Field(ge=1)] = 1
+    """How many periods a leaf is the sum of. Not written when 1."""
+    first_t: Whole
+    """The first period of this tree; trees follow each other."""
+    node: Statistics
+    """The standard deviation of the noise of one node, for every name."""
+
+
+class Block(Part):
+    """The periods of a leaf that ends with this one, summed."""
+
+    first_t: Whole
+    """The first of them."""
+    total: Statistics
+    """The noisy sum over all of them, for every name."""
+
+
 Detail = Annotated[str, Field(max_length=64)] | Number
 
 
@@ -229,8 +273,16 @@ class Release(Message, tag="murmurate/release/2"):
     """For each monitored statistic that is known, on which side of its threshold it is. Not written where there is
     none.
     """
-    reports: Reports
-    privacy: Privacy
+    reports: Reports | None = None
+    """Written for all but central streams, which have no reports."""
+    privacy: Privacy | None = None
+    """Written for all but central streams."""
+    central: CentralPromise | None = None
+    """Written for central streams alone: their promise, which is another one."""
+    noise: Noise | None = None
+    """Written for central streams, once their threshold is known: which noise the sums have."""
+    block: Block | None = None
+    """Written for central streams whose leaves are several periods, with the last period of each leaf."""
     mechanism: Mechanism
     """The mechanism's name, parameters and digest."""
     method: Method
@@ -269,7 +321,12 @@ class Release(Message, tag="murmurate/release/2"):
             raise ValueError("found a threshold of a name without an estimate; allowed: names of estimates")
         if self.measured_t is not None and self.measured_t > self.t:
             raise ValueError("found measured_t after t; allowed: at most t")
-        if self.reports.received != self.reports.counted + self.reports.rejected.total:
+        local, central = (self.privacy, self.reports), (self.central, self.noise, self.block)
+        if None in local if self.central is None else local != (None, None):
+            raise ValueError("found privacy and reports beside central, or not without; allowed: these two, or central")
+        if self.central is None and central != (None, None, None):
+            raise ValueError("found noise or block without central; allowed: only for central streams")
+        if self.reports is not None and self.reports.received != self.reports.counted + self.reports.rejected.total:
             raise ValueError("found received other than counted and rejected together; allowed: every report once")
         if self.range is not None and not self.range[0] < self.range[1]:
             raise ValueError("found a range that holds nothing; allowed: low below high")

@@ -59,8 +59,8 @@ def command(name: str, count: int, partition: int | None, config: Path, as_json:
 
 def full_name(plan: Plan, name: str, *, fed: bool) -> str:
     """The topic that is meant: one of the deployment's, with or without its prefix, or a source."""
-    sources = sorted({stream.topic for stream in plan.streams})
-    ours = [row.name for row in topics(fed=fed) if row.name != "events"]
+    sources = sorted({stream.topic for stream in plan.everything})
+    ours = [row.name for row in topics(fed=fed, central=bool(plan.central)) if row.name != "events"]
     if name in sources:
         return name
     short = name.removeprefix(f"{plan.name}.")
@@ -89,7 +89,7 @@ async def _newest(this: Opened, full: str, partition: int | None, count: int) ->
 def describe(plan: Plan, got: Got) -> dict[str, Any]:
     """The fields of a record that may be shown, by its topic."""
     name = got.place.topic.removeprefix(f"{plan.name}.")
-    if got.place.topic in {stream.topic for stream in plan.streams}:
+    if got.place.topic in {stream.topic for stream in plan.everything}:
         return {"kind": "event"}
     if name.startswith("state."):
         return _state(got)
@@ -104,7 +104,9 @@ def describe(plan: Plan, got: Got) -> dict[str, Any]:
 def _block(plan: Plan, found: Block) -> dict[str, Any]:
     match found:
         case RawBlock():
-            named = next((stream.name for stream in plan.streams if stream_id(stream.name) == found.stream), "unknown")
+            named = next(
+                (stream.name for stream in plan.everything if stream_id(stream.name) == found.stream), "unknown"
+            )
             rows = len(found.users)
             return {"kind": "raw block", "stream": named, "sequence": found.sequence, "rows": rows,
                     "bytes": rows * raw_width(found.words)}  # fmt: skip

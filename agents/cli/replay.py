@@ -104,7 +104,7 @@ def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
     from murmurate.agents.web.report import report_html
 
     (out / "releases.jsonl").write_bytes(b"".join(record + b"\n" for record in outcome.releases))
-    names = {stream.name: stream.measure.true_names for stream in plan.streams}
+    names = {stream.name: stream.measure.true_names for stream in plan.everything}
     truth = (orjson.dumps(period.record(names[period.stream])) + b"\n" for period in outcome.truth)
     (out / "truth.jsonl").write_bytes(b"".join(truth))
     (out / "summary.json").write_bytes(orjson.dumps(outcome.summary(plan), option=orjson.OPT_INDENT_2) + b"\n")

@@ -96,7 +96,7 @@ FORMS: Final = (
 def command(stream: str, config: Path, history: int, question: Query | None, k: int | None, as_json: bool) -> None:
     """Show the releases of STREAM as they come. Ctrl-C ends it."""
     this = opened(config)
-    names = [each.name for each in this.plan.streams]
+    names = [each.name for each in this.plan.everything]
     if stream not in names:
         raise UsageError(f"watch: found stream {stream[:40]!r}; allowed: {', '.join(names)}")
     plan = this.plan.stream(stream)

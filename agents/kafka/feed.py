@@ -62,7 +62,7 @@ class Feeder:
         tell: Callable[[Fed], None] = lambda fed: None,
     ) -> None:  # fmt: skip
         self._plan, self._source, self._client, self._speed, self._tell = plan, source, client, speed, tell
-        self._streams = [plan.stream(name) for name in source.streams]
+        self._streams = [plan.any_stream(name) for name in source.streams]
         for stream in self._streams:
             if stream.fields.time is None:
                 raise UsageError(f"feed: stream {stream.name!r}: found no time in its events; allowed: a pointer to it")
@@ -125,7 +125,7 @@ class Feeder:
         """1. A start for each stream of these topics. 2. Where everybody is known beforehand, everybody."""
         self._first_clock, self._began = clock, time.monotonic()
         new = []
-        for stream in self._plan.streams:
+        for stream in self._plan.everything:
             if stream.topic in self._topics and stream.name not in self._started:
                 t = self._first_t(stream, clock)
                 self.fed.settled[stream.name] = t - 1
@@ -169,7 +169,7 @@ class Feeder:
 
     def _closings(self, clock: int) -> Iterator[int]:
         """The instants up to this time at which periods close: after those before, or from where the streams stand."""
-        streams = [stream for stream in self._plan.streams if stream.topic in self._topics]
+        streams = [stream for stream in self._plan.everything if stream.topic in self._topics]
         every, lateness = [stream.every_ms for stream in streams], self._plan.lateness_ms
         at = self.fed.clock
         if not at:

@@ -103,7 +103,7 @@ async def status(
     AwayError if nobody answers.
     """
     wrong = await faults(client, deployment, plan)
-    sources = sorted({stream.topic for stream in plan.streams})
+    sources = sorted({stream.topic for stream in plan.everything})
     shared = [row.source for row in TABLE.values() if row.source is not None]
     names = [topic(plan.name, name) for name in (*shared, "rounds", "releases", "feed", "ticks")]
     names += [topic(plan.name, f"state.{stage}") for stage in TABLE]
@@ -250,7 +250,7 @@ async def _streams(
     client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str], configs: list[Config]
 ) -> list[StreamStatus]:
     """How far each is; `configs` gets the config records, and `wrong` a line where there is none."""
-    found = {stream.name: StreamStatus(stream.name) for stream in plan.streams}
+    found = {stream.name: StreamStatus(stream.name) for stream in plan.everything}
     rounds, releases = topic(plan.name, "rounds"), topic(plan.name, "releases")
     try:
         async with client.reader() as reader:
@@ -263,7 +263,7 @@ async def _streams(
                 if not configs:
                     wrong.append(none_found(rounds))
             if releases in there:
-                await _newest(reader, there[releases], found, {s.name: s.revision for s in plan.streams}, now_ms)
+                await _newest(reader, there[releases], found, {s.name: s.revision for s in plan.everything}, now_ms)
     except RefusedError as error:
         wrong.append(str(error))
     for each in found.values():

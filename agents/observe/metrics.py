@@ -293,7 +293,7 @@ class _Gauges(Collector):
 
 def config_digest(plan: Plan) -> str:
     """Tells two configurations of a deployment apart: 16 hexadecimal digits."""
-    streams = sorted((stream.name, stream.config, stream.revision) for stream in plan.streams)
+    streams = sorted((stream.name, stream.config, stream.revision) for stream in plan.everything)
     return hashlib.sha256(orjson.dumps([plan.name, streams])).hexdigest()[:16]
 
 

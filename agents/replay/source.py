@@ -128,4 +128,4 @@ class Source(ABC):
         return texts
 
     def _plans(self) -> list[StreamPlan]:
-        return [self.plan.stream(name) for name in self.streams]
+        return [self.plan.any_stream(name) for name in self.streams]

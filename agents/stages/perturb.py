@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from murmurate.agents.stages.central_streams import CentralStreams, taken_out
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.frozen import facts_of, frozen
@@ -47,6 +48,8 @@ class Perturb:
     def __init__(self, plan: Plan, secrets: EdgeSecrets, partition: int, sources: Mapping[str, int]) -> None:
         self._plan, self._secrets, self._partition = plan, secrets, partition
         self._sources = dict(sources)
+        self.edge_counts: Counter[tuple[str, str]] = Counter()
+        """(stream, accepted | late | foreign | second | width | over) -> raw events, for the edge's own metrics."""
         self._terms = plan.terms(secrets.fingerprints())
         self._seal = SnapshotSeal(secrets.state, f"{plan.name}/perturb/{partition}")
         self.proof = self._seal.proof  # of its state records
@@ -56,12 +59,11 @@ class Perturb:
         self._row = np.zeros(1, np.int32)  # and the row there; the last entry of both is what UNKNOWN points to
         built = partial(stream_at_partition, plan, self._terms, secrets.devices, partition)
         self._streams = {stream.name: built(stream, sources[stream.topic]) for stream in plan.streams}
+        self._central = CentralStreams(plan, partition, sources, self.edge_counts)
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): stream for name, stream in self._streams.items()}
         self._out: list[Out] = []
         self._urgent = False
-        self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late | foreign | second | width) -> raw events, for the edge's own metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
         """(stream, reason) -> users for whom a round was refused."""
 
@@ -96,6 +98,7 @@ class Perturb:
     def _events(self, block: RawBlock, record: Record) -> None:
         stream = self._by_id.get(block.stream)
         if stream is None:
+            self._out += self._central.events(block, record)
             return
         if block.words != stream.plan.domain.words:  # written under another config
             self.edge_counts[stream.plan.name, "width"] += len(block.users)
@@ -163,6 +166,9 @@ class Perturb:
             if stream.plan.topic == progress.topic:
                 stream.closing.progress(progress.partition, progress.time)
                 self._advance(stream)
+        sums = self._central.progress(progress)
+        self._out += sums
+        self._urgent |= bool(sums)
 
     def _advance(self, stream: StreamAtPartition) -> None:
         """1. Answer rounds about closed periods. 2. Close what is due, while not too many periods are unsettled."""
@@ -265,7 +271,12 @@ class Perturb:
 
     def _facts(self) -> Facts:
         closing = {"lateness_ms": self._plan.lateness_ms} | {f"source.{t}": n for t, n in sorted(self._sources.items())}
-        return {**self._terms.facts(), **closing, "keys.randomness": self._secrets.devices.randomness.fingerprint}
+        return {
+            **self._terms.facts(),
+            **closing,
+            **self._central.frozen,
+            "keys.randomness": self._secrets.devices.randomness.fingerprint,
+        }
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
         """From these marks, given a snapshot taken at them."""
@@ -273,7 +284,7 @@ class Perturb:
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """Users, values, ledgers and rounds that wait, sealed with these marks: to be read before the next fold."""
-        facts = {name: stream.facts() for name, stream in self._streams.items()}
+        facts = {name: stream.facts() for name, stream in self._streams.items()} | self._central.facts()
         return self._seal.chunks(pieces(FORM, facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
@@ -283,6 +294,7 @@ class Perturb:
         for name, stream in self._streams.items():
             for key, array in stream.arrays():
                 yield f"{name}/{key}", array
+        yield from self._central.arrays()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Take over a snapshot of these marks; without one the state is that before the first record."""
@@ -294,15 +306,15 @@ class Perturb:
         if first is None:
             return
         facts, arrays = collect(FORM, self._seal.open(chain([first], chunks), marks))
-        if facts.keys() != self._streams.keys():
+        known = self._streams.keys() | self._central.names
+        if facts.keys() != known:
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "
-                f"the config {', '.join(sorted(self._streams))} (see `murmurate check --against`)"
+                f"the config {', '.join(sorted(known))} (see `murmurate check --against`)"
             )
         for name, stream in self._streams.items():
-            keys = [key for key in arrays if key.startswith(f"{name}/")]
-            mine = {key.removeprefix(f"{name}/"): arrays.pop(key) for key in keys}
-            stream.load(facts[name], mine, self._terms, self._secrets.devices, self._partition)
+            stream.load(facts[name], taken_out(name, arrays), self._terms, self._secrets.devices, self._partition)
+        self._central.load(facts, arrays)
         self._rebuild_index(arrays)
 
     def _rebuild_index(self, arrays: Arrays) -> None:

@@ -13,11 +13,12 @@ are announced, and a recovery folds the log again from there, for these blocks a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
 from murmurate.agents.stages.agreed import AgreedConfig
+from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, release_of
@@ -29,15 +30,27 @@ from murmurate.agents.stages.tallies import tallies_of
 from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import CentralPlan, Plan, StreamPlan
 from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
+from murmurate.topics.messages import (
+    Config,
+    Curated,
+    Dead,
+    GiveUp,
+    Progress,
+    Round,
+    Settled,
+    Start,
+    Tally,
+    TallyInBlocks,
+)
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
+AnyPlan = TypeVar("AnyPlan", StreamPlan, CentralPlan)
 FORM: Final = StateForm("publish", 1)
 """The form of the stage's state."""
 ROUNDS = Log("rounds", 0)
@@ -57,6 +70,8 @@ class Publish:
         self._plan, self._fed = plan, fed
         self._reached: int | None = None  # the feed's clock, where periods go by it
         self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
+        self._central = {s.name: s for s in plan.central if stream_partition(s.name, plan.tallies) == partition}
+        self._courses: dict[str, CentralCourse] = {}
         self._partition = partition
         self._periods: dict[str, OpenPeriod] = {}
         self._agreed = AgreedConfig()  # used by the first instance alone
@@ -79,6 +94,8 @@ class Publish:
                 period = self._begun(plan, found.t, found.t)
                 self._periods[found.stream] = period
                 self._open(period)
+            case Curated() if record.log.topic == TALLIES and found.stream in self._central:
+                self._curated(found)
             case Config() if self._partition == 0 and record.log == ROUNDS and not self._agreed.fold(found):
                 dead = Dead(reason="config", topic=ROUNDS.topic, partition=ROUNDS.partition, offset=record.offset)
                 self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
@@ -121,6 +138,17 @@ class Publish:
         outstanding.tallies.add(tally, at)
         self._check(outstanding, tally.q)
         self._count(period)
+
+    def _curated(self, curated: Curated) -> None:
+        """Release a period of a central stream: there is one record for each, in order, from the stream's first period
+        on. Nothing is asked.
+        """
+        course = self._courses.get(curated.stream)
+        if course is None:
+            course = CentralCourse(self._plan, self._central[curated.stream], curated.t, curated.t)
+            self._courses[curated.stream] = course
+        self._out.append(Out(Log("releases", self._partition), encode(course.release(curated))))
+        self._urgent = True
 
     def _check(self, outstanding: OutstandingRound, q: int) -> None:
         """Raise StageError if these counts cannot be right; of counts that are still to come, only their number."""
@@ -278,6 +306,8 @@ class Publish:
             for name, period in self._periods.items()
         }
         facts = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        if self._central:
+            facts["central"] = {name: course.facts() for name, course in self._courses.items()}
         if any("at" in kept for period in courses.values() for kept in (period["open"] or {}, *period["ahead"])):
             facts["tallied"] = self._tallied
         return dump(FORM, facts, arrays)
@@ -291,14 +321,12 @@ class Publish:
         state, arrays = load(FORM, small)
         self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])
+        for name, kept in state.get("central", {}).items():
+            stream = _written_under(name, kept, self._central.get(name))
+            self._courses[name] = CentralCourse(self._plan, stream, kept["first_t"], kept["t"])
+            self._courses[name].load(kept)
         for name, kept in state["courses"].items():
-            plan = self._mine.get(name)
-            if plan is None or (plan.config, plan.revision) != (kept["config"], kept["revision"]):
-                found = "no such stream" if plan is None else f"config {plan.config}, revision {plan.revision}"
-                raise StateError(
-                    f"publish: stream {name!r}: the state was written under config {kept['config']}, revision "
-                    f"{kept['revision']}; found {found} (see `murmurate check --against`)"
-                )
+            plan = _written_under(name, kept, self._mine.get(name))
             period = self._begun(plan, kept["first_t"], kept["t"])
             period.state.load(kept["turn"])
             period.method.load(arrays[f"{name}/method"].tobytes())
@@ -310,3 +338,14 @@ class Publish:
             period.tallies = list(tallies_of(kept["tallies"]))
             period.past = {record.t: record for record in map(release_of, kept["past"])}
             self._periods[name] = period
+
+
+def _written_under(name: str, kept: Mapping[str, Any], plan: AnyPlan | None) -> AnyPlan:
+    """The stream's plan, if a part of a state was written under it."""
+    if plan is None or (plan.config, plan.revision) != (kept["config"], kept["revision"]):
+        found = "no such stream" if plan is None else f"config {plan.config}, revision {plan.revision}"
+        raise StateError(
+            f"publish: stream {name!r}: the state was written under config {kept['config']}, revision "
+            f"{kept['revision']}; found {found} (see `murmurate check --against`)"
+        )
+    return plan

@@ -1,9 +1,8 @@
 """The kinds of measures that a deployment file may name: the one place where a kind is added.
 
 Contract: `register` takes the class of a table, which knows its measure: from then on `measure = "NAME"` is read by it,
-and a release of that name is known to whoever has only the word.  A measure may have a table for each model: the key
-`model` says which one reads it, and left out it is "local".  Not here: what a kind is (aggregators/measures), what its
-table says (stream.py).
+and a release of that name is known to whoever has only the word.  Not here: what a kind is (aggregators/measures), what
+its table says (stream.py).
 """
 
 from __future__ import annotations
@@ -17,84 +16,83 @@ from pydantic_core import CoreSchema
 from murmurate.aggregators.measures.registry import KINDS
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import seen
+from murmurate.config.measures.central import CentralStream, CentralTotalStream, EventCountStream
+from murmurate.config.measures.declared import LOCAL, DeclaredStream
 from murmurate.config.measures.distribution import DistributionStream
 from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.items import ItemsStream
 from murmurate.config.measures.marginals import MarginalsStream
 from murmurate.config.measures.mean import MeanStream
-from murmurate.config.measures.stream import LOCAL, StreamTable
 from murmurate.config.measures.strings import StringsStream
 from murmurate.config.measures.total import TotalStream
 
-TABLES: Final[dict[str, type[StreamTable]]] = {}
-"""Every table by what it is called: the name of its measure, and after a dot its model where that is not "local"."""
-Registered = TypeVar("Registered", bound=type[StreamTable])
+TABLES: Final[dict[str, type[DeclaredStream]]] = {}
+"""Every table by the name of its measure; that of a central stream, where there is a local one of the measure too, by
+"NAME.central".
+"""
+Registered = TypeVar("Registered", bound=type[DeclaredStream])
+CENTRAL: Final = "central"
 
 
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
-    TABLES[called(table.measured.name, table.of_model)] = table
-    if table.of_model == LOCAL:
-        KINDS[table.measured.name] = table.measured
+    name = table.measured.name
+    if issubclass(table, CentralStream):
+        TABLES[f"{name}.{CENTRAL}"] = table
+        KINDS.setdefault(name, table.measured)
     else:
-        KINDS.setdefault(table.measured.name, table.measured)
+        TABLES[name] = table
+        KINDS[name] = table.measured
     return table
 
 
-def called(measure: str, model: str) -> str:
-    """What the table of this measure and model is called."""
-    return measure if model == LOCAL else f"{measure}.{model}"
-
-
 for _table in (
-    FrequencyStream,
-    MeanStream,
-    TotalStream,
-    DistributionStream,
-    ItemsStream,
-    MarginalsStream,
-    StringsStream,
-):
+    FrequencyStream, MeanStream, TotalStream, DistributionStream, ItemsStream, MarginalsStream, StringsStream,
+    CentralTotalStream, EventCountStream,
+):  # fmt: skip
     register(_table)
 
 
+def key_of(found: Mapping[str, Any]) -> str:
+    """The key in TABLES of the table that reads a stream: by its measure, and by whether it is central. Of a measure
+    that is central alone it is that table, so that a stream without `model` is told to say it.
+    """
+    name = str(found.get("measure"))
+    central = f"{name}.{CENTRAL}"
+    return central if central in TABLES and (found.get("model") == CENTRAL or name not in TABLES) else name
+
+
 class _Registered:
-    """A stream's table is read by the class that its measure and model name, as they are when a file is read."""
+    """A stream's table is read by the class that its measure names, as they are when a file is read."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         union: Any = None
-        table: Any
-        for name, table in TABLES.items():
-            tagged = Annotated[table, Tag(name)]
-            union = tagged if union is None else union | tagged
-        return handler.generate_schema(Annotated[union, Discriminator(_reader), BeforeValidator(_known)])
+        for key, table in TABLES.items():
+            one = Annotated[table, Tag(key)]
+            union = one if union is None else union | one
+        return handler.generate_schema(Annotated[union, Discriminator(_read_by), BeforeValidator(_known)])
+
+
+def _read_by(found: Any) -> str | None:
+    """The key of the table that reads a stream, or has read it."""
+    if isinstance(found, DeclaredStream):
+        return next((key for key, table in TABLES.items() if type(found) is table), None)
+    return key_of(found) if isinstance(found, Mapping) else None
 
 
 def _known(found: Any) -> Any:
     """A stream of a known measure, and of a model that it has: of any other, no key is worth a word."""
-    if isinstance(found, StreamTable):
-        return found
-    if not isinstance(found, Mapping):
+    names = list(dict.fromkeys(key.partition(".")[0] for key in TABLES))
+    if isinstance(found, Mapping) and found.get("measure") not in names:
+        raise NotAllowedError(Mistake("measure", seen(found.get("measure")), ", ".join(names)))
+    if not isinstance(found, (Mapping, DeclaredStream)):
         raise NotAllowedError(Mistake("", "a list" if isinstance(found, list) else "a single value", "a table"))
-    measure, model = found.get("measure"), found.get("model")
-    tables = [table for table in TABLES.values() if table.measured.name == measure]
-    if not tables:
-        names = dict.fromkeys(table.measured.name for table in TABLES.values())
-        raise NotAllowedError(Mistake("measure", seen(measure), ", ".join(names)))
-    models = [table.of_model for table in tables if "model" in table.model_fields]
-    if models and (LOCAL if model is None else model) not in models:
-        raise NotAllowedError(Mistake("model", seen(model), ", ".join(models)))
+    if isinstance(found, Mapping):
+        model, tables = found.get("model"), [one for one in TABLES.values() if one.measured.name == found["measure"]]
+        models = [table.of_model for table in tables if "model" in table.model_fields]
+        if models and (LOCAL if model is None else model) not in models:
+            raise NotAllowedError(Mistake("model", seen(model), ", ".join(models)))
     return found
 
 
-def _reader(found: Any) -> str | None:
-    """What the table is called that reads a stream, or has read it: of a measure of one model, that one."""
-    if isinstance(found, StreamTable):
-        return called(found.measured.name, found.of_model)
-    if not isinstance(found, Mapping):
-        return None
-    name = called(str(found.get("measure")), str(found.get("model", LOCAL)))
-    return name if name in TABLES else str(found.get("measure"))
-
-
-AnyStream = Annotated[StreamTable, _Registered()]
+AnyStream = Annotated[DeclaredStream, _Registered()]

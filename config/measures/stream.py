@@ -1,45 +1,35 @@
-"""What every [streams.NAME] table says, whatever it measures.
+"""What every [streams.NAME] table says of a local stream, whatever it measures: one whose reports users randomize.
 
 Contract: a stream that is built makes sense by itself.  A kind of measure has a subclass, which adds what it declares
-and builds the measure.  Not here: methods and sources (config/streams.py), what streams share of the promise
-(config/settings.py), which kinds there are (registry.py).
+and builds the measure.  Not here: what all streams say (declared.py), methods and sources (config/streams.py), what
+streams share of the promise (config/settings.py), which kinds there are (registry.py).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator
 
 from murmurate.aggregators.chooser import Prefer
-from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
-from murmurate.config.errors import Mistake, NotAllowedError
+from murmurate.config.errors import Mistake
 from murmurate.config.kinds import NumbersByName, WholeNumber, seen, written
-from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
-from murmurate.config.streams import ConfigTable, MethodTable, Post, SourceTable, by_name
+from murmurate.config.measures.declared import DeclaredStream
+from murmurate.config.quantities import Duration, Missing, MissingKind, Share, shortest
+from murmurate.config.streams import MethodTable, Post, by_name
 from murmurate.randomizers.terms import MAX_SLOTS
-from murmurate.topics.release import Model
 
-LOCAL: Final = "local"
-"""The model that holds where a file says none."""
 MAX_REVISABLE: Final = 4096
 """The most figures of releases that are still to be revised: all of them are in the state of the stage that releases.
 """
 
 
-class StreamTable(ConfigTable):
-    """What every stream says, whatever it measures."""
+class StreamTable(DeclaredStream):
+    """What every local stream says, whatever it measures."""
 
-    measured: ClassVar[type[Measure]]
-    """The kind of measure that this table describes. Its name is what `measure` says."""
-    of_model: ClassVar[Model] = LOCAL
-    """The model that this table describes. Where a measure has several, the key `model` says which one."""
-
-    every: Annotated[int, Duration("1ms", "24d")]
-    """The length of a period; each period has one release."""
     share: Annotated[float, Share()] = 1.0
     """The stream's part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
     method: Annotated[MethodTable, BeforeValidator(by_name, json_schema_input_type=str | MethodTable)] = MethodTable(
@@ -58,15 +48,8 @@ class StreamTable(ConfigTable):
     """
     thresholds: Annotated[Mapping[str, float], NumbersByName()] = written({})
     """Thresholds by name of a statistic: releases say whether it is above or below, and how sure that is."""
-    source: SourceTable | None = None
-    """Where its events come from; left out: {name}.events, told apart by their "stream"."""
     if TYPE_CHECKING:  # a key of every table, in the place that suits it
         mechanism: str
-
-    @property
-    def share_micro(self) -> int:
-        """Its share in millionths."""
-        return millionths(self.share)
 
     @property
     def says_none(self) -> bool:
@@ -78,20 +61,6 @@ class StreamTable(ConfigTable):
     def initial_code(self) -> int | None:
         """The code of `initial`, if the file says one that is not the default."""
 
-    @abstractmethod
-    def statistic(self) -> Measure:
-        """What it measures, as everything else asks it."""
-
-    @property
-    def stated_model(self) -> Model | None:
-        """The model, where the file says it: releases then say it, too."""
-        return self.of_model if "model" in self.model_fields_set else None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The statistics of a release."""
-        return self.statistic().names
-
     @property
     def most_names(self) -> int:
         """How many statistics a release has at most."""
@@ -100,10 +69,6 @@ class StreamTable(ConfigTable):
     def limits(self, name: str) -> tuple[float, float]:
         """Between which a statistic lies."""
         return self.statistic().limits(name)
-
-    @abstractmethod
-    def meaning(self) -> dict[str, Any]:
-        """What it declares, as a part of what gives a stream's releases their meaning: whole numbers and texts."""
 
     def method_options(self) -> MethodOptions:
         """Its method."""
@@ -117,13 +82,6 @@ class StreamTable(ConfigTable):
     def shaping(self) -> Post | None:
         """How its estimates are shaped; None where they are not."""
         return None
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        mistakes = tuple(self._mistakes())
-        if mistakes:
-            raise NotAllowedError(*mistakes)
-        return self
 
     def _mistakes(self) -> Iterator[Mistake]:
         carry, initial = self.missing.carry_ms, getattr(self, "initial", None)

@@ -2,7 +2,6 @@
 *none* (WaveAndPresence), any of them for a mean over a coarser or clipped grid (Clipped), and exact discrete noise.
 """
 
-from murmurate.randomizers.numeric.discrete_laplace import DiscreteLaplace
 from murmurate.randomizers.numeric.hybrid import HM
 from murmurate.randomizers.numeric.mean import MeanMechanism
 from murmurate.randomizers.numeric.piecewise import PM
@@ -17,7 +16,6 @@ __all__ = [
     "PM",
     "SR",
     "SW",
-    "DiscreteLaplace",
     "MeanMechanism",
     "ValueAndPresence",
     "Wave",

@@ -96,8 +96,8 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"streams__screen": MEAN | {"range": [0, "nan"]}},
          f"streams.screen.range: found [0, 'nan']; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"values": ["a"]}},
-         "streams.screen.values: found an unknown key; allowed: every, share, method, several, missing, "
-         "slots, season, thresholds, source, range, unit, initial, mechanism, clip, measure"),
+         "streams.screen.values: found an unknown key; allowed: every, share, source, method, several, missing, "
+         "slots, season, thresholds, range, unit, initial, mechanism, clip, measure"),
         ({"screen__initial": "home"},
          'streams.screen.initial: found \'home\'; allowed: only with missing = { carry = "always" }'),
         ({"screen__missing": {"carry": "always"}, "screen__initial": "cellar"},

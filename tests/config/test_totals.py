@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-import pytest
+from typing import Any
 
 from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.measures.total import Total
 from murmurate.config.changes import compare
 from murmurate.config.explain import explain
 from murmurate.config.loader import build
-from murmurate.config.measures.registry import TABLES, register
+from murmurate.config.measures.central import CentralTotalStream
 from murmurate.config.measures.total import TotalStream
-from murmurate.config.planning import plan
 from murmurate.config.schema import schema
 from tests.cases import every
 from tests.config.deployments import lines, planned, small
@@ -40,9 +37,9 @@ def test_a_total_is_asked_as_a_mean_is_and_says_that_it_is_per_user() -> None:
 @every(
     ("changes", "line"),
     [
-        ({"model": "central"}, "model: found 'central'; allowed: local"),
-        ({"model": 3}, "model: found 3; allowed: local"),
-        ({"model": ["local"]}, "model: found a list of 1; allowed: local"),
+        ({"model": "shuffled"}, "model: found 'shuffled'; allowed: local, central"),
+        ({"model": 3}, "model: found 3; allowed: local, central"),
+        ({"model": ["local"]}, "model: found a list of 1; allowed: local, central"),
         ({"mechanism": "hm"}, "mechanism: found 'hm'; allowed: auto, value_presence, where users may have no value"),
         ({"mechanism": "value_presence", "missing": ALWAYS},
          'mechanism: found \'value_presence\'; allowed: auto, hm, pm, sr, with missing = { carry = "always" }'),
@@ -90,24 +87,11 @@ def test_releases_state_a_model_where_the_file_states_it_or_wants_queries_and_me
     ]
 
 
-class SummedAtTheEdge(TotalStream):
-    """A table of another model, as somebody else would add it."""
-
-    of_model = "central"
-    model: Literal["central"]  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleVariableOverride]
-    """Who adds the noise."""
-
-
-def test_a_table_is_chosen_by_measure_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TABLES, "total.central", SummedAtTheEdge)
-    assert register(SummedAtTheEdge) is SummedAtTheEdge
+def test_a_table_is_chosen_by_measure_and_model() -> None:
     assert KINDS["total"] is Total
-    for model, table in ((None, TotalStream), ("local", TotalStream), ("central", SummedAtTheEdge)):
-        made = build(small(screen__share=0.5, **spent(share=0.5, **({"model": model} if model else {}))))
+    for model, table in ((None, TotalStream), ("local", TotalStream), ("central", CentralTotalStream)):
+        said = spent(share=0.5, **({"model": model} if model else {}))
+        made = build(small(screen__share=0.5, curator={"epsilon": 1.0}, **said))
         assert type(made.streams["spent"]) is table
-        assert plan(made).stream("spent").stated_model == model
-    assert lines(**spent(model="shuffled"))[0] == "t: streams.spent.model: found 'shuffled'; allowed: local, central"
-    assert lines(screen__share=0.5, **spent(share=0.5, model="central", range=3))[0].startswith(
-        "t: streams.spent.range: found 3; allowed: "
-    )
-    assert "SummedAtTheEdge" in schema()["$defs"]
+        assert made.streams["spent"].stated_model == model
+    assert {"TotalStream", "CentralTotalStream"} <= schema()["$defs"].keys()

@@ -199,8 +199,8 @@ def test_an_oversized_block_is_too_large() -> None:
 
 
 def test_a_kind_nobody_defined_is_unknown() -> None:
-    for kind in (0, 5, 255):
-        with pytest.raises(UnknownError, match=f"kind {kind} at byte 5; allowed: 1, 2, 3, 4"):
+    for kind in (0, 6, 255):
+        with pytest.raises(UnknownError, match=f"kind {kind} at byte 5; allowed: 1, 2, 3, 4, 5"):
             decode(second_wire.block(kind, 1, 4, 0, 0, DIGEST, bytes(4)))
 
 
