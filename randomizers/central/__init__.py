@@ -1,6 +1,6 @@
 """Central noise: what a trusted edge adds to exact sums before they leave it. No report of a user holds any of it."""
 
 from murmurate.randomizers.central.discrete_laplace import DiscreteLaplace
-from murmurate.randomizers.central.noise import NodeNoise, NoiseOfNodes, keyed_noise
+from murmurate.randomizers.central.noise import NodeNoise, NoiseOfNodes, keyed_noise, law_of
 
-__all__ = ["DiscreteLaplace", "NodeNoise", "NoiseOfNodes", "keyed_noise"]
+__all__ = ["DiscreteLaplace", "NodeNoise", "NoiseOfNodes", "keyed_noise", "law_of"]
