@@ -76,7 +76,7 @@ class DiscreteLaplace:
 
     @property
     def words(self) -> int:
-        """Words of 64 bits that one value takes."""
+        """The number of 64-bit words that one value takes."""
         return 1 + len(self._digits)
 
     def noise(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
