@@ -108,6 +108,7 @@ class AdaptiveFilter:
         self._seasons = Seasons(m, season or 1, center)
         independent = self._wholes.independent(statistics)
         self._jumps = Jumps(m, independent)
+        self._others = independent * statistics - 1  # independent statistics beside each one
         self._misses, self._course = Misses(statistics, independent, m.sure), EstimateHistory(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
@@ -268,8 +269,8 @@ class AdaptiveFilter:
         before = held.sum(axis=0)
         likely = held / before
         self._occupied += likely
-        others = self._others
-        guess, first = m.company if self._shares else m.strangers, m.first_odds(self._room)
+        others, first = self._others, m.first_odds(self._room)
+        guess = m.company if self._shares else m.strangers
         odds = (guess * first + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
         held *= odds / self._odds
         held *= before / held.sum(axis=0)
@@ -301,11 +302,6 @@ class AdaptiveFilter:
     def informed(self) -> bool:
         """Whether there has been an answer."""
         return bool(self._precision[0])
-
-    @property
-    def _others(self) -> float:
-        """How many other independent statistics there are beside each one."""
-        return self._jumps.independent * self.statistics - 1
 
     @property
     def _plain_unit(self) -> Floats:

@@ -28,7 +28,7 @@ class Belief:
     weights: Floats
     shares: Floats
     units: Floats
-    """Of drifts and of fluctuations: float64[2, d]."""
+    """The units of drifts and of fluctuations: float64[2, d]."""
     level: Floats
     variance: Floats
     velocity: Floats
