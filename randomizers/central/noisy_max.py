@@ -3,11 +3,12 @@
 Contract: candidate theta has the score -(round(slope theta) + the number of values above theta): the noise of a tree,
 which grows with theta, is weighed against what clipping at theta takes away.  `chosen` adds discrete Laplace noise of
 `gamma` to each score, keyed, and takes the highest; of several as high the smallest candidate.  One event more or less
-changes no other event's count, so every score stays or falls by 1, all in the same direction.  The noise at which a
-candidate just wins then moves by at most 1, whatever the others' noise is, and neighbouring values of that noise differ
-by a factor of at most e^gamma.  So the choice is gamma-private, not 2 gamma, as long as the slope knows nothing of the
-events: it comes from the *declared* number of events (an observed one moves every score by slope theta / m more, which
-counts against the promise, and not in one direction).  A unit of c events costs c gamma.
+changes no other event's count, so every score stays or falls by 1, all in the same direction; so it is where an
+event's number becomes another one, for only the candidates between the two numbers count it differently.  The noise at
+which a candidate just wins then moves by at most 1, whatever the others' noise is, and neighbouring values of that
+noise differ by a factor of at most e^gamma.  So the choice is gamma-private, not 2 gamma, as long as the slope knows
+nothing of the events: it comes from the *declared* number of events (an observed one moves every score by slope theta
+/ m more, which counts against the promise, and not in one direction).  A unit of c events costs c gamma.
 Source: ToPS, section 3.3; ARCHITECTURE erratum E10.  Not here: what becomes of the threshold.
 """
 
