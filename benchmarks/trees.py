@@ -36,10 +36,11 @@ def rows() -> Iterator[Row]:
             return keyed_noise(law, KEY, index, digest=DIGEST)
 
         yield at_least(f"discrete laplace 1/{scale}", N / best_seconds({"noise": draw})["noise"], 5e6)
-    took = best_seconds({"exact": exact_leaves, "float": float_leaves})
+    took = best_seconds({"exact": exact_leaves, "float": float_leaves, "slow": one_by_one})
     yield at_most("noise of 65 536 leaves", took["exact"] * 1e3, 15, "ms")
     yield at_most("  float version", took["float"] * 1e3, 15, "ms")
     yield at_most("  times the float version", took["exact"] / took["float"], 3, "x")
+    yield at_most("  as they are needed", took["slow"] * 1e3, 15, "ms")
     took = best_seconds({"tables": lambda: DiscreteLaplace(GAMMA)})
     yield at_most("tables of a gamma, once", took["tables"] * 1e3, 15, "ms")
     yield at_most("memory for 2^20 leaves", memory_mib(), 8, "MiB")
@@ -49,6 +50,11 @@ def rows() -> Iterator[Row]:
 
 def exact_leaves() -> NDArray[np.int64]:
     """Whole-number noise of all leaves of a tree; the tables of its law are those of the tree before."""
+    return LeafNoise(TREE, NodeNoise(KEY, DIGEST, GAMMA), chunk=TREE.leaves).numerators(0, TREE.leaves)
+
+
+def one_by_one() -> NDArray[np.int64]:
+    """The same in little memory, as a stage does it that needs a leaf now and then."""
     return LeafNoise(TREE, NodeNoise(KEY, DIGEST, GAMMA)).numerators(0, TREE.leaves)
 
 

@@ -8,9 +8,8 @@ complete blocks only (u_1 .. u_t, and u_0, which is half of the largest possible
     median   median(u_1 .. u_t) / n               exponential  p_0 = u_0 / n, p_t = a u_t / n + (1 - a) p_(t-1)
     moving   the mean of the last w of u_0 .. u_t, over n
 
-Source: ToPS appendix D, with ARCHITECTURE erratum E16.  Numbers are floats or Fractions; what comes out is of their
-kind.
-Not here: how long a block is (block.py).
+Source: ToPS algorithm 1 and appendix D, with ARCHITECTURE erratum E15 and erratum E16.  Numbers are floats or
+Fractions; what comes out is of their kind.  Not here: how long a block is (block.py).
 """
 
 from __future__ import annotations

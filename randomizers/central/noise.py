@@ -2,11 +2,11 @@
 
 Contract: noise is a function of (key, digest, cell, level, index) and of nothing else, whatever is asked for at a
 time, so that a stage that dies and starts anew adds the same noise to the same sum (ARCHITECTURE rule 27).  The digest
-is of all that shapes the sums: stream, absolute time, clipping, tree, gamma.  Words are those of `Key.words("noise",
-...)` for
+is of all that shapes the sums: stream, absolute time, clipping, tree, gamma.  Words are `Key.words("noise", ...)` for
 
     context = index (64 bits), then trial (16 bits), level (16), cell (32)        all little-endian
 
+The rate of a node's noise is epsilon / (levels times sensitivity), not as printed (ARCHITECTURE erratum E14).
 Not here: the law (discrete_laplace.py), what the noise is added to.
 """
 
@@ -31,6 +31,7 @@ class NoiseOfNodes(Protocol):
 
     def of(self, level: int, first: int, count: int) -> NDArray[np.int64]:
         """Noise of the nodes first..first+count-1 of a level (1 = leaves)."""
+        ...
 
 
 class NodeNoise:

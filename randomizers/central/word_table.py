@@ -23,7 +23,7 @@ class WordTable:
 
     >>> table = WordTable([1 << 63, 1 << 62, 1 << 62], [10, 20, 30])
     >>> table.pick_one(0), table.pick(np.array([0, (1 << 64) - 1], np.uint64)).tolist(), table.count(20) == 1 << 62
-    (10, [10, 10], True)
+    (10, [10, 30], True)
     """
 
     __slots__ = ("_bits", "_last", "_pair")

@@ -88,8 +88,8 @@ def test_the_variance_is_the_ideal_one_but_for_what_the_slack_costs(gamma: Fract
     noise = DiscreteLaplace(gamma)
     rate = float(gamma - noise.slack)
     ideal = 1 / (2 * math.sinh(rate / 2) ** 2)
-    assert float(noise.variance) == pytest.approx(ideal, rel=2e-3 if gamma == LEAST else 1e-6)
-    assert noise.slack < gamma / (500 if gamma == LEAST else 10_000)
+    assert float(noise.variance) == pytest.approx(ideal, rel=1e-9 if gamma < Fraction(1, 100) else 1e-6)
+    assert noise.slack < gamma / (10_000 if gamma == LEAST else 500_000)  # docs/TREES.md: of the variance twice that
     assert abs(noise.mean) * gamma < Fraction(1, 1 << 30)
 
 
