@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from murmurate.agents.cli import reproduce
-from murmurate.agents.cli.reproductions import topl, tops
-from murmurate.agents.cli.reproductions.tops_verdicts import exact, missed, orders
+from murmurate.agents.cli.reproductions import topl, tops, tops_verdicts
+from murmurate.agents.cli.reproductions.tops_verdicts import Rows, exact, excused, missed, orders
 from murmurate.agents.simulate.central_comparison import BASE, END_TO_END, HIERARCHIES, THRESHOLDS, squared_error
 from murmurate.agents.simulate.local_comparison import hybrid_numbers
 from murmurate.aggregators.trees.smoothers import SMOOTHERS
@@ -70,7 +70,7 @@ def test_streams_that_are_none_are_refused(verb: str, tmp_path: Path) -> None:
     assert "found two streams of one name" in str(run(verb, "--data", str(tmp_path / "fares.npy")).exception)
 
 
-def rows(**changed: dict[str, Any]) -> dict[tuple[str, str, float, int], list[dict[str, Any]]]:
+def rows(**changed: dict[str, Any]) -> Rows:
     """A row of each table as it should be, of 20 runs, but for what is changed."""
     good: dict[str, dict[str, Any]] = {
         "hierarchies": {"H2": 14_500, "H16": 3_150, "H16c": 1_180, "Chan": 1},
@@ -96,6 +96,13 @@ def rows(**changed: dict[str, Any]) -> dict[tuple[str, str, float, int], list[di
 def test_each_table_is_judged(changed: dict[str, Any], text: str) -> None:
     assert list(missed(rows())) == []
     assert text in "\n".join(missed(rows(**changed)))
+
+
+def test_an_exception_is_said_with_its_cause_and_is_no_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tops_verdicts, "EXCEPTIONS", {("end-to-end", "baskets"): "a cause"})
+    bad = rows(end_to_end={"ToPS": 1e13}, smoothers={"recent": 5e9})
+    assert [text.partition(",")[0] for text in missed(bad)] == ["smoothers"]
+    assert [text.partition("10^5.0")[2] for text in excused(bad)] == ["; at least 10^6: a cause"]
 
 
 def test_few_runs_judge_no_tree_and_no_threshold() -> None:

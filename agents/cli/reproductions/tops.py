@@ -24,7 +24,7 @@ import orjson
 
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
-from murmurate.agents.cli.reproductions.tops_verdicts import HIERARCHY, KNOWN, Rows, exact, missed, orders
+from murmurate.agents.cli.reproductions.tops_verdicts import HIERARCHY, KNOWN, Row, Rows, exact, excused, missed, orders
 from murmurate.agents.simulate import central_comparison as compare
 from murmurate.agents.simulate.value_streams import HELD_OUT, KINDS, RANGE, ValueStream, made_up, of_file
 from murmurate.aggregators.trees.smoothers import SMOOTHERS
@@ -60,7 +60,7 @@ class CentralRun:
     block: int = compare.BLOCK
 
     @property
-    def row(self) -> tuple[str, str, float, int]:
+    def row(self) -> Row:
         """The row that it is a run of."""
         return self.table, self.stream.name, float(self.epsilon), self.block
 
@@ -96,20 +96,22 @@ def command(
     for one in named:
         stream_of(one, seed, HELD_OUT + events)  # what is wrong with a file is said before anything is run
     jobs = list(_jobs(tables or TABLES, named, range(seed, seed + runs), range(seed, seed + few), events))
-    rows: Rows = defaultdict(list)
+    rows = defaultdict[Row, list[Mapping[str, Any]]](list)
     with working(len(jobs), quiet=as_json) as tell:
         for job, found in zip(jobs, spread_out(made, jobs, processes), strict=True):
             rows[job.row].append(found)
             tell()
     judged = events == RANGE
-    texts = list(missed(rows)) if judged else []
+    texts, exceptions = (list(missed(rows)), list(excused(rows))) if judged else ([], [])
     if as_json:
-        click.echo(orjson.dumps({"ok": not texts, "missed": texts, "rows": [_record(*row) for row in rows.items()]}))
+        records = [_record(*row) for row in rows.items()]
+        click.echo(orjson.dumps({"ok": not texts, "missed": texts, "exceptions": exceptions, "rows": records}))
     else:
         for line in (*_lines(rows), ""):
             click.echo(line)
-        for text in texts:
-            click.echo(textwrap.fill(f"NOT REPRODUCED: {text}", COLUMNS, subsequent_indent="   "))
+        for word, said in (("EXCEPTION", exceptions), ("NOT REPRODUCED", texts)):
+            for text in said:
+                click.echo(textwrap.fill(f"{word}: {text}", COLUMNS, subsequent_indent="   "))
         if not judged:
             click.echo(f"streams of another length than the paper's ({RANGE:,} events) are not judged")
         elif not texts:
@@ -232,7 +234,7 @@ def short(number: float) -> str:
     return f"{number:.0f}" if number < 1e4 else f"{number:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
-def _record(row: tuple[str, str, float, int], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _record(row: Row, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A row of --json."""
     table, stream, epsilon, block = row
     out: dict[str, Any] = {"table": table, "stream": stream, "epsilon": epsilon, "block": block, "runs": len(runs)}
