@@ -2,7 +2,7 @@
 
 Contract: both are (epsilon, delta)-private for m values of which one is *replaced*, with Laplace noise; values lie in
 [0, top].  `law` gives the centre and the scale of the noisy percentile, which is all that it tells; the Laplace number
-is handed in.  S-PAK shifts the percentile up until it is too low with a chance of beta alone.  Noise of other shapes is
+is handed in.  S-PAK shifts the percentile up until it is too low with probability beta alone.  Noise of other shapes is
 not offered: what is printed for the Gaussian is not private (erratum E18).  A threshold below 0 is 0; none is too large
 here, as in the papers' runs.  Both are there to be compared with: noisy max (randomizers/central/noisy_max.py) is far
 better and has no delta.
@@ -27,7 +27,7 @@ SHARE: Final = 0.995
 PAK_SHARE: Final = 0.99575
 """The part that S-PAK aims at, which PAK gives for the 99.5th percentile."""
 PAK_BETA: Final = 0.3 * 0.02
-"""The chance with which S-PAK's threshold may lie below the percentile."""
+"""The probability with which S-PAK's threshold may lie below the percentile."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SmoothPercentile:
     top: float
     """The largest value there may be."""
     beta: float | None = None
-    """The chance of S-PAK to be too low. S-P has none: it is as often too low as too high."""
+    """The probability with which S-PAK is too low. S-P has none: it is as often too low as too high."""
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1 or not 0 < self.delta < 1 or not self.epsilon > 0 or not self.top > 0:
@@ -69,7 +69,7 @@ class SmoothPercentile:
 
     @property
     def offset(self) -> float:
-        """The Laplace number that is exceeded with chance beta, by which S-PAK shifts."""
+        """The Laplace number that is exceeded with probability beta, by which S-PAK shifts."""
         return 0.0 if self.beta is None else -math.log(2 * self.beta)
 
     @property

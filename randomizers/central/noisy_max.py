@@ -115,17 +115,18 @@ class NoisyMax:
         return int(np.argmax(scores))
 
     def law(self, above: NDArray[np.integer[Any]], reach: int, noise: ExactNoise | None = None) -> list[Fraction]:
-        """The chance of each candidate, exact but for noise beyond a reach: of the winner outside -reach..reach, of the
-        others so far outside that they would lose to it. What the chances lack of 1 in all is the chance of that, so no
-        candidate's whole chance is larger by more. noise: of this law, instead of the one of `choose`.
+        """The probability of each candidate, exact but for noise far out: the winner's is left out beyond
+        -reach..reach, the others' where it is still further out than all differences of scores. What the probabilities
+        lack of 1 in all is left out, so no candidate's true one is larger by more. noise: of this law, instead of the
+        one of `choose`.
         """
-        drawn = noise or self._law
+        used = noise or self._law
         scores = (-self.costs - self._checked(above)).tolist()
         far = reach + max(scores) - min(scores) + 1
-        chances = [drawn.chance(value) for value in range(-far, far + 1)]
-        unit = math.lcm(*(chance.denominator for chance in chances))
-        weights = [int(chance * unit) for chance in chances]
-        upto = list(accumulate(weights))  # times the chance of at most -far, at most 1 - far, ...
+        probabilities = [used.chance(value) for value in range(-far, far + 1)]
+        unit = math.lcm(*(probability.denominator for probability in probabilities))
+        weights = [int(probability * unit) for probability in probabilities]
+        upto = list(accumulate(weights))  # unit times the probability of at most -far, at most 1 - far, ...
         found = list[Fraction]()
         for j, score in enumerate(scores):
             total = 0
