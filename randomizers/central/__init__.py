@@ -7,12 +7,5 @@ from murmurate.randomizers.central.noise import NodeNoise, NoiseOfNodes, keyed_n
 from murmurate.randomizers.central.noisy_max import NoisyMax, count_above, noise_slope
 
 __all__ = [
-    "DiscreteLaplace",
-    "NodeNoise",
-    "NoiseOfNodes",
-    "NoisyMax",
-    "count_above",
-    "keyed_noise",
-    "law_of",
-    "noise_slope",
-]
+    "DiscreteLaplace", "NodeNoise", "NoiseOfNodes", "NoisyMax", "count_above", "keyed_noise", "law_of", "noise_slope",
+]  # fmt: skip

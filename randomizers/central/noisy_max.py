@@ -24,8 +24,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.central.discrete_laplace import DiscreteLaplace
-from murmurate.randomizers.central.noise import keyed_noise
+from murmurate.randomizers.central.noise import keyed_noise, law_of
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
 from murmurate.randomizers.randomness import Key, checked_digest
 
@@ -98,7 +97,7 @@ class NoisyMax:
         self.slope = float(slope)
         self.costs: NDArray[np.int64] = np.rint(self.slope * thetas).astype(np.int64)
         self.costs.flags.writeable = False
-        self._law = DiscreteLaplace(gamma)
+        self._law = law_of(gamma)
         self.gamma = self._law.gamma
 
     def chosen(self, above: NDArray[np.integer[Any]], key: Key, digest: bytes) -> int:
