@@ -65,8 +65,8 @@ def command(
 ) -> None:
     """Thresholds from private reports, and sums of numbers clipped there.
 
-    Squared errors of 200 random stretches of a million events that report at epsilon 1. About one minute on two cores;
-    each --data some ten seconds more. Exit 1: something is not reproduced.
+    Squared errors of 200 random stretches of a million events that report at epsilon 1. Some twenty seconds on two
+    quiet cores; each --data some five more. Exit 1: something is not reproduced.
     """
     named, each = chosen_streams(streams, data), range(seed, seed + runs)
     for one in named:

@@ -89,7 +89,7 @@ def command(
 ) -> None:  # fmt: skip
     """Trees, smoothers, thresholds and whole methods over streams of events.
 
-    Squared errors of 200 random stretches of a million events. About two minutes on two cores; each --data some twenty
+    Squared errors of 200 random stretches of a million events. About a minute on two quiet cores; each --data some ten
     seconds more. Exit 1: something is not reproduced.
     """
     named = chosen_streams(streams, data)
