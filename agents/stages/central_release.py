@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.release import duration, instant
 from murmurate.aggregators.monitoring import reading
 from murmurate.aggregators.trees.smoothers import SMOOTHERS, Smoother
 from murmurate.aggregators.trees.variance import leaf_variance
@@ -27,6 +26,7 @@ from murmurate.randomizers.central import DiscreteLaplace
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.messages import Curated, Planted
 from murmurate.topics.release import PLACES, Block, CentralPromise, Noise, Reading, Release
+from murmurate.topics.times import duration, instant
 
 Decided = Literal["published", "approximated", "unmeasured"]
 Figures = tuple[float, ...]
