@@ -1,10 +1,10 @@
-"""Whether rounds of a stream stay below min_batch, by what its releases say came: for the log, `watch` and `replay`.
+"""Whether rounds of a stream stay below min_batch, by the counts in its releases: for the log, `watch` and `replay`.
 
-Contract: a function of releases and the plan, so that it says nothing of raw data (ARCHITECTURE rule 9).  A period is
-short where somebody was asked and fewer than min_batch reports came, none of which count.  One that asked nobody is no
-news. Such a period has one round.  The first few may be short while users are only becoming known: it is said when
-three in a row were, and again whenever their number has doubled.  Not here: how many users are enough
-(config/enough.py).
+Contract: a function of releases and the plan, so that it reveals nothing about raw data (ARCHITECTURE rule 9).  A
+period is short if somebody was asked and fewer than min_batch reports came, none of which count; it has one round then.
+A period in which nobody was asked changes nothing.  The first few may be short while users are only becoming known: a
+warning is given when three in a row were, and again whenever their number has doubled.  Not here: how many users are
+enough (config/enough.py).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Shortages:
         self.of = {stream.name: Shortage() for stream in plan.streams}
 
     def take(self, release: Mapping[str, Any]) -> str | None:
-        """Take a release, decoded from JSON, in the order of its stream's periods; what there is to say now."""
+        """Take a release, decoded from JSON, in the order of its stream's periods; gives a warning, if one is due."""
         stream, reports = release["stream"], release["reports"]
         if release["revision"] != self._revisions.get(stream) or not reports["slots"]:
             return None  # an older period once more, or one that asked nobody

@@ -15,8 +15,8 @@ SIGMAS: Final = 5
 
 
 def worth_asking(min_batch: int) -> int:
-    """The smallest expected size of a round that stays below min_batch once in millions: n - 5 sqrt(n) >= min_batch.
-    It asks a small part of the users, of whom nobody says how many they are.
+    """The smallest expected size of a round that stays below min_batch once in millions: n - 5 sqrt(n) >= min_batch. It
+    asks a small part of the users, whose number is unknown.
 
     >>> worth_asking(1000)
     1172

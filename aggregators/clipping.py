@@ -80,15 +80,15 @@ def best(taken: Floats, noise: Floats) -> int:
 
 
 def whole_or_pruned(frequencies: Floats, middles: Floats, mean: float, stderr: float) -> Floats:
-    """Those frequencies of which a mean is to be told; mean: the unbiased one of the same reports."""
+    """The frequencies from which a mean is computed; mean: the unbiased one of the same reports."""
     cut = pruned(frequencies, quiet=QUIET)
     return frequencies if mean - float(cut @ middles) > TOO_FAR * stderr else cut
 
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """What clipping takes once all amounts have grown by one factor, told by the mean of the clipped ones. Nothing that
-    is asked later says what lies above the threshold; that it grows with what lies below is all that can be assumed.
+    """The effect of clipping once all amounts have grown by one factor, as the mean of clipped ones shows it. Later
+    reports do not show what lies above the threshold; it is assumed to grow with what lies below.
     """
 
     levels: Floats

@@ -172,15 +172,15 @@ def _weighed(around: _Quadratic, cells: int, inputs: int, *, least: float) -> li
     """Kinds and sizes by the marginal likelihood, without those below this part of the likeliest."""
     used = min(len(around.slope), WEIGHED)
     gram, slope = around.gram[:used, :used], around.slope[:used]
-    told = []
+    tried = []
     for kind in range(len(KINDS)):
         for size in SIZES:
             root = np.sqrt(_prior(kind, size, cells, inputs)[:used])
             lower, z = _whitened(gram, slope, root)
             likely = float(z @ z / 2 - np.log(np.diag(lower)).sum()) + LEAN * log(min(size, 1.0))
-            told.append((likely, kind, size))
-    most = max(told)[0]
-    weights = {(kind, size): float(np.exp(likely - most)) for likely, kind, size in told if likely - most > log(least)}
+            tried.append((likely, kind, size))
+    most = max(tried)[0]
+    weights = {(kind, size): float(np.exp(likely - most)) for likely, kind, size in tried if likely - most > log(least)}
     total = sum(weights.values())
     return [_Guess(weight / total, kind, size) for (kind, size), weight in weights.items()]
 

@@ -1,4 +1,4 @@
-"""What can be said of a method's error before anybody is asked: closed forms for schedules that look at no answer, and
+"""The expected error of a method before any round: closed forms for schedules that depend on no answer, and
 how an error changes with the mechanism.
 
 Contract: pure arithmetic over the mechanisms' exact variances.  A profile is what `Question.profile` would find

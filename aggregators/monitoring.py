@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import erf, hypot, inf, sqrt
 
 CHANCE = 4.0
-"""A mean of the estimates that lies at most so many standard errors off a threshold says nothing yet: errors last."""
+"""A mean of the estimates within so many standard errors of a threshold does not decide yet, since errors last."""
 ENOUGH = 0.7
 """A statistic is as much known to move as not where the mean square of its distance from the threshold is so many
 squared errors. One that moves by clearly more is known well enough, for its estimates lean towards rest as far as they

@@ -37,7 +37,7 @@ class State(Generic[S]):
         self.now = state
 
     def load(self, value: object) -> None:
-        """Stand where a stored state says."""
+        """Take over a stored state."""
         known: dict[str, S] = {str(one.value): one for one in self._allowed}
         if not isinstance(value, str) or value not in known:
             raise TransitionError(f"{self._of}: found {str(value)[:40]!r} in a state; allowed: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""What Square Wave reports say of any average over their users: unbiased, linear, with its error.
+"""Estimates of any average over users from Square Wave reports: unbiased, linear, with their errors.
 
 Contract: with M the chances of reports, `left_inverse` is a K with K M = I, so that K shares are unbiased frequencies
 whatever is held; and where frequencies are even no other has less variance for the average of any function of the
@@ -47,7 +47,7 @@ def noise_where_alike(mechanism: WaveHistogram, functions: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """What one answered round says. Functions of a user's cell are rows: float64[functions, inputs]."""
+    """The linear estimates from one answered round. Functions of a user's cell are rows: float64[functions, inputs]."""
 
     inverse: Floats
     frequencies: Floats

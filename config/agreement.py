@@ -31,17 +31,17 @@ _LONG: Final = 120  # characters
 
 
 class Difference(NamedTuple):
-    """One thing that is not as the record says."""
+    """One value that differs from the record."""
 
     key: str
     found: str
-    """What is found here; ABSENT where this side does not say it."""
+    """The value found here; ABSENT where this side has none."""
     allowed: str
-    """What stands in the record; ABSENT where the record does not say it."""
+    """The value in the record; ABSENT where the record has none."""
 
     @property
     def free(self) -> bool:
-        """Whether a further record may say it: a secret that none has named yet is nobody's so far."""
+        """Whether a further record may change it; a secret that no record has named yet may be added."""
         return self.key in FREE or (self.key.startswith("secrets.") and self.allowed == ABSENT)
 
     @property
@@ -94,7 +94,9 @@ def _central(stream: CentralPlan) -> dict[str, str | int]:
 
 
 def _stream(stream: StreamPlan) -> dict[str, str | int]:
-    """`config` covers most of the others, and says less."""
+    """The agreed values of one stream. Its `config` digest covers most of the others, but does not show which one
+    differs.
+    """
     return {
         "measure": stream.measure.name,
         "domain": _text(asdict(stream.domain)),
@@ -114,8 +116,8 @@ def _stream(stream: StreamPlan) -> dict[str, str | int]:
 
 
 def differences(agreed: Config, found: Mapping[str, str | int], secrets: Mapping[str, str]) -> list[Difference]:
-    """What is not as the record says: of the values every one, of secrets' fingerprints those that are held here. Where
-    a stream's `config` is another one because of values that are named, it is not named too.
+    """The differences from the record: of all values, and of the fingerprints of those secrets that are held here. A
+    stream's `config` digest is left out where other values of the stream explain it.
     """
     absent = _streams(found) ^ _streams(agreed.values)
     here, there = _named(found, absent), _named(agreed.values, absent)
@@ -181,15 +183,17 @@ def follows(before: Config | None, found: Config) -> bool:
 
 
 def successor(agreed: Config | None, found: Mapping[str, str | int], secrets: Mapping[str, str]) -> Config:
-    """The record that says what is found here. Of a secret that nobody told it says what was said before."""
+    """The next record, with the values found here. Fingerprints of secrets that are unknown here are kept from the
+    record before.
+    """
     if agreed is None:
         return Config(number=1, values=found, secrets=secrets)
-    said = Config(number=agreed.number, values=found, secrets={**agreed.secrets, **secrets})
-    return agreed if said == agreed else said.model_copy(update={"number": agreed.number + 1})
+    next_one = Config(number=agreed.number, values=found, secrets={**agreed.secrets, **secrets})
+    return agreed if next_one == agreed else next_one.model_copy(update={"number": agreed.number + 1})
 
 
 def refused(agreed: Config | None, wanted: Config) -> list[Difference]:
-    """What a further record may not say: all that is not FREE, was said, and is another now."""
+    """The differences that no further record may contain: all that are not FREE and were in the record before."""
     if agreed is None:
         return []
     found = differences(agreed, wanted.values, wanted.secrets)

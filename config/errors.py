@@ -49,7 +49,7 @@ class InTheWayError(MurmurateError):
 
 
 class NotAllowedError(ValueError):
-    """What a check says about the part of the file it looks at: keys are relative to it. Never leaves the loader."""
+    """The mistake that a check finds in its part of the file; keys are relative to it. Never leaves the loader."""
 
     def __init__(self, *mistakes: Mistake) -> None:
         self.mistakes = mistakes

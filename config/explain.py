@@ -64,7 +64,7 @@ class StreamFacts:
     """The range of the numbers; what lies outside counts as the nearer end."""
     range_unit: str | None
     cells: int | None
-    """How many codes a number has, of which no user says more than one a period."""
+    """The number of codes of a number, of which a user reports at most one a period."""
     season_ms: int | None = None
     """After how long values return, by the file."""
     asks_everybody_first: bool = False
@@ -190,7 +190,7 @@ def _promise(made: Plan) -> Iterator[str]:
 
 
 def _initial(stream: StreamPlan) -> str:
-    """What users say of whom no value was valid yet."""
+    """The value of users who have had no valid value yet, in words."""
     return stream.measure.said(stream.initial_code)
 
 

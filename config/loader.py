@@ -65,7 +65,7 @@ def build(values: Mapping[str, Any], where: str = "deployment") -> Deployment:
 
 
 class _Overrides:
-    """What the environment says, as a nested table, and which keys it says it about."""
+    """The settings of the environment as a nested table, and the keys that it sets."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.values: dict[str, Any] = {}

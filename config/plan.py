@@ -58,7 +58,9 @@ class StreamPlan:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """For each monitored statistic, the threshold of which releases say on which side the truth is."""
     initial: int | None = None
-    """The code of users of whom no value was valid yet, where values stand for ever and the file says one."""
+    """The declared code of users who have had no valid value yet, in a stream whose values stand for ever; None if none
+    is declared.
+    """
     post: Shaping = NORM_SUB
     """How estimates are shaped, for a measure whose estimates are."""
 
@@ -68,7 +70,7 @@ class StreamPlan:
 
     @property
     def domain(self) -> Domain:
-        """What its events may say."""
+        """The values that its events may have."""
         return self.measure.domain
 
     @property
@@ -83,8 +85,8 @@ class StreamPlan:
 
     @property
     def initial_code(self) -> int:
-        """Where values stand for ever, what users say of whom no value was valid yet: what the file says, else what the
-        measure does.
+        """The code of users who have had no valid value yet, in a stream whose values stand for ever: the declared one,
+        else the measure's default.
         """
         return self.measure.default_code if self.initial is None else self.initial
 

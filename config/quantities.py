@@ -222,7 +222,7 @@ class MissingKind(Kind):
 
 
 def _inside(key: str, kind: Duration | WholeNumber, found: Any) -> int:
-    """The value of a table's one key; what is wrong with it is said of that key."""
+    """The value of a table's one key; a mistake in it is reported for that key."""
     try:
         return kind.read(found)
     except NotAllowedError as error:

@@ -1,4 +1,4 @@
-"""Does a question, or a mechanism, keep its word? Exactly, from its law, and by measuring the reports it really sends.
+"""Check the claimed epsilon of a question or mechanism: exactly, from its law, and by measuring the reports it sends.
 
 `audit_exact`  over all inputs and outputs, in Fractions: ratio <= e^epsilon, the same reachable reports for every
 value, sums of 1. `measure`      a lower bound on epsilon from two groups of users with different values
@@ -31,12 +31,12 @@ from murmurate.randomizers.randomness import Key, contexts
 from murmurate.randomizers.thresholds import exp_floor
 
 _LEARN = 16  # the largest domain over which all pairs of values are compared
-_LESSON = 1 << 18  # users a value from whom the most telling reports are learned
+_LESSON = 1 << 18  # users a value from whose reports the best set to bet on is found
 
 
 @dataclass(frozen=True)
 class ExactAudit:
-    """What the law of a question says about its promise."""
+    """The result of checking a question's law against its claimed epsilon."""
 
     claimed: float
     realised: float
@@ -51,24 +51,24 @@ class ExactAudit:
 
 @dataclass(frozen=True)
 class MeasuredBound:
-    """A lower bound on epsilon that two groups of users showed."""
+    """A lower bound on epsilon from the reports of two groups of users."""
 
     claimed: float
     at_least: float
-    """Below the true epsilon, but for one case in 1 / alpha."""
+    """The lower bound, which exceeds the true epsilon in one case of 1 / alpha at most."""
     trials: int
-    """Users in each group."""
+    """The number of users in each group."""
     alpha: float
 
     @property
     def holds(self) -> bool:
-        """Whether nothing speaks against the claim."""
+        """Whether the bound does not exceed the claim."""
         return self.at_least <= self.claimed
 
 
 def audit_exact(question: Question, *, round: bytes = bytes(32)) -> ExactAudit:
-    """Compare the laws of all values of the domain. For questions whose values and reports can be listed. round: where
-    the law is that of a round, of which one.
+    """Compare the laws of all values of the domain, for questions whose values and reports can be listed. round: for
+    laws that differ from round to round, the round to take.
     """
     question = question.of_round(round)
     values = list(layout(question.layout).enumerate())
@@ -103,10 +103,10 @@ def audit_exact(question: Question, *, round: bytes = bytes(32)) -> ExactAudit:
 def measure(
     question: Question, key: Key, *, trials: int, alpha: float = 1e-6, round: bytes = bytes(32)
 ) -> MeasuredBound:
-    """The largest epsilon that `trials` users a value can prove, each with a report from `perturb`.
+    """The largest epsilon that can be shown with `trials` users a value, each with a report from `perturb`.
 
     Bets on the question's own `evidence` for its two extreme values and, where reports are one byte, on the pair of
-    values and the set of reports that other users have shown to be the most telling.
+    values and the set of reports that distinguish them best, as found with other users.
     """
     if trials < 2 or not 0 < alpha < 1:
         raise ParameterError(f"audit: found {trials} trials at alpha {alpha}; allowed: 2 or more, between 0 and 1")
@@ -121,27 +121,28 @@ def measure(
             count = 0
             for users in _users(2 * number + (value == bet.other), trials):
                 reports = _reports(question, key, users, value, round)
-                told = (
+                found = (
                     question.evidence(reports, bet.one, bet.other)
                     if bet.telling is None
                     else bet.telling[reports[:, 0]]
                 )
-                count += int(np.count_nonzero(told))
+                count += int(np.count_nonzero(found))
             hits.append(count)
         shown = max(shown, epsilon_at_least(hits[0], hits[1], trials, alpha / len(bets)))
     return MeasuredBound(question.epsilon, shown, trials, alpha)
 
 
 def epsilon_at_least(hits_one: int, hits_other: int, trials: int, alpha: float) -> float:
-    """ln(p_one / p_other) at least, at level alpha, from hits of one set of reports among `trials` users of either
-    value.
+    """A lower bound on ln(p_one / p_other) at level alpha, from the number of reports in one set among `trials` users
+    of either value.
     """
     low, high = lower(hits_one, trials, alpha / 2), upper(hits_other, trials, alpha / 2)
     return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 
 def trials_for(question: Question, excess: float, *, alpha: float = 1e-6) -> int:
-    """Users a value that show an epsilon which is `excess` above the claim (.05: five percent), 999 times in 1000.
+    """The users a value needed to show an epsilon which is `excess` above the claim (.05: five percent), 999 times in
+    1000.
 
     Normal approximation: both bounds of a measurement give way at once, its noise is that of two independent counts.
     """
@@ -162,7 +163,7 @@ class Bet(NamedTuple):
 
 
 def _most_telling(question: Mechanism, key: Key, sample: int, round: bytes) -> Bet:
-    """Learn, from users of their own, which pair and which reports show the largest epsilon."""
+    """Find, with users of their own, the pair and the reports that show the largest epsilon."""
     seen = np.zeros((question.d, 256), np.int64)
     for value in range(question.d):
         for users in _users(16 + value, sample):

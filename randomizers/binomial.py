@@ -31,7 +31,7 @@ def upper(hits: int, trials: int, alpha: float) -> float:
 
 
 def _solve(tail: Callable[[float], float], alpha: float) -> float:
-    """Where a rising function of p passes alpha, from below."""
+    """The p at which a rising function reaches alpha, approached from below."""
     low, high = 0.0, 1.0
     while high - low > _PRECISION * high and high > _TINY:
         middle = (low + high) / 2
@@ -43,7 +43,7 @@ def _solve(tail: Callable[[float], float], alpha: float) -> float:
 
 
 def _beta(a: int, b: int, x: float) -> float:
-    """I_x(a, b): the chance of at least a hits of a + b - 1 at proportion x."""
+    """I_x(a, b): the probability of at least a hits of a + b - 1 at proportion x."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))

@@ -1,12 +1,11 @@
-"""Groups of users: each answers one of several questions, drawn without regard to the value, and says which.
+"""Groups of users: each user answers one of several questions, which is drawn at random and named in the report.
 
-Contract: the branch is drawn by the keyed PRF under a purpose of its own, from integer weights and no value; it stands
-in the clear in front of the report, which is zero-filled to the longest branch.  So P[y|x] is the branch's chance times
-its own law, and epsilon the largest of the branches'.  Estimates divide by what each branch received.  A support is,
-branch after branch, how many reports it had and their support.  With w the chance of a branch, n reports give it n_b
-with E[1/n_b] = (1 + (1 - w) / (n w)) / (n w) up to second order, and those users are a sample of all: both are in
-`variance`.  Where n is small a branch may receive nothing: its numbers are NaN.  Source: ARCHITECTURE rule 24; shape of
-the groups of Wang 2021, chapters 4 to 7.  Not here: who makes tables or strings of it (methods).
+Contract: the branch is drawn by the keyed PRF under a purpose of its own, from integer weights and no value; its number
+is sent in the clear in front of the report, which is zero-filled to the longest branch.  So P[y|x] is the branch's
+probability times its own law, and epsilon the largest of the branches'.  A support lists, branch after branch, the
+number of reports and their support; estimates divide by that number.  With w the probability of a branch, n reports
+give it n_b with E[1/n_b] = (1 + (1 - w) / (n w)) / (n w) up to second order, and its users are a sample of all: both
+are in `variance`.  Source: ARCHITECTURE rule 24; Wang 2021, chapters 4 to 7.  Not here: what is made of it (methods).
 """
 
 from __future__ import annotations
@@ -76,26 +75,26 @@ class Branches(Question):
 
     @property
     def answered_by(self) -> str:
-        """Those of all branches."""
+        """The mechanisms of all branches, each once."""
         return ", ".join(dict.fromkeys(question.answered_by for question in self.questions))
 
     @property
     def of(self) -> Layout:
-        """The layout of its values."""
+        """The layout of its values, decoded."""
         return layout(self.layout)
 
     @property
     def layout(self) -> LayoutSpec:
-        """That of every branch."""
+        """The layout that all branches share."""
         return self.questions[0].layout
 
     @property
     def words(self) -> int:
-        """As of every branch."""
+        """The words of a value, the same in every branch."""
         return self.questions[0].words
 
     def spec(self) -> dict[str, Any]:
-        """Weights and specs."""
+        """The name, and each branch's weight and spec."""
         pairs = zip(self.weights, self.questions, strict=True)
         return {"name": self.name, "of": tuple((weight, question.spec()) for weight, question in pairs)}
 
@@ -112,7 +111,7 @@ class Branches(Question):
 
     @property
     def wire_size(self) -> int:
-        """The number of the branch, and the longest report."""
+        """The bytes of a branch's number and of the longest report."""
         return self._mark + max(question.wire_size for question in self.questions)
 
     @property
@@ -120,7 +119,7 @@ class Branches(Question):
         return int_bytes(max(2, len(self.questions)))
 
     def branch(self, draw: Draw) -> NDArray[np.int64]:
-        """Each user's branch: one word, of no value."""
+        """The branch of each user, from one word that does not depend on the value: int64[n]."""
         ends = np.array(self._ends[:-1], np.uint64)
         branches = np.empty(len(draw), np.int64)
         for rows, words in draw.open(self.digest, None, "branch").words(1, np.uint64):
@@ -128,7 +127,7 @@ class Branches(Question):
         return branches
 
     def perturb(self, values: Values, draw: Draw) -> Reports:
-        """The branch in the clear, its question's report, zeros."""
+        """The branch's number in the clear, its question's report, and zeros up to the constant length."""
         values = checked_values(self.name, self.of, values, draw)
         branches = self.branch(draw)
         reports = np.zeros((len(values), self.wire_size), np.uint8)
@@ -137,8 +136,8 @@ class Branches(Question):
         parts = np.split(order, np.searchsorted(branches[order], np.arange(1, len(self.questions))))
         for question, rows in zip(self.questions, parts, strict=True):
             if len(rows):
-                told = question.perturb(values[rows], draw.of(rows))
-                reports[rows, self._mark : self._mark + question.wire_size] = told
+                own = question.perturb(values[rows], draw.of(rows))
+                reports[rows, self._mark : self._mark + question.wire_size] = own
         return reports
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
@@ -156,7 +155,7 @@ class Branches(Question):
     # ---- the auditor's ----
 
     def law(self, value: Value) -> Mapping[bytes, Fraction]:
-        """Every branch's law by its chance."""
+        """The laws of all branches, each times the branch's probability."""
         value = self.checked(value)
         return {
             (number.to_bytes(self._mark, "little") + report).ljust(self.wire_size, b"\0"): chance * likely
@@ -166,13 +165,11 @@ class Branches(Question):
 
     @property
     def realised(self) -> Fraction:
-        """The largest of the branches'."""
+        """The largest realised ratio among the branches."""
         return max(question.realised for question in self.questions)
 
     def blanket(self) -> Blanket | None:
-        """The branches' by their chances: exact if one pair of values is the worst of every branch, else one that is
-        worse.
-        """
+        """The branches' blankets by their probabilities: exact if one pair of values is the worst in all."""
         atoms: list[Atom] = []
         for chance, question in zip(self.chances, self.questions, strict=True):
             own = question.blanket()
@@ -183,21 +180,21 @@ class Branches(Question):
 
     @property
     def reports_possible(self) -> int:
-        """Those of all branches."""
+        """The number of different reports in all branches."""
         return sum(question.reports_possible for question in self.questions)
 
     @property
     def _first_apart(self) -> int:
-        """The first branch of the largest claim."""
+        """The number of the first branch with the largest epsilon."""
         return [question.epsilon_micro for question in self.questions].index(self.epsilon_micro)
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """Those of the first branch of the largest claim."""
+        """The extremes of the first branch with the largest epsilon."""
         return self.questions[self._first_apart].extremes
 
     def evidence(self, reports: Reports, one: Value, other: Value) -> NDArray[np.bool_]:
-        """What speaks for the one in that branch."""
+        """Reports that belong to that branch and are evidence for `one` there."""
         (branches, inner), best = self._read(reports), self._first_apart
         rows, found = np.flatnonzero(branches == best), np.zeros(len(reports), np.bool_)
         found[rows] = self.questions[best].evidence(inner[rows, : self.questions[best].wire_size], one, other)
@@ -205,7 +202,7 @@ class Branches(Question):
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """That branch's, by its chance."""
+        """The probabilities of such a report: the branch's own, times the probability of the branch."""
         (one, other), chance = self.questions[self._first_apart].telling, self.chances[self._first_apart]
         return one * chance, other * chance
 
@@ -213,16 +210,16 @@ class Branches(Question):
 
     @property
     def outcomes(self) -> int:
-        """One more than each branch's question has, added up."""
+        """The length of the support: for each branch its number of reports and its question's outcomes."""
         return sum(1 + question.outcomes for question in self.questions)
 
     @property
     def statistics(self) -> int:
-        """Those of all branches."""
+        """The number of statistics of all branches together."""
         return sum(question.statistics for question in self.questions)
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Which reports name no branch, are none of its question's, or are not filled with zeros: bool[n]."""
+        """Which reports name no branch, are malformed for its question, or are not filled with zeros: bool[n]."""
         branches, inner = self._read(reports)
         bad = branches >= len(self.questions)
         for number, question in enumerate(self.questions):
@@ -232,13 +229,12 @@ class Branches(Question):
         return bad
 
     def support(self, reports: Reports) -> Counts:
-        """Branch after branch how many reports there are, and their support."""
+        """For each branch in turn the number of its reports and their support, concatenated."""
         branches, inner = self._read(reports)
         parts: list[Counts] = []
         for number, question in enumerate(self.questions):
             rows = np.flatnonzero(branches == number)
-            parts.append(np.array([len(rows)], np.int64))
-            parts.append(question.support(np.ascontiguousarray(inner[rows, : question.wire_size])))
+            parts += [np.array([len(rows)]), question.support(np.ascontiguousarray(inner[rows, : question.wire_size]))]
         return np.concatenate(parts)
 
     def _check_most(self, counts: Counts, n: int) -> None:
@@ -251,7 +247,7 @@ class Branches(Question):
             raise ReportError(f"{self.name}: counts: found {received} reports in all branches; allowed: {n}")
 
     def parts(self, support: Counts) -> Iterator[tuple[int, Counts]]:
-        """For each branch, how many reports it had, and their support."""
+        """For each branch the number of its reports and their support."""
         start = 0
         for question in self.questions:
             end = start + 1 + question.outcomes
@@ -259,55 +255,59 @@ class Branches(Question):
             start = end
 
     def estimate(self, support: Counts, n: int) -> Floats:
-        """The estimates of all branches, each by what it received; NaN of one that received nothing."""
+        """The estimates of all branches, each from its own reports; NaN for a branch without reports."""
         self.check(support, n)
         parts = ((*part, of) for part, of in zip(self.parts(support), self.questions, strict=True))
         return np.concatenate([of.estimate(part, m) if m else np.full(of.statistics, np.nan) for m, part, of in parts])
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """The variance of all branches' statistics at these frequencies with random sizes and a sample of all users."""
+        """The variance of all statistics at these frequencies; branches have random sizes and sample the users."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ParameterError(f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1")
 
         def of_branch(question: Question, w: float, f: Floats) -> Floats:
             inverse = (1 + (1 - w) / (n * w)) / (n * w)
-            left = max(0.0, (n * inverse - 1) / max(1, n - 1))  # of the users who were not asked this
+            left = max(0.0, (n * inverse - 1) / max(1, n - 1))  # part of the users are in other branches
             return question.variance(1, f) * inverse + question.sampling(f) * left
 
         return self._joined(of_branch, np.broadcast_to(np.asarray(frequency, np.float64), (self.statistics,)))
 
     def complete(self, support: Counts) -> bool:
-        """Whether every branch received something."""
+        """Whether every branch has at least one report."""
         return all(n > 0 for n, _ in self.parts(support))
 
-    def _joined(self, tell: Callable[[Question, float, Floats], Floats], numbers: Floats) -> Floats:
-        """What is told of each branch's part of these numbers, one a statistic, by its chance."""
+    def _joined(self, of_branch: Callable[[Question, float, Floats], Floats], numbers: Floats) -> Floats:
+        """The results of a function of each branch, its probability and its part of these numbers, concatenated."""
         parts = np.split(numbers, list(accumulate(question.statistics for question in self.questions))[:-1])
         pairs = zip(self.questions, self.chances, parts, strict=True)
-        return np.concatenate([tell(question, float(chance), part) for question, chance, part in pairs])
+        return np.concatenate([of_branch(question, float(chance), part) for question, chance, part in pairs])
 
     def summing(self) -> NDArray[np.bool_]:
-        """As of each branch."""
+        """For each branch which of its statistics sum to 1 whatever was reported."""
         return np.concatenate([question.summing() for question in self.questions])
 
     def plausible(self, profile: Floats) -> Floats:
-        """As of each branch."""
+        """The nearest plausible profile, branch by branch."""
         return self._joined(lambda question, _, part: question.plausible(part), profile)
 
+    def likely(self, profile: Floats) -> Floats:
+        """The profile at which variances are taken, branch by branch."""
+        return self._joined(lambda question, _, part: question.likely(part), profile)
+
     def noise(self, profile: Floats) -> Floats:
-        """The noise of each statistic. A branch with chance w has that of 1/w reports, and what is drawn."""
+        """The noise of each statistic: a branch with probability w gets w of the reports, a sample of the users."""
         return self._joined(lambda of, w, part: of.noise(part) / w, profile) + self.drawn(profile)
 
     def drawn(self, profile: Floats) -> Floats:
-        """What is added since in a branch with chance w only this part of those who are asked answers."""
+        """The variance that drawing branches adds: only a part w of the users asked answers in a branch."""
         return self._joined(lambda of, w, part: of.drawn(part) / w + of.sampling(part) * (1 / w - 1), profile)
 
     def sampling(self, profile: Floats) -> Floats:
-        """As of each branch."""
+        """The variance among users of each statistic, branch by branch."""
         return self._joined(lambda question, _, part: question.sampling(part), profile)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """What random sizes of branches add, and the public choices of each: of an average 1/n_b."""
+        """The variance added by random sizes of branches (E[1/n_b] > 1/(n w)) and by the public choices of each."""
 
         def of_branch(question: Question, w: float, part: Floats) -> Floats:
             own = question.added_variance(max(1, round(n * w)), part)

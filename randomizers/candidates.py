@@ -1,7 +1,7 @@
 """Which candidates a set of items holds: items themselves, or sets of items of which it holds all.
 
-Contract: `sizes` and `pick` say in arrays what `of` says of one set; candidates are numbered from 0 in rising order.
-Not here: what is told of them (views.py, padding.py).
+Contract: `sizes` and `pick` give for arrays what `of` gives for one set; candidates are numbered from 0 in rising
+order.  Not here: the views that report them (views.py, padding.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 MOST_BYTES: Final = 1 << 16
 """The most bytes that a list of candidates may take as JSON."""
 MOST_SETS: Final = 1 << 10
-"""The most sets of items, and the most different items in them: a lane of users looks each of them up."""
+"""The largest number of sets of items, and of different items in them, since each lane of users looks up every one."""
 _TABLE: Final = 1 << 20  # items up to which numbers stand in a table
 
 
@@ -34,9 +34,9 @@ class CandidateIndex(ABC):
     """Candidates among the items of a layout."""
 
     number: int
-    """How many there are."""
+    """The number of candidates."""
     most: int
-    """How many a set can hold."""
+    """The largest number of candidates that a set can hold."""
 
     def __init__(self, items: ItemsLayout) -> None:
         self.items = items
@@ -48,7 +48,7 @@ class CandidateIndex(ABC):
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What a spec says of them."""
+        """The part of a view's spec that lists the candidates."""
 
     @abstractmethod
     def of(self, words: Sequence[int]) -> list[int]:
@@ -56,14 +56,14 @@ class CandidateIndex(ABC):
 
     @abstractmethod
     def example(self, number: int) -> tuple[int, ...]:
-        """The words of a set that holds this candidate, and as few others as can be."""
+        """The words of a set that holds this candidate and as few others as possible."""
 
     @abstractmethod
     def columns(self, rows: Row) -> Iterator[tuple[NDArray[np.bool_], Ints | int]]:
-        """In rising order: who holds a candidate more, and its number."""
+        """In rising order of numbers, pairs of who holds another candidate, and its number."""
 
     def sizes(self, rows: Row) -> Ints:
-        """How many each of uint32[n, words] holds: int64[n]. Of no value any number."""
+        """The number of candidates that each row of uint32[n, words] holds: int64[n]. For *none* it is arbitrary."""
         sizes = np.zeros(len(rows), np.int64)
         for start in range(0, len(rows), LANE_ROWS):  # sets of items look each item up, of all these rows
             lane = slice(start, start + LANE_ROWS)
@@ -72,7 +72,7 @@ class CandidateIndex(ABC):
         return sizes
 
     def pick(self, rows: Row, index: Ints) -> Ints:
-        """The number of the candidate that each holds at this place among its own, from 0; 0 where there is none."""
+        """For each row the number of its candidate at this index, counted from 0 among its own; 0 if it has fewer."""
         picked, before = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         for holds, number in self.columns(rows):
             here = holds & (before == index)
@@ -89,24 +89,24 @@ class EveryItem(CandidateIndex):
         self.number, self.most = items.d, min(items.most, items.d)
 
     def parameters(self) -> dict[str, Any]:
-        """Nothing."""
+        """No parameters, since all items are candidates."""
         return {}
 
     def of(self, words: Sequence[int]) -> list[int]:
-        """The items."""
+        """The items of the set, whose numbers are the candidates'."""
         return [word for word in words if word != FILLER]
 
     def example(self, number: int) -> tuple[int, ...]:
-        """The item alone."""
+        """The set of this item alone."""
         return (number, *self.empty[1:])
 
     def columns(self, rows: Row) -> Iterator[tuple[NDArray[np.bool_], Ints | int]]:
-        """The words, up to the fillers."""
+        """Each word of the rows that is an item."""
         for column in range(rows.shape[1]):
             yield rows[:, column] != FILLER, rows[:, column].astype(np.int64)
 
     def pick(self, rows: Row, index: Ints) -> Ints:
-        """The word at this place."""
+        """The item at this index of each row."""
         place = np.minimum(index, rows.shape[1] - 1)
         picked: Ints = rows[np.arange(len(rows)), place].astype(np.int64)
         picked[picked >= self.number] = 0
@@ -114,7 +114,7 @@ class EveryItem(CandidateIndex):
 
 
 class SomeItems(CandidateIndex):
-    """Some items."""
+    """A list of items as candidates."""
 
     def __init__(self, items: ItemsLayout, candidates: Sequence[int]) -> None:
         super().__init__(items)
@@ -123,7 +123,7 @@ class SomeItems(CandidateIndex):
         self._sorted = np.array(self._candidates, np.int64)
 
     def parameters(self) -> dict[str, Any]:
-        """The list."""
+        """The list of candidates."""
         return {"candidates": self._candidates}
 
     def of(self, words: Sequence[int]) -> list[int]:
@@ -132,11 +132,11 @@ class SomeItems(CandidateIndex):
         return [number for number, item in enumerate(self._candidates) if item in among]
 
     def example(self, number: int) -> tuple[int, ...]:
-        """The item alone."""
+        """The set of this candidate alone."""
         return (self._candidates[number], *self.empty[1:])
 
     def columns(self, rows: Row) -> Iterator[tuple[NDArray[np.bool_], Ints | int]]:
-        """The words that are candidates."""
+        """Each word of the rows that is a candidate, with its number."""
         table = _numbers(self._candidates, self.items.d) if self.items.d <= _TABLE else None
         for column in range(rows.shape[1]):
             words = rows[:, column]
@@ -157,7 +157,7 @@ def _numbers(candidates: tuple[int, ...], d: int) -> NDArray[np.int32]:
 
 
 class SetsOfItems(CandidateIndex):
-    """Sets of items, of which a value holds all or it does not count."""
+    """Sets of items as candidates, of each of which a value must hold all items."""
 
     def __init__(self, items: ItemsLayout, candidates: Sequence[Sequence[int]]) -> None:
         super().__init__(items)
@@ -168,21 +168,21 @@ class SetsOfItems(CandidateIndex):
         self._items = sorted({item for of in candidates for item in of})
 
     def parameters(self) -> dict[str, Any]:
-        """The lists."""
+        """The lists of items."""
         return {"candidates": tuple(self._candidates)}
 
     def of(self, words: Sequence[int]) -> list[int]:
-        """Those whose items are all among the words."""
+        """The numbers of the sets whose items are all among the words."""
         among = set(words)
         return [number for number, of in enumerate(self._candidates) if among.issuperset(of)]
 
     def example(self, number: int) -> tuple[int, ...]:
-        """Its items alone."""
+        """The set of this candidate's items alone."""
         own = self._candidates[number]
         return own + self.empty[len(own) :]
 
     def columns(self, rows: Row) -> Iterator[tuple[NDArray[np.bool_], Ints | int]]:
-        """One after the other."""
+        """The holders of each candidate, one candidate after the other."""
         among = {item: (rows == item).any(axis=1) for item in self._items}
         for number, of in enumerate(self._candidates):
             holds = among[of[0]]

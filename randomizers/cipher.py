@@ -1,7 +1,7 @@
 """AES-128 of whole blocks, or an error: what keyed randomness is made with.
 
-Contract: it fails closed.  A cipher that cannot be used, fails, writes too little, gives a wrong known answer or says
-another thing one way than the other is a RandomnessError, and nothing is drawn; no text of it holds a key or a block.
+Contract: it fails closed.  A cipher that cannot be used, fails, writes too little, gives a wrong known answer or
+differs between its two ways of use is a RandomnessError, and nothing is drawn; no message holds a key or a block.
 Source: FIPS 197; ARCHITECTURE rule 1.  Not here: which blocks are encrypted, and under which key (randomness.py).
 """
 
@@ -46,7 +46,7 @@ def aes(key: bytes) -> Callable[[bytes], bytes]:
 
 
 def aes_into(key: bytes) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-    """What `aes` does, from array to array; the second holds at least one block more than the first."""
+    """Do what `aes` does, from array to array; the second holds at least one block more than the first."""
 
     def encrypt(data: NDArray[Any], out: NDArray[Any]) -> None:
         try:

@@ -29,12 +29,12 @@ from murmurate.randomizers.views import one_or_more, words_of
 
 DEVICE: Final = StateForm("device", 1)
 DEVICES: Final = StateForm("devices", 1)
-"""The forms of what is kept of one device's spending and answers, and of those of all users of a stream."""
+"""The state forms of one device's spending and answers, and of those of all users of a stream."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grant:
-    """A question that was paid for: who answers it, and who does not and why."""
+    """A question that was charged: who answers it, and who was refused and why."""
 
     ask: Ask
     answering: Mask
@@ -52,7 +52,7 @@ class Answers(NamedTuple):
 
 
 class Device:
-    """One user's guard, for an app that answers by itself. Store `snapshot()` before a report leaves."""
+    """The guard of one user, for an app that answers by itself. Store `snapshot()` before a report leaves."""
 
     def __init__(self, terms: Terms, user: bytes, secrets: Secrets) -> None:
         self._terms, self._user, self._secrets = terms, bytes(user), secrets
@@ -76,7 +76,9 @@ class Device:
         return tuple(self._guards)
 
     def answer(self, ask: Ask, value: Value, *, now: int) -> bytes | Refusal:
-        """The report, or why there is none. `now` is the newest period that is over by the device's own clock."""
+        """The report, or the reason why there is none. `now` is the newest period that has ended by the device's own
+        clock.
+        """
         guard = self._guards.get(ask.stream)
         if guard is None:
             return Refusal("stream", "asked about a stream that this user does not serve")
@@ -103,13 +105,13 @@ class Device:
         return self._reports[ask.stream]
 
     def close_until(self, time_ms: int) -> None:
-        """Answer about no period of any stream that begins before this time: what a lost history calls for."""
+        """Refuse periods of all streams that begin before this time, as after a lost history of spending."""
         self._closed_until_ms = max(self._closed_until_ms, time_ms)
         for guard in self._guards.values():
             guard.close_until(time_ms)
 
     def snapshot(self) -> bytes:
-        """Everything spent and answered, to be stored before a report leaves."""
+        """The whole state of spending and answers, to be stored before a report leaves."""
         arrays = {
             f"{name}/{key}": a for name, guard in self._guards.items() for key, a in guard.ledger.arrays().items()
         }
@@ -121,7 +123,9 @@ class Device:
 
     @classmethod
     def restore(cls, data: bytes, terms: Terms, user: bytes, secrets: Secrets) -> Device:
-        """The device as it was. FrozenFactsError if it was another user's, or under other frozen facts."""
+        """The device of a snapshot. FrozenFactsError if it belongs to another user, or was written under other frozen
+        facts.
+        """
         facts, arrays = load(DEVICE, data)
         device = cls(terms, user, secrets)
         if facts["user"] != device._user.hex():
@@ -140,7 +144,7 @@ class Device:
 
 
 class DeviceArray:
-    """The guards of all users of one raw partition, for one stream: decided by slot, answered in one vector."""
+    """The guards of all users of one raw partition, for one stream: decisions by slot, reports in one array."""
 
     def __init__(self, terms: Terms, stream: str, secrets: Secrets, *, partition: int = 0) -> None:
         found = terms.stream(stream)
@@ -212,12 +216,12 @@ class DeviceArray:
         return Grant(ask, answering, {reason: n for reason, n in refused.items() if n})
 
     def rows(self, grant: Grant, members: Mask | None = None) -> NDArray[np.int64]:
-        """Which rows answer, of the members (all users): int64[m]."""
+        """The rows that answer, among the members (all users): int64[m]."""
         answering = grant.answering[self._slot[: self._size]]
         return np.flatnonzero(answering if members is None else answering[: len(members)] & members)
 
     def answer(self, grant: Grant, values: Values, members: Mask | None = None) -> Answers:
-        """The reports to a question that was paid for.
+        """The reports to a question that was charged.
 
         values: int[n] or uint32[n, words], one for each of the first n users. members: bool[n], who of them is in the
         population of this period; those enrolled later are not.
@@ -231,23 +235,23 @@ class DeviceArray:
         t = grant.ask.t
         rows = self.rows(grant, np.ones(len(values), np.bool_) if members is None else members)
         at = slice(len(rows)) if len(rows) == len(values) else rows  # where all answer, no copies
-        users, told, before = self._users[at], values[at].astype(self._kind), self._value_t[at]
+        users, answered, before = self._users[at], values[at].astype(self._kind), self._value_t[at]
         repeated, newer = before == t, before < t
         if repeated.any():
-            told[repeated] = self._value[at][repeated]
-        reports = grant.ask.question.perturb(told, self._secrets.randomness.draw(users, round=grant.ask.digest))
+            answered[repeated] = self._value[at][repeated]
+        reports = grant.ask.question.perturb(answered, self._secrets.randomness.draw(users, round=grant.ask.digest))
         if newer.all():
-            self._value[at], self._value_t[at] = told, t
+            self._value[at], self._value_t[at] = answered, t
         else:
-            self._value[rows[newer]], self._value_t[rows[newer]] = told[newer], t
+            self._value[rows[newer]], self._value_t[rows[newer]] = answered[newer], t
         return Answers(rows, users, reports)
 
     def close_until(self, time_ms: int) -> None:
-        """Answer about no period that begins before this time: what a lost history calls for."""
+        """Refuse periods that begin before this time, as after a lost history of spending."""
         self._guard.close_until(time_ms)
 
     def snapshot(self) -> bytes:
-        """Everything spent and answered; the stage seals it, since it holds values."""
+        """The whole state of spending and answers; the stage encrypts it, since it holds values."""
         arrays = self._guard.ledger.arrays() | {
             "users": self.users,
             "value": self._value[: self._size],
@@ -263,7 +267,7 @@ class DeviceArray:
 
     @classmethod
     def restore(cls, data: bytes, terms: Terms, stream: str, secrets: Secrets, *, partition: int = 0) -> DeviceArray:
-        """The array as it was. FrozenFactsError if it was another's, or under other frozen facts.
+        """The array of a snapshot. FrozenFactsError if it belongs to others, or was written under other frozen facts.
 
         Under another randomness key a repeated round would get other bytes, so it has to be paid for again.
         """

@@ -1,8 +1,8 @@
-"""A question to somebody, the decision about it, and a refusal: what one device and an array of them share.
+"""The decision whether a question is answered or refused, which one device and an array of devices share.
 
 Contract: a decision depends on terms, ledger and question, and is the same for every user of a slot.  The price of an
 answer is the question's own bill.  State written under other frozen facts is an error (ARCHITECTURE rules 4 and 5).
-Not here: users, values and reports (device.py), what a change of frozen facts has to shut (reopening.py).
+Not here: users, values and reports (device.py), the closure after a change of frozen facts (reopening.py).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from murmurate.randomizers.terms import Facts, StreamTerms, Terms, changed
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """A question to the users of some slots: what a device takes from a round descriptor."""
+    """A question to the users of some slots: the part of a round descriptor that a device uses."""
 
     stream: str
     t: int
     slots: int
-    """S, as the server believes it to be."""
+    """The number of slots S that the server assumes."""
     asked: Mask | None
     """bool[S], the slots that are asked; None: every slot."""
     question: Question
@@ -43,14 +43,14 @@ class Ask:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a question gets no answer. `reason`: stream, slot, mechanism, future, closed, gap or budget."""
+    """The reason why a question is not answered. `reason`: stream, slot, mechanism, future, closed, gap or budget."""
 
     reason: str
     why: str
 
 
 class Secrets(NamedTuple):
-    """The keys of the edge that a guard needs: what draws, and what places users in slots and streams."""
+    """The keys of the edge that a guard needs: one for randomness, others to place users in slots and streams."""
 
     randomness: Key
     slots: Key
@@ -66,7 +66,7 @@ class Guard:
         self.ledger = Ledger(rows, w=stream.w, limit_micro=limit, division=stream.division)
 
     def refusal(self, ask: Ask) -> Refusal | None:
-        """Why nobody here may answer this question, if so."""
+        """The reason why nobody here may answer this question, or None."""
         stream = self.stream
         if ask.stream != stream.name:
             return Refusal("stream", f"asked about another stream than {stream.name!r}")
@@ -81,12 +81,14 @@ class Guard:
         return None
 
     def charge(self, ask: Ask, asked: Mask) -> NDArray[np.uint8]:
-        """Verdicts for the rows of the ledger, booked. The price is the question's bill, not what a descriptor says."""
+        """The verdicts for the rows of the ledger, with charges booked. The price is the question's own bill, not a
+        descriptor's.
+        """
         bill = ask.question.bill(ask.t)
         return self.ledger.charge(bill.first, bill.epsilon_micro, bill.digest or ask.digest, asked)
 
     def close_until(self, time_ms: int) -> None:
-        """Charge nothing for a period that begins before this time."""
+        """Refuse to charge for a period that begins before this time."""
         self.ledger.close_until(-(-time_ms // self.stream.every_ms))
 
 

@@ -1,9 +1,9 @@
-"""Who is who, without names: user -> pseudonym -> partition, stream and slot.
+"""Pseudonyms of users, and the partition, stream and slot that follow from a pseudonym and a key.
 
 Contract: a pseudonym is the first 16 bytes of HMAC-SHA256(pepper, lp(deployment) user), lp(x) = 4 little-endian bytes
 of length, then x; its first 8 bytes as a little-endian integer, mod P, are its raw partition.  Slot and stream come
 from keys of their own, independent of the pepper and of the partition, and never change while the frozen facts stand.
-The slots of one user in two streams are independent: where all are asked, who answers one says nothing of the other.
+The slots of one user in two streams are independent: where all are asked, answering one reveals nothing of the other.
 """
 
 import hashlib
@@ -21,12 +21,16 @@ from murmurate.randomizers.thresholds import MICRO
 
 _NO_ROUND = bytes(DIGEST)
 SLOTS = 2
-"""How slots are drawn: a frozen fact. Under 1 a user had the same slot in all streams of as many slots."""
+"""The version of the way in which slots are drawn, a frozen fact. Under 1 a user had the same slot in all streams of as
+many slots.
+"""
 ITEMS = hashlib.sha256(b"murmurate items 1").digest()
-"""What stands in a round's place where items are ranked. It is no UTF-8, so that no user's name can stand there."""
+"""The context, in the place of a round, of the keys that rank items. It is not UTF-8, so that no user's name can equal
+it.
+"""
 NO_STREAM = -1
 MOST_KNOWN = 1 << 16
-"""Users whose pseudonyms a door remembers: some 13 MB."""
+"""The number of users whose pseudonyms a door caches: some 13 MB."""
 
 
 class Pepper:
@@ -58,7 +62,7 @@ class Pepper:
 
     def ranks(self, users: Bytes, items: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A keyed number for each of these users (uint8[n, 16] pseudonyms) and items, the same in every period: of a
-        list with too many items those of the smallest stay. uint64[n].
+        list with too many items those with the smallest numbers are kept. uint64[n].
         """
         found = np.empty(len(users), np.uint64)
         key = self._key._derive(ITEMS, b"", "items")
@@ -71,7 +75,7 @@ class Pepper:
 
 
 class PseudonymCache(dict[bytes, bytes]):
-    """The pseudonyms of users who came lately: for a source in which they come again and again.
+    """A cache of the pseudonyms of recent users, for sources in which users recur.
 
     >>> PseudonymCache(Pepper(bytes(range(32)), deployment="shop")).pseudonyms([b"u-1", b"u-1"]).shape
     (2, 16)
@@ -110,7 +114,9 @@ def slots(key: Key, users: Bytes, of: int, stream: str) -> NDArray[np.uint16]:
 
 
 def slot_context(stream: str) -> bytes:
-    """What stands in a round's place where slots are drawn: SHA-256 of "murmurate slots 2", a line feed, the name."""
+    """The context, in the place of a round, in which slots are drawn: SHA-256 of "murmurate slots 2", a line feed, the
+    name.
+    """
     return hashlib.sha256(f"murmurate slots {SLOTS}\n{stream}".encode()).digest()
 
 

@@ -1,6 +1,6 @@
 """Opened randomness: words by the lane, from a derived key, users and values.
 
-Contract: MAC and words as randomness.py says them; the same words whatever the size of a lane.  A key never leaves.
+Contract: MAC and words as defined in randomness.py; the same words whatever the size of a lane.  A key never leaves.
 Not here: which key belongs to what (randomness.py).
 """
 

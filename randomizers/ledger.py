@@ -1,4 +1,4 @@
-"""What every slot of one stream has spent: integers, and one routine that decides.
+"""The privacy budget that every slot of one stream has spent, in integers, and the one routine that decides.
 
 Contract (ARCHITECTURE section 5.12: I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods
 stay within the limit; under population division two charges of a slot are at least w periods apart.  A t older than a
@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 
 
 class Verdict(IntEnum):
-    """What the ledger says to one slot."""
+    """The ledger's decision for one slot."""
 
     SILENT = 0
     """The slot is not asked."""
@@ -39,7 +39,7 @@ class Verdict(IntEnum):
     GAP = 4
     """The slot answered less than w periods ago."""
     CLOSED = 5
-    """This t lies before the newest charge, or in a time that stays closed."""
+    """The period lies before the newest charge, or in a time for which charges are closed."""
 
 
 REASONS = {Verdict.BUDGET: "budget", Verdict.GAP: "gap", Verdict.CLOSED: "closed"}
@@ -58,13 +58,15 @@ class Ledger:
         self._spent = np.zeros((w if division == "budget" else 0, rows), np.int32)  # charge at t in row t mod w
         self._open_from = 0  # no t before this is ever charged
         self.most_spent_micro = 0
-        """The largest window of any slot that this instance has booked: never above the limit, for whoever watches."""
+        """The largest sum of charges in a window of any slot that this instance has booked, for monitoring; never above
+        the limit.
+        """
 
     def __len__(self) -> int:
         return len(self._last)
 
     def verdicts(self, t: int, charge_micro: int, digest: bytes, asked: Mask) -> NDArray[np.uint8]:
-        """What each slot would be told: uint8[rows] of Verdict. Nothing is booked."""
+        """The verdict for each slot, without booking: uint8[rows] of Verdict."""
         newest = self._t[self._last]
         verdicts = np.full(len(self), Verdict.CHARGED, np.uint8)
         if self.division == "budget":
@@ -101,7 +103,7 @@ class Ledger:
         return verdicts
 
     def spent_micro(self, t: int) -> NDArray[np.int64]:
-        """What each slot has charged in the w periods that end with t (budget division): int64[rows]."""
+        """The charges of each slot in the w periods that end with t (budget division): int64[rows]."""
         return self._window(t, self._t[self._last])[0]
 
     def newest(self) -> NDArray[np.int64]:
@@ -109,11 +111,11 @@ class Ledger:
         return self._t[self._last]
 
     def close_until(self, t: int) -> None:
-        """Charge nothing before t: what a changed fact or a lost history calls for."""
+        """Refuse charges for periods before t, as after a changed frozen fact or a lost history."""
         self._open_from = max(self._open_from, t)
 
     def forget_answers(self) -> None:
-        """Make a repeated round pay again: its bytes would no longer be the same."""
+        """Make a repeated round cost again, since its bytes would no longer be the same."""
         self._digests[:] = 0
 
     def arrays(self) -> Arrays:
@@ -143,7 +145,7 @@ class Ledger:
         self._open_from = int(arrays["open_from"][0])
 
     def _window(self, t: int, newest: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
-        """What is spent in the window that ends with t, and which cells of `_spent` still count in it.
+        """The charges in the window that ends with t, and which cells of `_spent` still count in it.
 
         Cell c holds the charge at the newest time of its slot that is c mod w; it counts while that time is after t -
         w. Slots that march in step, as they do when everybody answers, share one column of times.
@@ -155,7 +157,7 @@ class Ledger:
         return np.where(alive, self._spent, 0).sum(axis=0, dtype=np.int64), alive
 
     def _prune(self) -> None:
-        """Drop the rounds that are no slot's last any more."""
+        """Forget the rounds that are no slot's newest any more."""
         used, last = np.unique(np.append(self._last, 0), return_inverse=True)
         self._last = last[:-1].astype(np.int32)
         self._t, self._digests = self._t[used], self._digests[used]

@@ -26,7 +26,7 @@ from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question,
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 
-__all__ = ["MAX_LAW", "Counts", "Floats", "Mechanism", "PureOracle", "Reports", "nats", "whole"]
+__all__ = ["MAX_LAW", "Counts", "Floats", "Mechanism", "PureOracle", "Reports", "nats", "nearest_of_sum", "whole"]
 
 MAX_LAW = 1 << 12  # reports that `law` will list
 
@@ -39,11 +39,11 @@ class Mechanism(Question):
     """
 
     name: ClassVar[str]
-    """The word for it in a configuration, a round and a metric."""
+    """The name that stands for it in a configuration, a round and a metric."""
     version: ClassVar[int] = 1
-    """Version of the way in which words become reports: another version draws words that are independent of these."""
+    """The version of the way in which words become reports. Another version draws independent words."""
     max_domain: ClassVar[int]
-    """The largest `d` it takes."""
+    """The largest `d` that it supports."""
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         if isinstance(d, bool) or not isinstance(d, int) or not 2 <= d <= self.max_domain:
@@ -58,26 +58,26 @@ class Mechanism(Question):
 
     @property
     def layout(self) -> LayoutSpec:
-        """One code below d; where a user may have no value, that is the last one."""
+        """A single code below d; where users may have no value, the last code stands for that."""
         return "code", self.d
 
     def spec(self) -> dict[str, str | int]:
-        """The canonical description, whole numbers and words only: its digest names this mechanism on the wire."""
+        """The canonical description in whole numbers and words; its digest identifies the mechanism on the wire."""
         return {"name": self.name, "d": self.d, "epsilon_micro": self.epsilon_micro}
 
     @property
     def outcomes(self) -> int:
-        """How long the support is."""
+        """The length of the support."""
         return self.d
 
     @property
     def statistics(self) -> int:
-        """How many numbers a method follows: the first ones of a profile."""
+        """The number of statistics that a method follows, which are the first entries of a profile."""
         return self.d
 
     def sampled(self, length: int) -> Mechanism:
-        """What tells a code that was drawn with a chance of at most 1 / length, at this epsilon in all: the same, where
-        the draw takes nothing off its worst ratio (Wang 2021, theorem 5.2.2).
+        """The mechanism to use for a code that was drawn with a probability of at most 1 / length, so that epsilon
+        holds for both together: the same one, unless sampling amplifies its ratio (Wang 2021, theorem 5.2.2).
         """
         return self
 
@@ -96,7 +96,7 @@ class Mechanism(Question):
 
     @abstractmethod
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Which reports speak most for `one` against `other`: the set an attacker, and the audit, would bet on."""
+        """Which reports are the strongest evidence for `one` against `other`: the set an attacker would bet on."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, epsilon={self.epsilon})"
@@ -131,7 +131,7 @@ class Mechanism(Question):
         return int(value)
 
     def checked_one(self, value: int, draw: DrawOne) -> int:
-        """The value of a single user with a draw of their own, if both are what they must be."""
+        """The value of a single user, if it lies in the domain and comes with a draw of that user."""
         if not isinstance(draw, DrawOne):
             raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a DrawOne from a Key")
         return self.checked(value)
@@ -167,7 +167,7 @@ class PureOracle(Mechanism):
     """Probability that a report supports one certain other value: realised, exact."""
 
     def estimate(self, support: Counts, n: int) -> Floats:
-        """(support / n - q) / (p - q)."""
+        """The unbiased frequencies (support / n - q) / (p - q)."""
         support = np.asarray(support)
         if support.shape != (self.d,) or support.dtype.kind not in "iu":
             raise ReportError(
@@ -181,13 +181,17 @@ class PureOracle(Mechanism):
         return np.asarray((support / n - q) / (p - q), np.float64)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)), which is exact in f and n."""
+        """The variance q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)), which is exact in f and n."""
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):
             raise ParameterError(
                 f"{self.name}: variance: found n = {shown(n)}; allowed: n >= 1 and frequencies from 0 to 1"
             )
         return np.asarray(self.noise(f) / n, np.float64)
+
+    def likely(self, profile: Floats) -> Floats:
+        """The nearest frequencies with the same sum, since the variance of a report is linear in them."""
+        return nearest_of_sum(profile)
 
     def noise(self, profile: Floats) -> Floats:
         """The variance of one report at these frequencies."""
@@ -196,29 +200,41 @@ class PureOracle(Mechanism):
 
     @cached_property
     def _noise(self) -> tuple[float, float]:
-        """The variance of one report at frequency 0, and how it grows from there."""
+        """The variance of one report at frequency 0, and its slope in the frequency."""
         gap = self.p - self.q
         return float(self.q * (1 - self.q) / gap**2), float((1 - self.p - self.q) / gap)
 
     def mean_noise(self, profile: Floats) -> float:
-        """At frequency 1/d, since frequencies sum to 1: it depends on no estimate (ARCHITECTURE erratum E2)."""
+        """The mean over d frequencies that sum to 1, which is the noise at 1/d: it depends on no estimate (ARCHITECTURE
+        erratum E2).
+        """
         return float(self.noise(np.array(1 / self.d)))
 
     def mean_sampling(self, profile: Floats) -> float:
-        """The mean over d frequencies that sum to 1: (1 - sum f^2) / d."""
+        """The mean sampling variance over d frequencies that sum to 1: (1 - sum f^2) / d."""
         f = self.plausible(profile)
         return max(0.0, 1 - float(f @ f)) / self.d
 
 
+def nearest_of_sum(raw: Floats) -> Floats:
+    """The nearest shares from 0 to 1 with the same sum as these raw ones (0, where that is negative). A linear function
+    of shares keeps its mean, which it would not if estimates below 0 were only cut off.
+    """
+    total, falling = max(0.0, float(raw.sum())), np.sort(raw)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, len(raw) + 1)
+    last = int(np.flatnonzero(falling > excess)[-1]) if total else 0
+    return np.clip(raw - excess[last], 0, 1) if total else np.zeros_like(raw)
+
+
 def whole(name: str, what: str, found: object, low: int, high: int) -> int:
-    """A mechanism's own parameter, if it is a whole number in this range."""
+    """A whole-number parameter, if it lies in this range."""
     if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
         raise ParameterError(f"{name}: {what}: found {shown(found)}; allowed: a whole number from {low} to {high}")
     return found
 
 
 def nats(ratio: Fraction) -> float:
-    """What a ratio of probabilities costs in epsilon: its natural logarithm, rounded down."""
+    """The epsilon of a ratio of probabilities: its natural logarithm, rounded down."""
     with localcontext() as context:
         context.prec = 50
         exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()

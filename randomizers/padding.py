@@ -1,17 +1,17 @@
-"""Padded sampling: of a set one candidate is told, and dummies fill it up to L, so that each has a chance of 1/L.
+"""Padded sampling: one candidate of a set is sampled, after dummies pad the set to L, so that each has probability 1/L.
 
-Contract: **no code is drawn with a chance above 1/L**, whatever the set.  There are a code for each of d candidates and
-L dummies, and none of its own for *none*: whoever has no value tells the empty set, that is a dummy.  (One more code,
-or one dummy shared by all, would be drawn with a larger chance, and epsilon would not hold: ARCHITECTURE rule 23.)  Of
-a user who holds c candidates, with one 64-bit word u and in whole numbers out of 2^64:
+Contract: **no code is drawn with a probability above 1/L**, whatever the set.  There are codes for d candidates and L
+dummies, and no own one for *none*: a user without a value reports like one with the empty set, that is a dummy.  (One
+more code, or one dummy shared by all, would be drawn with a larger probability, and epsilon would not hold:
+ARCHITECTURE rule 23.)  A user who holds c candidates draws one 64-bit word, whose 2^64 values are divided thus:
 
-    c <= L    each has floor(2^64 / L), the rest falls on the L dummies alike
+    c <= L    each candidate has floor(2^64 / L), the L dummies share the rest equally
     c = 0     each dummy has floor(2^64 / L); the rest, fewer than L words, falls on candidates
-    c > L     each has floor(2^64 / c), the last what remains: none is left out, and frequencies come out too small
+    c > L     each candidate has floor(2^64 / c), the last one the rest: frequencies are estimated too small
 
-GRR behind it may have the ratio L (e^epsilon - 1) + 1 (`GRR.sampled`): a report is q (1 + (p/q - 1) s) likely, s the
-chance of its code.  Estimates are those of the codes by the chance of one.  Source: Wang 2021, section 5.2
-(ARCHITECTURE section 5.13), where a dummy too is drawn with (1 - c/L) / L.  Not here: finding candidates and L (a
+A GRR of these codes may have the ratio L (e^epsilon - 1) + 1 (`GRR.sampled`): a report has probability
+q (1 + (p/q - 1) s), s that of its code.  Estimates are those of the codes, divided by 1/L.  Source: Wang 2021, section
+5.2 (ARCHITECTURE section 5.13), where a dummy too is drawn with (1 - c/L) / L.  Not here: finding candidates and L (a
 method's).
 """
 
@@ -38,7 +38,7 @@ _TOP: Final = 1 << 64
 
 
 class Padded(View):
-    """One of a set's candidates or a dummy."""
+    """A view that samples one of a set's candidates, or a dummy."""
 
     name = "padded"
 
@@ -51,7 +51,7 @@ class Padded(View):
         self.held = candidate_index(self.name, self.of, candidates)
         self.d = self.held.number + self.length
         self.share = _TOP // self.length
-        """Words out of 2^64 that name one candidate of a user who holds at most L."""
+        """The number of words out of 2^64 that name one candidate of a user who holds at most L."""
         vars(self)["chance"] = Fraction(self.share, _TOP)
         rules = [self._rule(c) for c in range(self.held.most + 1)]
         self._widths, self._last, self._dummies = (
@@ -60,8 +60,8 @@ class Padded(View):
         self._spill = self.length * self.share  # words from here on name a candidate of a user who holds none
 
     def _rule(self, c: int) -> tuple[int, int, int]:
-        """What a user with c candidates draws by: words for each, the last word that names one, and words for each
-        dummy.
+        """The rule for c candidates: the number of words for each, the last word that names one, and the number of
+        words for each dummy.
         """
         if c > self.length:
             return _TOP // c, _TOP - 1, 1
@@ -73,19 +73,19 @@ class Padded(View):
         return {"length": self.length, **self.held.parameters()}
 
     def inside(self, mechanism: Mechanism) -> Mechanism:
-        """With the ratio that the draw allows."""
+        """The mechanism with the larger ratio that sampling allows."""
         return mechanism.sampled(self.length)
 
     def codes(self, values: Values, draw: Draw) -> Codes:
-        """One word a user."""
+        """The sampled code of each user, from one word each: int64[n]."""
         rows = self.of.rows(values)
         codes = np.empty(len(rows), np.int64)
         for lane, words in draw.open(self.digest, canonical_words(rows), "view").words(1, np.uint64):
-            codes[lane] = self._told(rows[lane], words[:, 0])
+            codes[lane] = self._codes(rows[lane], words[:, 0])
         return codes
 
-    def _told(self, rows: np.ndarray, u: np.ndarray) -> Codes:
-        """As `_code` says."""
+    def _codes(self, rows: np.ndarray, u: np.ndarray) -> Codes:
+        """The codes that these words name for these rows, by the rule of `_code`."""
         number, length = self.held.number, self.length
         sizes = self.held.sizes(rows)
         if self.of.none:
@@ -103,7 +103,7 @@ class Padded(View):
         return codes
 
     def code(self, value: Value) -> int:
-        """There is no one code of a value."""
+        """Always an error, since the code of a value is sampled."""
         raise ParameterError(f"{self.name}: found asked for the code of a value; allowed: one is drawn")
 
     def code_one(self, value: Value, draw: DrawOne) -> int:
@@ -126,7 +126,7 @@ class Padded(View):
         return self.held.number + min((u - (last + 1 if c else 0)) // dummy, self.length - 1)
 
     def law(self, value: Value) -> Mapping[int, Fraction]:
-        """From how many words of 2^64 name each code."""
+        """The probability of each code, from the number of words of 2^64 that name it."""
         return self._law(self._held(words_of(value)))
 
     def _law(self, own: Sequence[int]) -> Mapping[int, Fraction]:
@@ -153,13 +153,13 @@ class Padded(View):
 
     @property
     def statistics(self) -> int | None:
-        """The candidates: what is told of dummies is nobody's."""
+        """The number of candidates, since the codes of dummies are no statistics."""
         return self.held.number
 
     def blanket(self, inner: Mechanism) -> Blanket | None:
-        """The blanket of GRR: L candidates against none, of which either tells L codes that the other does not. Every
-        report has q from everybody; what sets that hold neither add is below 2^-64 and left out, which makes the
-        blanket no better.
+        """The blanket of GRR, from a set of L candidates against the empty one: each gives L codes that the other does
+        not. Every report has probability q at least; what sets that hold neither add is below 2^-64 and left out, which
+        makes the blanket no better.
         """
         if not isinstance(inner, GRR) or self.held.most < self.length or isinstance(self, Itemsets):
             return None
@@ -171,14 +171,14 @@ class Padded(View):
         return tuple(Atom(n * inner.q, 1 + apart * one, 1 + apart * other) for (one, other), n in atoms.items())
 
     def realised(self, inner: Mechanism) -> Fraction:
-        """For GRR the ratio of a code of the largest chance and one of none: q (1 + (p/q - 1) s) to q."""
+        """For GRR the ratio of q (1 + (p/q - 1) s), with s the largest probability of a code, to q."""
         if not isinstance(inner, GRR):
             return inner.realised
         return 1 + (inner.realised - 1) * Fraction(self.share, _TOP)
 
 
 class Itemsets(Padded):
-    """One of the listed sets of items that a user holds, or a dummy."""
+    """A view that samples one of the listed sets of items that a user holds, or a dummy."""
 
     name = "itemsets"
 

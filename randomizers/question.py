@@ -1,4 +1,4 @@
-"""The contract of every question: what a round asks, a device answers, a server counts and an auditor enumerates.
+"""The contract of every question: a round asks it, a device answers it, a server counts and an auditor enumerates it.
 
 Contract: for all values x, x' and reports y, P[y|x] <= e^epsilon P[y|x'] in exact arithmetic (`law`), over values of
 the stream's domain, and every report that one value can give every other can give too.  `perturb` and `perturb_one`
@@ -25,67 +25,71 @@ Reports = NDArray[np.uint8]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Values = NDArray[np.integer[Any]]
-"""int[n] where a value is one word, else uint32[n, words]."""
+"""Values of users: int[n] where a value is one word, else uint32[n, words]."""
 Value = Any
 """One value: a whole number where it is one word, else a tuple of them."""
 Spec = Mapping[str, Any]
-"""Words, whole numbers, lists and tables of them; no floats, which two machines may write differently."""
+"""A description of words, whole numbers, lists and tables; no floats, which two machines may write differently."""
 LayoutSpec = tuple[Any, ...]
-"""What the words of a value mean, as a stream's domain says it (layouts/)."""
+"""The meaning of the words of a value, as a stream's domain defines it (layouts/)."""
 
 
 class Bill(NamedTuple):
-    """What an answer costs: the ledger books it for all periods from first to last."""
+    """The price of an answer: the ledger books it for all periods from first to last."""
 
     first: int
     last: int
     digest: bytes | None
-    """Rounds of one bill are paid for once; None: each round is a bill of its own."""
+    """An identity such that rounds of one bill are charged once; None: each round is charged by itself."""
     epsilon_micro: int
 
 
 class Atom(NamedTuple):
-    """Reports of one kind, as the pair of values sees them that is told apart best."""
+    """A group of reports with the same probabilities under the worst pair of values."""
 
     mass: Fraction
-    """The probability that every value gives these outputs at least, all outputs of the kind together."""
+    """The smallest probability of these reports over all values, summed over the reports of the group."""
     one: Fraction
-    """How many times `mass` the first value of the pair gives these outputs."""
+    """The probability under the first value of the pair, as a multiple of `mass`."""
     other: Fraction
-    """How many times `mass` the second value of the pair gives these outputs."""
+    """The probability under the second value of the pair, as a multiple of `mass`."""
 
 
 Blanket = tuple[Atom, ...]
-"""What everybody's reports have in common, and what two values make of it: all that an accountant of shuffled reports
-needs of a question. The masses add up to the blanket's share of a report.
+"""The part of a report's distribution that all values share, and how two values depart from it: all that an accountant
+of shuffled reports needs. The masses add up to the blanket's share of a report.
 """
 
 
 class DeviceFace(ABC):
-    """What a device needs: values in, reports of a constant length out, and what they cost."""
+    """The device's side of a question: values in, reports of a constant length out, and their price."""
 
     name: ClassVar[str]
-    """The word for it in an error, and of a mechanism in a configuration, a round and a metric."""
+    """The name that stands for it in an error and, of a mechanism, in a configuration, a round and a metric."""
     epsilon_micro: int
-    """The claim, in millionths of a nat."""
+    """The claimed epsilon, in millionths of a nat."""
     digest: bytes
     """The identity of the question: the SHA-256 of its spec, 32 bytes."""
     memoised: ClassVar[bool] = False
-    """Whether a report holds randomness that outlives its round: no stream may ask so (ARCHITECTURE rule 11)."""
+    """Whether a report contains randomness that outlives its round: no stream may use such a mechanism (ARCHITECTURE
+    rule 11).
+    """
 
     @property
     def answered_by(self) -> str:
-        """The mechanism that makes its reports, as a deployment file names it; of several each once, with commas."""
+        """The mechanism that makes the reports, as a deployment file names it; several are named once each, with
+        commas.
+        """
         return self.name
 
     @property
     @abstractmethod
     def layout(self) -> LayoutSpec:
-        """What values it takes: a stream of another layout refuses it."""
+        """The layout of the values it takes; a stream of another layout refuses it."""
 
     @property
     def words(self) -> int:
-        """Words of a value."""
+        """The number of words of a value."""
         return 1
 
     @property
@@ -98,17 +102,19 @@ class DeviceFace(ABC):
         """The canonical description, of words, whole numbers, lists and tables: what a round carries."""
 
     def of_round(self, round: bytes) -> Self:
-        """What reads a round's reports: the same, but where each round's public choices differ (`olh`'s)."""
+        """The question with which a round's reports are read: the same, except where public choices differ between
+        rounds (`olh`).
+        """
         return self
 
     @property
     @abstractmethod
     def wire_size(self) -> int:
-        """Bytes of a report, whatever the value."""
+        """The number of bytes of a report, whatever the value."""
 
     @abstractmethod
     def perturb(self, values: Values, draw: Draw) -> Reports:
-        """One report a value: uint8[n, wire_size]."""
+        """One report for each value: uint8[n, wire_size]."""
 
     @abstractmethod
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
@@ -119,38 +125,40 @@ class DeviceFace(ABC):
         """The value, if it is one of its layout; else a ValueRefusedError."""
 
     def bill(self, t: int) -> Bill:
-        """What an answer about period t costs: the claim, in that period alone. A device books this and not what a
-        descriptor says.
+        """The price of an answer about period t: the claimed epsilon, in that period alone. A device books this, not
+        what a round descriptor says.
         """
         return Bill(t, t, None, self.epsilon_micro)
 
 
 class ServerFace(ABC):
-    """What a server needs: reports into additive counts, counts into unbiased numbers and their variances."""
+    """The server's side of a question: reports become additive counts, and counts unbiased numbers with variances."""
 
     name: ClassVar[str]
     measure: ClassVar[str] = "frequency"
-    """What a stream measures that asks by it."""
+    """The kind of measure that it serves."""
     says_none: ClassVar[bool | None] = None
-    """Whether its last value is *none*; None where any value of the domain may be."""
+    """Whether its last value must be *none* (True) or must not be (False); None where either is possible."""
     sums: ClassVar[bool] = False
     """Whether raw frequencies sum to 1 whatever was reported. Where they do not, their errors are independent."""
 
     smallest_part: Fraction = Fraction(1)
-    """The smallest part of its reports that speaks of a statistic: all of them, where users are in no groups."""
+    """The smallest part of the reports that any one statistic is estimated from: all of them, unless users are in
+    groups.
+    """
 
     @abstractmethod
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Which of uint8[n, wire_size] no value could have given: bool[n]."""
+        """Which of uint8[n, wire_size] are reports that no value could have given: bool[n]."""
 
     @abstractmethod
     def support(self, reports: Reports) -> Counts:
-        """How many reports speak for each value: int64[outcomes], additive over batches and machines."""
+        """The number of reports that support each value: int64[outcomes], additive over batches and machines."""
 
     @property
     @abstractmethod
     def outcomes(self) -> int:
-        """How long the support is."""
+        """The length of the support."""
 
     def check(self, counts: Counts, n: int) -> None:
         """ReportError for counts that no n reports give: another number of them, or one below 0 or above n."""
@@ -168,8 +176,8 @@ class ServerFace(ABC):
             raise ReportError(f"{self.name}: counts: found a cell with more support than reports; allowed: 0 to {n}")
 
     def complete(self, support: Counts) -> bool:
-        """Whether every statistic has reports that speak of it. Of groups one may have received none; a round of which
-        this is false counts as one that nobody answered.
+        """Whether every statistic has reports to be estimated from. A branch may have received none; such a round
+        counts as one that nobody answered.
         """
         return True
 
@@ -184,36 +192,46 @@ class ServerFace(ABC):
     @property
     @abstractmethod
     def statistics(self) -> int:
-        """How many numbers a method follows: the first ones of a profile."""
+        """The number of statistics that a method follows, which are the first entries of a profile."""
 
     def summing(self) -> NDArray[np.bool_]:
         """The statistics for which `sums` is true: bool[statistics]."""
         return np.full(self.statistics, self.sums)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """What a public choice, new in every round, adds to the variance of each statistic: nothing, as a rule."""
+        """The variance that a public choice, new in every round, adds to each statistic; zeros unless a question has
+        such choices.
+        """
         return np.zeros(self.statistics)
 
     def profile(self, support: Counts, n: int) -> Floats:
-        """All that reports say of the population, unbiased and raw; it does not depend on epsilon: float64[k]."""
+        """Unbiased, raw estimates of all moments of the population that variances need, the statistics first:
+        float64[k]. What they estimate does not depend on epsilon.
+        """
         return self.estimate(support, n)
 
     def plausible(self, profile: Floats) -> Floats:
         """The nearest profile that a population can have, entry by entry."""
         return np.clip(profile, 0, 1)
 
+    def likely(self, profile: Floats) -> Floats:
+        """The possible profile at which variances are right on average. `plausible` cuts off what lies below 0, which
+        raises the sum of few users' shares, and the variances with it.
+        """
+        return self.plausible(profile)
+
     def noise(self, profile: Floats) -> Floats:
-        """The variance that the question gives each statistic of one report, in a population of this profile. Raw
-        profiles are taken as they are: float64[statistics].
+        """The variance that the question adds to each statistic of one report, in a population of this profile; raw
+        profiles are allowed: float64[statistics].
         """
         raise ParameterError(f"{self.name}: found asked for its noise; allowed: a mechanism that serves a stream")
 
     def drawn(self, profile: Floats) -> Floats:
-        """The part of `noise` that comes of who answers, not of how: errors that move no sum of shares of a whole."""
+        """The part of `noise` that comes from drawing who answers: its errors cancel in the sum of a whole."""
         return np.zeros(self.statistics)
 
     def sampling(self, profile: Floats) -> Floats:
-        """The variance of each statistic among users: what it adds to draw one of very many: float64[statistics]."""
+        """The variance of each statistic among users, which one user drawn from very many has: float64[statistics]."""
         return profile * (1 - profile)
 
     def mean_noise(self, profile: Floats) -> float:
@@ -226,7 +244,7 @@ class ServerFace(ABC):
 
 
 class AuditFace(ABC):
-    """What an auditor needs: exact laws over values, and which reports tell two values apart best."""
+    """The auditor's side of a question: exact laws over values, and the reports that distinguish two values best."""
 
     @abstractmethod
     def law(self, value: Value) -> Mapping[bytes, Fraction]:
@@ -235,38 +253,42 @@ class AuditFace(ABC):
     @property
     @abstractmethod
     def realised(self) -> Fraction:
-        """The largest ratio of probabilities that really occurs; at most e^epsilon."""
+        """The largest ratio of probabilities that occurs; at most e^epsilon."""
 
     @property
     @abstractmethod
     def reports_possible(self) -> int:
-        """How many different reports there are."""
+        """The number of different reports."""
 
     @abstractmethod
     def evidence(self, reports: Reports, one: Value, other: Value) -> NDArray[np.bool_]:
-        """Which reports speak most for `one` against `other`: the set an attacker, and the audit, would bet on."""
+        """Which reports are the strongest evidence for `one` against `other`: the set on which an attacker, and the
+        audit, would bet.
+        """
 
     @property
     @abstractmethod
     def extremes(self) -> tuple[Value, Value]:
-        """Two values that are told apart best, on which a measurement bets."""
+        """The two values that reports distinguish best, which a measurement compares."""
 
     @property
     @abstractmethod
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The chances of a report in `evidence` from holders of the one and of the other extreme."""
+        """The probabilities of a report in `evidence` from holders of the one and of the other extreme."""
 
     def blanket(self) -> Blanket | None:
-        """The blanket, or one that is worse; None where none is known, so that a bound that needs none has to do."""
+        """The blanket, or one that gives a weaker bound; None where none is known, so that only bounds without one can
+        be used.
+        """
         return None
 
     def public(self, value: Value) -> int:
-        """What of a value everybody may know: the promise is about values of which this is the same."""
+        """The public part of a value: the privacy promise compares values for which this is the same."""
         return 0
 
 
 class Question(DeviceFace, ServerFace, AuditFace):
-    """All three faces: what a round names. Two are the same if their digests are."""
+    """A question with all three sides, as a round names it. Two are equal if their digests are."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Question) and self.digest == other.digest

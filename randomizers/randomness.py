@@ -38,11 +38,11 @@ SECRET_BYTES = 32
 Purpose = Literal["scatter", "permutation", "slot", "split", "noise"]
 Drawn = Literal["report", "view", "branch", "sign"]
 DRAWN: tuple[Drawn, ...] = ("report", "view", "branch", "sign")
-"""What a question draws: its mechanism's report, a view's choice, the user's branch, a number's sign."""
+"""The purposes of a question's draws: the mechanism's report, a view's choice, the user's branch, a number's sign."""
 PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split", "noise")
 
 LASTING = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
-"""Stands for the round where randomness is to outlive rounds."""
+"""The context in the place of a round for randomness that outlives rounds."""
 
 
 class Key(NotCopyable):
@@ -72,12 +72,12 @@ class Key(NotCopyable):
 
     @property
     def deployment(self) -> str:
-        """The deployment it belongs to."""
+        """The name of the deployment that the key belongs to."""
         return self._deployment
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that tell keys apart and say nothing about them."""
+        """Sixteen hex digits that distinguish keys and reveal nothing about them."""
         return hmac.digest(self._secret, b"murmurate fingerprint", "sha256")[:8].hex()
 
     def draw(self, users: Bytes, *, round: bytes) -> Draw:
@@ -87,7 +87,7 @@ class Key(NotCopyable):
         return Draw(self, _rows(users, "users"), checked_digest(round, "round"))
 
     def draw_one(self, user: bytes, *, round: bytes) -> DrawOne:
-        """What `draw` gives, for a single user in plain Python: an embedded Device uses it."""
+        """Give what `draw` gives, for a single user in plain Python: an embedded Device uses it."""
         if not isinstance(user, bytes) or len(user) != BLOCK:
             found = f"a pseudonym of {len(user)} bytes" if isinstance(user, bytes) else type(user).__name__
             raise ValueRefusedError(f"user: found {found}; allowed: {BLOCK}")
@@ -102,7 +102,7 @@ class Key(NotCopyable):
         k: int = 1,
         dtype: type[np.unsignedinteger[Any]] = np.uint64,
     ) -> Words:
-        """Words for a stage: dtype[n, k], from uint8[n, 16] contexts, apart from every report's and every other
+        """Words for a stage: dtype[n, k], from uint8[n, 16] contexts, independent of every report's and every other
         purpose's.
         """
         if purpose not in PURPOSES:
@@ -146,8 +146,8 @@ class Draw(NotCopyable):
         return self._round
 
     def open(self, mechanism: bytes, values: Bytes | None, purpose: Drawn = "report") -> Lanes:
-        """For questions: the words of this draw for these canonical values (uint8[n, 16 blocks]); None: a
-        branch, which no value moves.
+        """The words of this draw for these canonical values (uint8[n, 16 blocks]), for questions; None for a branch,
+        which does not depend on the value.
         """
         if values is not None or purpose != "branch":
             values = _blocks(values)
@@ -157,7 +157,7 @@ class Draw(NotCopyable):
         return Lanes(key, self._users, values)
 
     def of(self, rows: NDArray[np.integer[Any]]) -> Draw:
-        """The randomness of some of the users, in this order."""
+        """The randomness of these users alone, in this order."""
         return Draw(self._key, self._users[rows], self._round)
 
     def lasting(self) -> Draw:
@@ -179,7 +179,7 @@ class DrawOne(NotCopyable):
         return self._round
 
     def open(self, mechanism: bytes, value: bytes | None, purpose: Drawn = "report") -> Callable[[int, int], list[int]]:
-        """For questions: a function (k, bits) that gives this user's first k words of that width."""
+        """A function (k, bits) that gives this user's first k words of that width, for questions."""
         value = bytes(BLOCK) if value is None and purpose == "branch" else value
         if not value or len(value) % BLOCK:
             found = f"{len(value)} canonical bytes" if value is not None else "none"
@@ -204,7 +204,7 @@ class DrawOne(NotCopyable):
 
 
 def canonical(values: NDArray[np.integer[Any]]) -> Bytes:
-    """The canonical 16 bytes of whole-number values: little-endian, two's complement. uint8[n, 16]."""
+    """The canonical 16 bytes of whole-number values, little-endian in two's complement: uint8[n, 16]."""
     out = np.empty((len(values), 2), "<i8")
     out[:, 0] = values
     np.right_shift(out[:, 0], 63, out=out[:, 1])
@@ -212,12 +212,12 @@ def canonical(values: NDArray[np.integer[Any]]) -> Bytes:
 
 
 def canonical_one(value: int) -> bytes:
-    """What `canonical` gives, for one value."""
+    """The canonical 16 bytes of one value."""
     return value.to_bytes(BLOCK, "little", signed=True)
 
 
 def canonical_words(rows: NDArray[np.uint32]) -> Bytes:
-    """The canonical bytes of values of several words: these, little-endian, zero-filled to whole blocks. uint8[n, 16
+    """The canonical bytes of values of several words, little-endian and zero-filled to whole blocks: uint8[n, 16
     blocks].
     """
     n, words = rows.shape
@@ -227,7 +227,7 @@ def canonical_words(rows: NDArray[np.uint32]) -> Bytes:
 
 
 def canonical_words_one(words: Sequence[int]) -> bytes:
-    """What `canonical_words` gives, for one value."""
+    """The canonical bytes of one value of several words."""
     data = b"".join(word.to_bytes(4, "little") for word in words)
     return data + bytes(-len(data) % BLOCK)
 

@@ -1,7 +1,7 @@
-"""From a name and a spec to a mechanism, a view and a question: the one list of what there is, which the audit goes by.
+"""The lists of all mechanisms and views, and how a spec becomes a mechanism, a view or a question.
 
-Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are audited; a round can ask by those in
-`STREAMED` alone, behind any view that fits. Whatever a spec holds, there is a question or a ParameterError.
+Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are audited; a round can use those in
+`STREAMED` alone, behind any view that fits. Any spec gives a question or a ParameterError.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ STREAMED: dict[str, type[Mechanism]] = {
 MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
 """Every mechanism by its name."""
 VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
-"""What may stand before a mechanism, besides a threshold of numbers."""
+"""The views that may stand before a mechanism, except clipping at a threshold."""
 _BY_MEASURE: dict[str, list[str]] = {}
 for _name, _kind in STREAMED.items():
     _BY_MEASURE.setdefault(_kind.measure, []).append(_name)
@@ -70,7 +70,7 @@ def mechanism(spec: Mapping[str, Any]) -> Mechanism:
 
 
 def streamed(spec: Mapping[str, Any]) -> Mechanism:
-    """The mechanism by which a stream may ask."""
+    """The mechanism of a spec, if streams may use it."""
     named = spec.get("name") if isinstance(spec, Mapping) else None
     if isinstance(named, str) and named in MECHANISMS and named not in STREAMED:
         allowed = ", ".join(sorted(STREAMED))
@@ -118,7 +118,7 @@ def _branch(pair: Any) -> tuple[Any, Question]:
 
 
 def _inside(spec: Any, *refused: str) -> Question:
-    """A question in another one: so no spec nests without end."""
+    """The question of a spec inside another one's, which may not contain others, so that specs nest only once."""
     name = spec.get("name") if isinstance(spec, Mapping) else None
     if name in refused:
         raise ParameterError(f"question: found {name} in {refused[0]}; allowed: others")
@@ -135,7 +135,7 @@ _Made = TypeVar("_Made")
 
 
 def _parts(name: str, spec: Mapping[str, Any], *needed: str) -> Mapping[str, Any]:
-    """The spec, if it has these keys besides its name and no other."""
+    """The fields of a spec, if it has these keys besides its name and no others."""
     if spec.keys() != {"name", *needed}:
         found = ", ".join(map(shown, sorted(map(str, spec.keys() - {"name"}))))
         raise ParameterError(f"{name}: found {shown(found)}; allowed: {', '.join(needed)}")
@@ -143,7 +143,7 @@ def _parts(name: str, spec: Mapping[str, Any], *needed: str) -> Mapping[str, Any
 
 
 def _built(name: str, make: Callable[..., _Made], spec: Mapping[str, Any]) -> _Made:
-    """What is made of a spec's parameters, if they are its own; epsilon may be given in micro-nats."""
+    """The object built from a spec's parameters, if they are valid; epsilon may be given in micro-nats."""
     parameters = {key: value for key, value in spec.items() if key != "name"}
     known = _parameters(make)
     if name == Prefix.name and parameters.get("fold") == FOLD:

@@ -1,12 +1,12 @@
-"""A device, or an array of them, under changed frozen facts: shut until the longest window has passed.
+"""Restore a device, or an array of devices, under changed frozen facts: closed until the longest window has passed.
 
-Contract (ARCHITECTURE rule 5): nothing is answered about a period that begins before `opened_ms`, or the end of the
+Contract (ARCHITECTURE rule 5): no question is answered about a period that begins before `opened_ms`, or the end of the
 newest period charged, whichever is later, plus the longest window of the old and of the new terms; nor before any
 earlier closure has passed, however often facts change, also where the streams that a user serves come and go.  So no
-window of any terms that were ever in force holds charges from both sides of a change.  What was answered is forgotten:
-it cannot be asked again. `opened_ms`: from when the new facts hold, not before the end of any period that was asked
-about under the old ones. A stream that is new has no state: `close_until` the same time as the others.  Library only:
-no stage comes here, a worker whose facts differ from its state stops (agents/stages/perturb.py).
+window of any terms that were ever in force holds charges from both sides of a change.  Past answers are forgotten:
+no round can ask for them again.  `opened_ms`: from when the new facts hold, not before the end of any period that was
+asked about under the old ones.  A new stream has no state: `close_until` the same time as the others.  Library only: no
+stage uses it, since a worker whose facts differ from its state stops (agents/stages/perturb.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from murmurate.randomizers.terms import Facts, Terms, changed
 
 
 def reopen_device(data: bytes, terms: Terms, user: bytes, secrets: Secrets, *, opened_ms: int) -> Device:
-    """The device of a snapshot, under these terms; as it was, where no fact has changed."""
+    """The device of a snapshot under these terms, unchanged where no frozen fact has changed."""
     facts, arrays = load(DEVICE, data)
     if not changed(facts["terms"], terms.facts()):
         return Device.restore(data, terms, user, secrets)
@@ -53,8 +53,8 @@ def reopen_devices(
 def _closed_until_ms(
     held: Facts, arrays: Arrays, ledgers: Iterable[tuple[str, str]], terms: Terms, opened_ms: int
 ) -> int:
-    """The latest of what is closed already, and of this change plus the longest window. ledgers: streams, and what the
-    names of their ledger's arrays begin with.
+    """The latest of the closures in force, and of this change plus the longest window. ledgers: for each stream, the
+    prefix of its ledger's arrays.
     """
     closed, since = [0], [opened_ms]
     for name, lead in ledgers:

@@ -1,6 +1,6 @@
-"""Views of rows: some attributes as they are (a marginal), or of each attribute which stretch of its codes.
+"""Views of rows: some attributes unchanged (a marginal), or every attribute at a coarser resolution (a level).
 
-Contract: as of every view (views.py).  Cells are numbered in mixed radix, the first attribute most significant; none
+Contract: that of every view (views.py).  Cells are numbered in mixed radix, the first attribute most significant; none
 is the last code.  Source: Wang 2021, chapters 6 and 7 (ARCHITECTURE section 5.13).
 """
 
@@ -22,12 +22,12 @@ from murmurate.randomizers.views import Codes, View, of_kind, one_or_more, words
 
 
 class Level(View):
-    """Which stretch each attribute of a row lies in: neighbours are told as one, all of them if so many."""
+    """A view of each attribute of a row at a coarser resolution: neighbouring codes form one cell."""
 
     name = "level"
 
     def __init__(self, layout: Any, widths: Sequence[int]) -> None:
-        """widths: how many neighbouring codes of each attribute are one cell, counted from the lowest."""
+        """widths: the number of neighbouring codes in a cell of each attribute, counted from the lowest code."""
         self.of = self._rows = of_kind(self.name, layout, RowLayout)
         sizes = self._rows.sizes
         if not isinstance(widths, (list, tuple)) or len(widths) != len(sizes):
@@ -37,15 +37,15 @@ class Level(View):
         self.d = prod(self.cells) + self.of.none
 
     def parameters(self) -> dict[str, Any]:
-        """The widths."""
+        """The number of codes in a cell, for each attribute."""
         return {"widths": self.widths}
 
     def codes(self, values: Values, draw: Draw) -> Codes:
-        """The cells."""
+        """The number of each row's cell."""
         return self.cells_of(values)
 
     def cells_of(self, values: Values) -> Codes:
-        """Cells in mixed radix, the first attribute most significant; of nobody's value the last code."""
+        """The cells in mixed radix, the first attribute most significant; *none* has the last code."""
         rows = self.of.rows(values)
         codes = np.zeros(len(rows), np.int64)
         for attribute, (cells, width) in enumerate(zip(self.cells, self.widths, strict=True)):
@@ -58,7 +58,7 @@ class Level(View):
         return codes
 
     def code(self, value: Value) -> int:
-        """What `codes` gives, for one row."""
+        """The cell of one row, in plain Python."""
         words = words_of(value)
         if words[0] == NONE:
             return self.d - 1
@@ -71,18 +71,18 @@ class Level(View):
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """The lowest cell of every attribute and the highest."""
+        """The row with the lowest codes of all attributes, and the one with the highest."""
         low, high = (0,) * len(self.cells), tuple(size - 1 for size in self._rows.sizes)
         return one_or_more(self._rows.packed(low)), one_or_more(self._rows.packed(high))
 
 
 class Marginal(Level):
-    """Some attributes of a row, as they are."""
+    """A view of some attributes of a row, unchanged."""
 
     name = "marginal"
 
     def __init__(self, layout: Any, attributes: Sequence[int]) -> None:
-        """attributes: their numbers, rising."""
+        """attributes: the numbers of the attributes, rising."""
         of = of_kind(self.name, layout, RowLayout)
         if not isinstance(attributes, (list, tuple)) or not attributes:
             raise ParameterError(f"{self.name}: attributes: found {shown(attributes)}; allowed: one or more")
@@ -92,5 +92,5 @@ class Marginal(Level):
         super().__init__(of.spec(), [1 if i in self.attributes else k for i, k in enumerate(of.sizes)])
 
     def parameters(self) -> dict[str, Any]:
-        """Their numbers."""
+        """The numbers of the attributes."""
         return {"attributes": self.attributes}

@@ -1,11 +1,9 @@
-"""Named arrays and facts as bytes, and back: what every state and snapshot is made of. Whole, or in pieces without a
-copy.
+"""The format of every state and snapshot: named arrays and facts as bytes, and back, in one piece or many.
 
 Layout: b"MURMFLOW", u32 header length, header (JSON: layout, kind, form, facts); for each array u32 length, JSON [name,
-dtype, shape], the array; u32 0 and the CRC-32 of all before it.  Everything little-endian.  Whoever writes a state says
-its `StateForm`: what it is a state of, and the number of the form that its facts and arrays have, which whoever changes
-them raises.  Another kind, form or layout is refused with the remedy, and nothing migrates.  Not here: sealing, which
-is the stage's.
+dtype, shape], the array; u32 0 and the CRC-32 of all before it.  Everything little-endian.  The writer of a state
+passes its `StateForm`: the kind of state, and a version that is raised when its facts or arrays change.  Another kind,
+form or layout is refused with the remedy, and nothing migrates.  Not here: encryption, which is the stage's.
 """
 
 from __future__ import annotations
@@ -25,14 +23,14 @@ Piece = bytes | memoryview
 REMEDY: Final = "State never migrates: run the version that wrote it, or a deployment of a new name"
 _FLOW = b"MURMFLOW"
 _OLDER = b"MURMSTAT"
-"""How the bytes of small states began in a layout that is no longer written."""
+"""The first bytes of small states in a layout that is no longer written."""
 _LAYOUT = 3
 _MOST_HEADER = 1 << 28
 _KINDS = {"b", "i", "u", "f"}
 
 
 class StateForm(NamedTuple):
-    """What a state says of itself."""
+    """The kind of a state and the version of its form."""
 
     kind: str
     number: int
@@ -42,7 +40,7 @@ class StateForm(NamedTuple):
 
 
 def dump(form: StateForm, facts: dict[str, Any], arrays: Arrays) -> bytes:
-    """In one piece: the same state gives the same bytes, whatever the order of its arrays."""
+    """The bytes of a state in one piece; the same state gives the same bytes, whatever the order of its arrays."""
     return b"".join(pieces(form, facts, sorted(arrays.items())))
 
 
@@ -53,8 +51,8 @@ def load(form: StateForm, data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 def pieces(form: StateForm, facts: dict[str, Any], arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator[Piece]:
     """The bytes of `dump` in pieces, each array a view of itself: read them before anything changes."""
-    said = {"layout": _LAYOUT, "kind": form.kind, "form": form.number, "facts": facts}
-    header = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+    facts_and_form = {"layout": _LAYOUT, "kind": form.kind, "form": form.number, "facts": facts}
+    header = orjson.dumps(facts_and_form, option=orjson.OPT_SORT_KEYS)
     crc = 0
     for piece in _flow(header, arrays):
         crc = zlib.crc32(piece, crc)
@@ -95,7 +93,7 @@ def _collected(form: StateForm, source: _Source) -> tuple[dict[str, Any], Arrays
 
 
 def _check_form(form: StateForm, header: dict[str, Any]) -> None:
-    """Nothing of it is believed yet: the checksum stands at the end."""
+    """Check kind and form first. Nothing else is trusted yet, since the checksum comes last."""
     layout, kind = header.get("layout", header.get("version")), str(header["kind"])[:40]
     found = f"{kind}, form {header['form']}" if layout == _LAYOUT else f"{kind}, of layout {layout}"
     if kind != form.kind:
@@ -108,8 +106,8 @@ def _flow(header: bytes, arrays: Iterable[tuple[str, NDArray[Any]]]) -> Iterator
     yield _FLOW + len(header).to_bytes(4, "little") + header
     for name, array in arrays:
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        said = orjson.dumps([name, little.dtype.str, list(little.shape)])
-        yield len(said).to_bytes(4, "little") + said
+        described = orjson.dumps([name, little.dtype.str, list(little.shape)])
+        yield len(described).to_bytes(4, "little") + described
         yield _bytes_of(little)
     yield bytes(4)
 
@@ -120,14 +118,14 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 class _Source:
-    """Bytes that come in pieces, to be taken in other ones."""
+    """Bytes that arrive in pieces, to be read in pieces of other lengths."""
 
     def __init__(self, kind: str, data: Iterable[bytes]) -> None:
         self._kind, self._data, self._held = kind, iter(data), memoryview(b"")
         self.crc = 0
 
     def fill(self, into: memoryview) -> None:
-        """Write the next bytes here."""
+        """Fill this buffer with the next bytes."""
         at = 0
         while at < len(into):
             if not self._held and self.ended:
@@ -138,7 +136,7 @@ class _Source:
         self.crc = zlib.crc32(into, self.crc)
 
     def take(self, size: int) -> bytes:
-        """The next bytes; few."""
+        """The next few bytes."""
         if size > _MOST_HEADER:
             raise SnapshotError(f"{self._kind}: the snapshot is torn or corrupt: found a header of {size} bytes")
         taken = bytearray(size)
@@ -151,7 +149,7 @@ class _Source:
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing more."""
+        """Whether all bytes have been read."""
         while not self._held:
             found = next(self._data, None)
             if found is None:

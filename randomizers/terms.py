@@ -1,4 +1,4 @@
-"""What was promised to users, as frozen facts: one epsilon in one window, and each stream's fixed part of it.
+"""The privacy promise to users, as frozen facts: one epsilon in one window, and each stream's fixed part of it.
 
 Contract: terms that could spend more than epsilon cannot be built; the facts of two terms can be compared name by name.
 Source: ARCHITECTURE rules 3, 5 and 17.  Not here: what has been spent (ledger.py).
@@ -24,23 +24,21 @@ Facts = dict[str, str | int]
 
 @dataclass(frozen=True)
 class StreamTerms:
-    """One stream's part of the promise."""
+    """The part of one stream in the promise."""
 
     name: str
     share_micro: int
     """The stream's share in millionths: of the users, or of epsilon."""
     w: int
-    """Periods that one window can touch."""
+    """The number of periods that one window can touch."""
     slots: int
-    """S: users are addressed by slot, a keyed hash mod S."""
+    """The number of slots S. Users are addressed by slot, a keyed hash mod S."""
     division: Division
     """"population": a slot answers once in w periods, with the whole epsilon; "budget": charges in any w periods add up
     to at most the epsilon.
     """
     layout: LayoutSpec
-    """What the words of the stream's values mean, none and other included (layouts/); a question over another layout
-    is refused.
-    """
+    """The layout of the stream's values, none and other included (layouts/). A question over another one is refused."""
     every_ms: int = 1000
     """Length of a period."""
 
@@ -62,13 +60,13 @@ class Terms:
     deployment: str
     epsilon_micro: int
     streams: tuple[StreamTerms, ...]
-    """Kept in the order of their names, so that the order of a file does not decide which users serve which stream. None
-    where a deployment has central streams alone.
+    """The streams in the order of their names, so that the order of a file does not decide which users serve which
+    stream; none where a deployment has central streams alone.
     """
     split: Split = "users"
     """"users": a user serves one stream, with the whole epsilon; "budget": every stream, with a share of epsilon."""
     partitions: int = 1
-    """Raw partitions: for life, since moving a user would forget what was spent."""
+    """The number of raw partitions. It never changes, since moving a user would lose the record of spending."""
     keys: tuple[tuple[str, str], ...] = ()
     """Fingerprints of the secrets on which the ledger rests: pepper, slots, split."""
 
@@ -93,7 +91,7 @@ class Terms:
         return next((stream for stream in self.streams if stream.name == name), None)
 
     def limit_micro(self, name: str) -> int:
-        """What one user may spend on this stream in any w periods, in micro-nats.
+        """The limit of one user's charges on this stream in any w periods, in micro-nats.
 
         Shares are floored and add up to at most one, so all streams together keep the promise whatever they do: this
         is the check over all streams, made once instead of at every charge.

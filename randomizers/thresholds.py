@@ -19,7 +19,7 @@ Epsilon = float | int | Fraction | Decimal
 
 
 def micro_nats(epsilon: Epsilon) -> int:
-    """Epsilon as a whole number of micro-nats, never more than was said.
+    """Epsilon as a whole number of micro-nats, never more than was given.
 
     >>> micro_nats(1), micro_nats(0.29), micro_nats(1 / 3)
     (1000000, 290000, 333333)

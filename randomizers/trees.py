@@ -1,8 +1,8 @@
 """The shape of a tree over leaves in a row: which node lies above which, and which nodes add up to a stretch.
 
-Contract: geometry only.  A tree has one root, `levels` levels (1 = leaf, `levels` = root) and fanout^(levels - 1) leaves;
-trees follow each other without end, so that leaf i belongs to tree i // leaves and no node lies above a root.  Node j of
-level l holds the leaves j b^(l-1) .. (j + 1) b^(l-1) - 1, counted over all trees in a row.
+Contract: geometry only.  A tree has one root, `levels` levels (1 = leaf, `levels` = root) and fanout^(levels - 1)
+leaves; trees follow each other without end, so that leaf i belongs to tree i // leaves and no node lies above a root.
+Node j of level l holds the leaves j b^(l-1) .. (j + 1) b^(l-1) - 1, counted over all trees in a row.
 Source: ToPS 3.4 (its hierarchy over r = b^h values is b such trees).  Not here: noise (central/) and estimates
 (aggregators/trees).
 """
@@ -30,9 +30,9 @@ class Tree:
     """Number of levels: leaves are level 1, the root is this one."""
 
     def __post_init__(self) -> None:
-        for name, found, least in (("fanout", self.fanout, 2), ("levels", self.levels, 1)):
-            if isinstance(found, bool) or not isinstance(found, int) or found < least:
-                raise ParameterError(f"{name}: found {shown(found)}; allowed: a whole number from {least}")
+        for name, value, least in (("fanout", self.fanout, 2), ("levels", self.levels, 1)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(f"{name}: found {shown(value)}; allowed: a whole number from {least}")
         if self.fanout > 1 << 16 or self.levels > 64 or self.denominator > 1 << 62:
             found = f"{shown(self.fanout)} and {shown(self.levels)}"
             raise ParameterError(f"fanout and levels: found {found}; allowed: fanout^(2 (levels - 1)) up to 2^62")

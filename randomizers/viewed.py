@@ -1,11 +1,10 @@
-"""A mechanism behind a view: what a round asks where values are more than one code, or numbers are clipped.
+"""A mechanism applied to a view's code: the question where values are more than one code, or numbers are clipped.
 
-Contract: a report has the mechanism's law of the code that the view tells: reports and counts are the mechanism's, to
-the byte; it draws by the code, as if that were the value.  epsilon is the mechanism's claim, also where the view draws
-(padding.py).  Of a padded sample, statistics are frequencies of candidates among all users, unbiased where nobody
-holds more than L of them.  The digest is SHA-256 of b"murmurate/question/1", a line feed, the spec as JSON with sorted
-keys and no spaces, a line feed and the mechanism's digest; behind Whole and Clipped it is a mechanism's own.
-Source: ARCHITECTURE rule 23.
+Contract: the view maps a value to a code, and the mechanism reports the code as if that were the value: reports and
+counts are the mechanism's, to the byte.  epsilon is the mechanism's claim, also where the view samples (padding.py).
+In that case statistics are frequencies of candidates among all users, unbiased where nobody holds more than L of them.
+The digest is SHA-256 of b"murmurate/question/1", a line feed, the spec as JSON with sorted keys and no spaces, a line
+feed and the mechanism's digest; with Whole and Clipped it is a mechanism's own.  Source: ARCHITECTURE rule 23.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError
 from murmurate.randomizers.layouts import CodeLayout, Layout
-from murmurate.randomizers.mechanism import Mechanism, PureOracle
+from murmurate.randomizers.mechanism import Mechanism, PureOracle, nearest_of_sum
 from murmurate.randomizers.question import Blanket, Counts, Floats, LayoutSpec, Question, Reports, Value, Values
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.views import View, canonical_json, checked_value
 
 MAX_REPORT: Final = 1 << 12
-"""The most bytes of a report about a value of several words or bits: whoever perturbs holds one for each user."""
+"""The most bytes of a report about a value of several words or bits: perturb holds one for each user."""
 
 
 class Viewed(Question):
@@ -47,7 +46,7 @@ class Viewed(Question):
             )
         self.view, self.mechanism = view, mechanism
         self.inner = view.inside(mechanism)
-        """The mechanism as it is used: whose reports they are."""
+        """The mechanism as it is applied, whose reports are sent."""
         if self.inner.wire_size > MAX_REPORT and not isinstance(view.of, CodeLayout):
             raise ParameterError(
                 f"{self.name}: found reports of {self.inner.wire_size} bytes; allowed: {MAX_REPORT}, since not the "
@@ -66,30 +65,30 @@ class Viewed(Question):
 
     @property
     def answered_by(self) -> str:
-        """The mechanism behind the view, unless the two have a name together."""
+        """The name of the mechanism, or the view's where the two share a name."""
         return self.mechanism.name if self.name == type(self).name else self.name
 
     @property
     def of(self) -> Layout:
-        """The layout of its values."""
+        """The layout of its values, decoded."""
         return self.view.of
 
     @property
     def layout(self) -> LayoutSpec:
-        """The view's."""
+        """The layout that the view reads."""
         return self.view.of.spec()
 
     @property
     def words(self) -> int:
-        """The view's."""
+        """The number of words of a value in that layout."""
         return self.view.of.words
 
     def spec(self) -> dict[str, Any]:
-        """View and mechanism."""
+        """The specs of view and mechanism."""
         return self.view.spec_with(self.mechanism)
 
     def of_round(self, round: bytes) -> Self:
-        """With the mechanism's public choices of this round."""
+        """A question of this view and the mechanism with its public choices of this round."""
         bound = copy(self)
         vars(bound)["inner"] = self.inner.of_round(round)
         return bound
@@ -111,11 +110,11 @@ class Viewed(Question):
 
     @property
     def wire_size(self) -> int:
-        """The mechanism's."""
+        """The report length of the mechanism."""
         return self.inner.wire_size
 
     def perturb(self, values: Values, draw: Draw) -> Reports:
-        """The mechanism's reports of the codes."""
+        """The mechanism's reports of the codes of these values."""
         values = checked_values(self.name, self.of, values, draw)
         return self.inner.perturb(self.view.codes(values, draw), draw)
 
@@ -132,7 +131,7 @@ class Viewed(Question):
     # ---- the auditor's ----
 
     def law(self, value: Value) -> Mapping[bytes, Fraction]:
-        """The mechanism's laws of the codes that this value tells, by their chances."""
+        """The law of a report: the mechanism's laws of all codes that the value may have, times their probabilities."""
         codes = self.view.law(self.checked(value))
         if len(codes) == 1:
             return self.inner.law(next(iter(codes)))
@@ -144,33 +143,35 @@ class Viewed(Question):
 
     @property
     def realised(self) -> Fraction:
-        """As the view says."""
+        """The largest ratio of probabilities, which depends on whether the view samples."""
         return self.view.realised(self.inner)
 
     def blanket(self) -> Blanket | None:
-        """As the view says."""
+        """The blanket of the mechanism, as far as the view allows it."""
         return self.view.blanket(self.inner)
 
     @property
     def reports_possible(self) -> int:
-        """The mechanism's."""
+        """The number of different reports of the mechanism."""
         return self.inner.reports_possible
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """The view's."""
+        """The extreme values of the view."""
         return self.view.extremes
 
     def evidence(self, reports: Reports, one: Value, other: Value) -> NDArray[np.bool_]:
-        """What speaks for the likeliest code of the one that the other does not tell, against one that it does."""
-        told, also = (self.view.law(self.checked(value)) for value in (one, other))
-        mine = max(told, key=lambda code: told[code] - also.get(code, 0))
-        theirs = max(also, key=lambda code: also[code] - told.get(code, 0))
+        """Evidence for the code that is likeliest with `one` but not with `other`, against the opposite."""
+        own, others = (self.view.law(self.checked(value)) for value in (one, other))
+        mine = max(own, key=lambda code: own[code] - others.get(code, 0))
+        theirs = max(others, key=lambda code: others[code] - own.get(code, 0))
         return self.inner.evidence(reports, mine, theirs)
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The mechanism's, where its codes are told; of a sample as far as a code is."""
+        """The probabilities of the mechanism, where a value has one code; where it is sampled, with the probability of
+        the code.
+        """
         one, other = self.inner.telling
         return (one if self.view.chance is None else other + (one - other) * self.view.chance), other
 
@@ -178,67 +179,77 @@ class Viewed(Question):
 
     @property
     def outcomes(self) -> int:
-        """The mechanism's."""
+        """The length of the mechanism's support."""
         return self.inner.outcomes
 
     @property
     def statistics(self) -> int:
-        """The mechanism's, but of a sample its candidates'."""
+        """The number of the mechanism's statistics; where a candidate is sampled, the number of candidates."""
         return self.view.statistics or self.inner.statistics
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports that no code gives."""
+        """Which reports the mechanism could not have given: bool[n]."""
         return self.inner.malformed(reports)
 
     def support(self, reports: Reports) -> Counts:
-        """As the mechanism counts."""
+        """The counts of the mechanism."""
         return self.inner.support(reports)
 
     def estimate(self, support: Counts, n: int) -> Floats:
-        """The mechanism's, of a sample by the chance of a code."""
+        """The mechanism's estimates, divided by the probability of a code where a candidate is sampled."""
         raw = self.inner.estimate(support, n)
         return raw if self._sample is None else np.asarray(raw[: self.statistics] / self._sample.chance, np.float64)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """The mechanism's; of a sample where nobody holds more than L candidates."""
+        """The mechanism's variance; where a candidate is sampled, that of users who hold at most L candidates."""
         if self._sample is None:
             return self.inner.variance(n, frequency)
         self.inner.variance(n, frequency)  # for what it refuses
         return np.asarray(self.noise(np.asarray(frequency)) / n, np.float64)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """The mechanism's, of a sample from the chances of all codes."""
+        """The variance that the mechanism's public choices add; where a candidate is sampled, dummies are codes."""
         if self._sample is None:
             return self.inner.added_variance(n, profile)
-        told = np.clip(profile, 0, 1) * self._sample.chance
+        sampled = np.clip(profile, 0, 1) * self._sample.chance
         dummies = self.view.d - self.statistics
-        codes = np.concatenate((told, np.full(dummies, max(0.0, 1 - float(told.sum())) / dummies)))
+        codes = np.concatenate((sampled, np.full(dummies, max(0.0, 1 - float(sampled.sum())) / dummies)))
         return np.asarray(self.inner.added_variance(n, codes)[: self.statistics] / self._sample.chance**2)
 
     def profile(self, support: Counts, n: int) -> Floats:
-        """The mechanism's; of a sample the estimates."""
+        """The mechanism's profile; where a candidate is sampled, the estimates."""
         return self.inner.profile(support, n) if self._sample is None else self.estimate(support, n)
 
     def plausible(self, profile: Floats) -> Floats:
-        """As of the mechanism."""
-        return self.inner.plausible(profile) if self._sample is None else _of_the_same_sum(profile)
+        """The nearest plausible profile of the mechanism; where a candidate is sampled, the nearest shares of the same
+        sum.
+        """
+        return self.inner.plausible(profile) if self._sample is None else nearest_of_sum(profile)
+
+    def likely(self, profile: Floats) -> Floats:
+        """The mechanism's profile for variances; where a candidate is sampled, the nearest shares of the same sum."""
+        return self.inner.likely(profile) if self._sample is None else nearest_of_sum(profile)
 
     def noise(self, profile: Floats) -> Floats:
-        """As of the mechanism; of a sample a + f b, from the chances of a report that names a code."""
+        """The noise of the mechanism; where a candidate is sampled, linear in the share, from the probability that a
+        report names a code.
+        """
         if self._sample is None:
             return self.inner.noise(profile)
         return np.asarray(self._sample.at_zero + profile * self._sample.slope, np.float64)
 
     def sampling(self, profile: Floats) -> Floats:
-        """As of the mechanism."""
+        """The variance among users of each statistic."""
         return self.inner.sampling(profile)
 
     def mean_noise(self, profile: Floats) -> float:
-        """As of the mechanism; frequencies of a sample sum to nothing known."""
+        """The mechanism's mean noise; where a candidate is sampled, shares have no known sum, and the mean over them is
+        taken.
+        """
         return self.inner.mean_noise(profile) if self._sample is None else super().mean_noise(profile)
 
     def mean_sampling(self, profile: Floats) -> float:
-        """As of the mechanism; frequencies of a sample sum to nothing known."""
+        """The mechanism's mean sampling variance; where a candidate is sampled, the mean over the shares."""
         return self.inner.mean_sampling(profile) if self._sample is None else super().mean_sampling(profile)
 
     @cached_property
@@ -252,19 +263,9 @@ class Viewed(Question):
         return _Sample(float(chance), float(q * (1 - q) / by), float((held * (1 - held) - q * (1 - q)) / by))
 
 
-def _of_the_same_sum(raw: Floats) -> Floats:
-    """The nearest shares that are at least 0 and have the same sum: what is linear in them keeps its mean, which it
-    would not where estimates below 0 were only cut off.
-    """
-    total, falling = max(0.0, float(raw.sum())), np.sort(raw)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, len(raw) + 1)
-    last = int(np.flatnonzero(falling > excess)[-1]) if total else 0
-    return np.clip(raw - excess[last], 0, 1) if total else np.zeros_like(raw)
-
-
 class _Sample:
-    """What is known of a view that draws: the chance of a code, and the variance of one report at frequency 0 and how
-    it grows.
+    """The constants of a sampling view: the probability of a code, the variance of one report at share 0, and its
+    slope.
     """
 
     def __init__(self, chance: float, at_zero: float, slope: float) -> None:

@@ -1,9 +1,9 @@
-"""Public rules from a value to what a mechanism is told of it: one code.
+"""Views: public functions from a value to one code, which is what a mechanism reports.
 
-Contract: a code is a function of the value alone, whoever holds it (but for padded samples, padding.py), so a view
-costs nothing: every report has the inner law of its code.  Every code is some value's, but for sizes that listed sets
-of items rule out.  Where users may have no value, that is the last code.  A view knows whole numbers only: a stream's
-domain turns JSON into words (layouts/).
+Contract: a code is a function of the value alone, whoever holds it (except where padding.py samples it), so a view has
+no privacy cost: a report has the mechanism's law at its code.  Every code belongs to some value, except sizes that
+listed sets of items rule out.  Where users may have no value, the last code stands for that.  Values are whole numbers:
+a stream's domain turns JSON into words (layouts/).
 
     Whole      the code itself                              Size       how many of a set's candidates a user holds
     Prefix     the first bits of a string                   Level, Marginal    attributes of a row (row_views.py)
@@ -35,25 +35,25 @@ Kind = TypeVar("Kind", bound=Layout)
 Codes = NDArray[np.integer[Any]]
 
 LONGEST: Final = 23
-"""The longest prefix, in bits, that is told as it is. A longer one is told by so many bits of its fold, whose 2^23
-values and none fit what local hashes take. Two prefixes share a fold for one pair in 2^23: part of the error.
+"""The longest prefix, in bits, whose code is the prefix itself. A longer one is hashed ("folded") to so many bits,
+whose 2^23 values and none fit the domain of local hashes. Two prefixes collide for one pair in 2^23: part of the error.
 """
 FOLD: Final = 1
-"""The number of the way in which prefixes are folded: another way would get another number."""
+"""The version of the hash of long prefixes; another hash would get another number."""
 
 
 class View(ABC):
-    """What is told of a value."""
+    """A public function of a value, whose result a mechanism reports."""
 
     name: ClassVar[str]
     of: Layout
-    """The layout that the view looks at."""
+    """The layout of the values that the view reads."""
     d: int
-    """How many codes the view tells."""
+    """The number of codes."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What a spec says besides name and layout."""
+        """The fields of the spec besides name and layout."""
 
     def spec(self) -> dict[str, Any]:
         """The canonical description."""
@@ -69,7 +69,7 @@ class View(ABC):
         return {"name": "viewed", "view": self.spec(), "mechanism": mechanism.spec()}
 
     def inside(self, mechanism: Mechanism) -> Mechanism:
-        """The mechanism as it is used behind this view."""
+        """The mechanism as it is applied to this view's codes."""
         return mechanism
 
     @abstractmethod
@@ -78,14 +78,14 @@ class View(ABC):
 
     @abstractmethod
     def code(self, value: Value) -> int:
-        """What `codes` gives, for one value in plain Python."""
+        """The code of one value, in plain Python."""
 
     def code_one(self, value: Value, draw: DrawOne) -> int:
-        """The code of a single user."""
+        """The code of a single user, which may be sampled with the user's draw."""
         return self.code(value)
 
     def law(self, value: Value) -> Mapping[int, Fraction]:
-        """Every code this value can give, with its chance."""
+        """Every code that this value can have, with its probability."""
         return {self.code(value): Fraction(1)}
 
     @property
@@ -96,29 +96,29 @@ class View(ABC):
     # ---- what a sampling view adds (padding.py) ----
 
     chance: ClassVar[Fraction | None] = None
-    """For a view that draws: the chance of the code of each item that a user holds."""
+    """For a view that samples, the probability of the code of each item that a user holds; else None."""
 
     @property
     def statistics(self) -> int | None:
-        """How many of the codes a method follows, the first ones; None: whatever the mechanism says."""
+        """The number of codes that a method follows, the first ones; None for all statistics of the mechanism."""
         return None
 
     def blanket(self, inner: Mechanism) -> Blanket | None:
-        """The mechanism's, whose values are codes."""
+        """The blanket of the mechanism over the codes."""
         return inner.blanket()
 
     def realised(self, inner: Mechanism) -> Fraction:
-        """The largest ratio of the chances of a report of two values; an upper bound where a view draws."""
+        """The largest ratio of the probabilities of a report over values; an upper bound where a view samples."""
         return inner.realised
 
 
 def canonical_json(spec: Mapping[str, Any]) -> bytes:
-    """Sorted keys, no spaces."""
+    """A spec as JSON with sorted keys and no spaces."""
     return orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
 
 
 class Whole(View):
-    """The code itself: the mechanism's own bytes, spec and digest."""
+    """The view whose code is the value: the mechanism's own bytes, spec and digest."""
 
     name = "whole"
 
@@ -127,29 +127,29 @@ class Whole(View):
         self.d = of.d
 
     def parameters(self) -> dict[str, Any]:
-        """None."""
+        """No parameters."""
         return {}
 
     def spec_with(self, mechanism: Mechanism) -> dict[str, Any]:
-        """The mechanism's own."""
+        """The spec of the mechanism itself."""
         return mechanism.spec()
 
     def codes(self, values: Values, draw: Draw) -> Codes:
-        """The values."""
+        """The values, which are the codes."""
         return values
 
     def code(self, value: Value) -> int:
-        """The value."""
+        """The value, which is the code."""
         return int(value)
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """The lowest and the highest."""
+        """The lowest and the highest code."""
         return 0, self.d - 1
 
 
 class Prefix(View):
-    """The first bits of a string."""
+    """The view of a string's first bits."""
 
     name = "prefix"
 
@@ -159,11 +159,11 @@ class Prefix(View):
         self.d = (1 << min(bits, LONGEST)) + self.of.none
 
     def parameters(self) -> dict[str, Any]:
-        """How many bits, and how they are folded where they are many."""
+        """The number of bits, and the version of the hash for long prefixes."""
         return {"bits": self.bits, **({"fold": FOLD} if self.bits > LONGEST else {})}
 
     def codes(self, values: Values, draw: Draw) -> Codes:
-        """As `code` says."""
+        """The prefix of each string, or its hash, as `code` defines them: int64[n]."""
         rows = self.of.rows(values)
         short = self.bits <= LONGEST
         codes = (rows[:, 0] >> np.uint32(31 - self.bits)).astype(np.int64) if short else self._folded(rows)
@@ -185,13 +185,13 @@ class Prefix(View):
 
     @property
     def _masks(self) -> list[int]:
-        """Which bits belong to the prefix, for each word that holds some of it."""
+        """For each word that holds some of the prefix, a mask of its bits."""
         line = ((1 << self.bits) - 1) << (32 * (self.bits // 32 + 1) - 1 - self.bits)
         words = self.bits // 32 + 1
         return [line >> 32 * (words - 1 - i) & 0xFFFFFFFF for i in range(words)]
 
     def code(self, value: Value) -> int:
-        """The first bits as a number; of more than 23 the first 23 bits of their fold, which begins at `bits`, takes
+        """The first bits as a number; for more than 23 bits the first 23 bits of a hash, which begins at `bits`, takes
         each word in (step, exclusive or) and finishes like SplitMix64.
         """
         words = words_of(value)
@@ -209,14 +209,14 @@ class Prefix(View):
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """All zeros, all ones in the prefix."""
+        """The strings whose prefix is all zeros and all ones."""
         words, zeros = self._masks, [0] * self._strings.words
         ones = words + zeros[len(words) :]
         return one_or_more(zeros), one_or_more(ones)
 
 
 class Size(View):
-    """How many of the candidates a set holds: items, or sets of items of which all are held."""
+    """The view of how many candidates a set holds: items, or sets of items of which all are held."""
 
     name = "size"
 
@@ -228,11 +228,11 @@ class Size(View):
         self.d = self.most + 1 + self.of.none
 
     def parameters(self) -> dict[str, Any]:
-        """The candidates, where there are some."""
+        """The candidates, where not every item is one."""
         return self.held.parameters()
 
     def codes(self, values: Values, draw: Draw) -> Codes:
-        """The numbers of candidates."""
+        """The number of candidates that each set holds: int64[n]."""
         rows = self.of.rows(values)
         codes = self.held.sizes(rows)
         if self.of.none:
@@ -240,13 +240,13 @@ class Size(View):
         return codes
 
     def code(self, value: Value) -> int:
-        """What `codes` gives, for one set."""
+        """The number of candidates that one set holds, in plain Python."""
         words = words_of(value)
         return self.d - 1 if words[0] == NONE else len(self.held.of(words))
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """The empty set, and one candidate."""
+        """The empty set, and a set of one candidate."""
         return one_or_more(self.held.empty), one_or_more(self.held.example(0))
 
 
@@ -255,12 +255,12 @@ _MASK = (1 << 64) - 1
 
 
 def words_of(value: Value) -> tuple[int, ...]:
-    """A value as its words, also where it is one."""
+    """A value as a tuple of words, also where it is a single one."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def one_or_more(words: Sequence[int]) -> Value:
-    """Words as a value."""
+    """Words as a value, a single word as a whole number."""
     return words[0] if len(words) == 1 else tuple(words)
 
 

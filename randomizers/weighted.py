@@ -1,10 +1,10 @@
-"""A public number beside the answer: how much of it belongs to those who hold a value.
+"""Answers weighted by a public number: how much of the number's sum belongs to the holders of each value.
 
-Contract: the number stands in the clear behind the report, in whole quanta; the promise is about the private value of
+Contract: the number is sent in the clear after the report, in whole quanta; the promise protects the private value of
 users whose number is the same.  **Public includes presence**: who holds a value, and when, is public with it, and
-reports of one person may be linked by their numbers; so such a question claims nothing beyond the condition, and no
+reports of one person may be linked by their numbers; so such a question promises nothing beyond that, and no
 amplification.  A support is the sum of the numbers, that of their squares, and the support in which each report counts
-as often as its number says.  Statistics are shares of the sum of all numbers, unbiased; the sum is public.
+as many times as its number.  Statistics are shares of the sum of all numbers, unbiased; the sum is public.
 Source: Wang 2021, chapter 7 (ARCHITECTURE section 5.13, rule 29).  Not here: which sums answer a range (methods).
 """
 
@@ -38,16 +38,18 @@ from murmurate.randomizers.viewed import checked_values
 from murmurate.randomizers.views import canonical_json, checked_value, one_or_more
 
 MOST_QUANTA: Final = 1 << 12
-"""The most quanta of a number, so that the squares of many numbers add up to what every JSON reader keeps exactly."""
+"""The largest number of quanta, so that the sum of many squared numbers stays within what every JSON reader keeps
+exactly.
+"""
 
 
 class Weighted(Question):
-    """Another question's reports, and a public number behind each."""
+    """A question with a public number beside each report."""
 
     name = "weighted"
 
     def __init__(self, inner: Question, levels: int, quantum: int = 1) -> None:
-        """levels: numbers are whole, below it. quantum: so many are told as one, rounded down."""
+        """levels: numbers are whole and below it. quantum: numbers are sent as multiples of it, rounded down."""
         if isinstance(inner, Weighted):
             raise ParameterError(f"{self.name}: found weighted in weighted; allowed: others")
         self.inner = inner
@@ -64,16 +66,16 @@ class Weighted(Question):
 
     @property
     def layout(self) -> LayoutSpec:
-        """The inner one's, and the numbers."""
+        """The layout of the inner question, and the number of levels."""
         return self.of.spec()
 
     @property
     def words(self) -> int:
-        """One more than the inner one's."""
+        """The words of the inner question's value and one more for the number."""
         return self.of.words
 
     def spec(self) -> dict[str, Any]:
-        """The inner question, how many numbers there are, and in what steps."""
+        """The inner question, the number of levels, and the quantum."""
         return {"name": self.name, "inner": self.inner.spec(), "levels": self.of.levels, "quantum": self.quantum}
 
     def of_round(self, round: bytes) -> Self:
@@ -89,7 +91,7 @@ class Weighted(Question):
 
     @property
     def wire_size(self) -> int:
-        """The inner one's, and the number."""
+        """The bytes of the inner report and of the number."""
         return self.inner.wire_size + self._width
 
     @property
@@ -102,9 +104,9 @@ class Weighted(Question):
         private = self.of.values(self.of.rows(values))
         if isinstance(self.of.inner, CodeLayout):
             private = private.astype(np.int64)
-        told = self.inner.perturb(private, draw)
+        inner = self.inner.perturb(private, draw)
         quanta = values[:, -1].astype(np.uint64) // np.uint64(self.quantum)
-        return np.concatenate((told, pack_ints(quanta, self._width)), axis=1)
+        return np.concatenate((inner, pack_ints(quanta, self._width)), axis=1)
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
         """What `perturb` gives, for one user in plain Python."""
@@ -119,60 +121,60 @@ class Weighted(Question):
     # ---- the auditor's ----
 
     def public(self, value: Value) -> int:
-        """Its number of quanta."""
+        """The public number of quanta of a value."""
         return int(value[-1]) // self.quantum
 
     def law(self, value: Value) -> Mapping[bytes, Fraction]:
-        """The inner law of the private part."""
+        """The law of the private part of the value, with the number appended."""
         words = self.checked(value)
         number = self.public(words).to_bytes(self._width, "little")
         return {report + number: chance for report, chance in self.inner.law(one_or_more(words[:-1])).items()}
 
     @property
     def realised(self) -> Fraction:
-        """Among users of one number: the inner one's."""
+        """The realised ratio of the inner question, which holds among users with the same number."""
         return self.inner.realised
 
     @property
     def reports_possible(self) -> int:
-        """The inner ones with each number."""
+        """The number of inner reports times the number of public numbers."""
         return self.inner.reports_possible * (self.top + 1)
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """The inner ones, with the number 0."""
+        """The inner question's extremes, both with the number 0."""
         one, other = (value if isinstance(value, tuple) else (value,) for value in self.inner.extremes)
         return (*one, 0), (*other, 0)
 
     def evidence(self, reports: Reports, one: Value, other: Value) -> NDArray[np.bool_]:
-        """What speaks for the private part of the one."""
+        """Evidence for the private part of `one`, from the inner reports."""
         inner, _ = self._read(reports)
         return self.inner.evidence(inner, one_or_more(one[:-1]), one_or_more(other[:-1]))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The inner one's."""
+        """The probabilities of the inner question."""
         return self.inner.telling
 
     # ---- the server's ----
 
     @property
     def outcomes(self) -> int:
-        """The sums of numbers and squares, and the inner support."""
+        """The sums of numbers and of their squares, and the inner question's support."""
         return 2 + self.inner.outcomes
 
     @property
     def statistics(self) -> int:
-        """The inner one's."""
+        """The number of the inner question's statistics."""
         return self.inner.statistics
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports with a number above the largest, or with what the inner question does not give."""
+        """Reports with a number above the largest, or with a malformed inner report: bool[n]."""
         inner, quanta = self._read(reports)
         return np.asarray(self.inner.malformed(inner) | (quanta > self.top))
 
     def support(self, reports: Reports) -> Counts:
-        """The sums, and for each bit of the numbers the support of the reports in which it is set, so many times."""
+        """The sums of numbers and squares, and the support in which each report counts as often as its number says."""
         inner, quanta = self._read(reports)
         weighted = np.zeros(self.inner.outcomes, np.int64)
         for bit in range(self.top.bit_length()):
@@ -186,13 +188,11 @@ class Weighted(Question):
         self.inner.check(counts[2:], total)
 
     def total(self, support: Counts) -> int:
-        """The sum of all numbers, which is public: what shares are of."""
+        """The sum of all numbers, which is public and of which the statistics are shares."""
         return int(support[0]) * self.quantum
 
     def effective(self, support: Counts) -> float:
-        """The number of equal numbers from which the shares would be known as well: (sum of numbers)^2 / (sum of
-        squares).
-        """
+        """The number of equal numbers that would give the same variance: (sum of numbers)^2 / (sum of squares)."""
         return float(support[0]) ** 2 / float(support[1]) if support[1] else 0.0
 
     def estimate(self, support: Counts, n: int) -> Floats:
@@ -202,7 +202,7 @@ class Weighted(Question):
         return self.inner.estimate(support[2:], total) if total else np.full(self.statistics, np.nan)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """The variance from n equal numbers; from others it is that of `effective` many."""
+        """The variance from n equal numbers; for unequal ones take n from `effective`."""
         return self.inner.variance(n, frequency)
 
     def _read(self, reports: Reports) -> tuple[Reports, NDArray[np.int64]]:

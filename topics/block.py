@@ -48,7 +48,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawBlock:
-    """Events of one stream, coded: what the door tells perturb."""
+    """Coded events of one stream, sent by the door to perturb."""
 
     stream: bytes
     """SHA-256 of the stream's name (`names.stream_id`)."""
@@ -68,7 +68,7 @@ class RawBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportBlock:
-    """Reports of one contributor to one round: what perturb tells shuffle."""
+    """Reports of one contributor to one round, sent by perturb to shuffle."""
 
     round: bytes
     """The round's digest."""
@@ -81,7 +81,7 @@ class ReportBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchBlock:
-    """A part of a sealed sub-batch: what shuffle tells aggregate. It names no source."""
+    """A part of a sealed sub-batch, sent by shuffle to aggregate. It names no source."""
 
     round: bytes
     """The round's digest."""
@@ -94,7 +94,7 @@ class BatchBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TallyBlock:
-    """A part of the counts of one sub-batch: what aggregate tells publish where they are too many for a message."""
+    """A part of the counts of one sub-batch, sent by aggregate to publish where they are too many for a message."""
 
     round: bytes
     """The round's digest."""

@@ -1,4 +1,4 @@
-"""The control records: what stages tell each other besides blocks. Frozen, versioned; `codec` reads and writes them.
+"""The control records that stages exchange besides blocks. Frozen, versioned; `codec` reads and writes them.
 
 Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the
 same wherever and whenever it is opened (ARCHITECTURE section 2). The others name their round by that digest. The class

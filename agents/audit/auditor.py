@@ -40,7 +40,7 @@ NumberedRounds = Sequence[tuple[int, Round]]
 
 @dataclass
 class Person:
-    """One user of one stream, as the logs tell."""
+    """One user of one stream, as far as the logs show."""
 
     slot: int
     seen: int
@@ -92,7 +92,7 @@ def _people(
                     closed[t] = number
                 first_open = now_open
         elif isinstance(record, RawBlock) and (record.stream, record.words) == mine:
-            for pseudonym, time, code in zip(record.users, record.times.tolist(), _said(record), strict=True):
+            for pseudonym, time, code in zip(record.users, record.times.tolist(), _values_of(record), strict=True):
                 user = pseudonym.tobytes()
                 if int.from_bytes(user[:8], "little") % plan.partitions != p or not _serves(
                     plan, stream, secrets, user
@@ -173,7 +173,9 @@ def _compare(
 def _others(
     oracle: Question, key: Key, people: Mapping[bytes, Person], answers: Sequence[tuple[bytes, Value]], round_: Round
 ) -> Counter[bytes]:
-    """What these users would have said with every other value; of very many values, with those they ever had."""
+    """The reports that these users would have sent with every other value; for very large domains with those they ever
+    had.
+    """
     found, of = Counter[bytes](), layout(oracle.layout)
     try:
         every = set(of.enumerate())
@@ -223,12 +225,12 @@ def _allowed(stream: StreamPlan, limit: int, spent: Sequence[tuple[int, int, str
     return all(charge + sum(c for at, c, _ in spent if s <= at < s + stream.w) <= limit for s in windows)
 
 
-def _said(block: RawBlock) -> list[Value]:
+def _values_of(block: RawBlock) -> list[Value]:
     return block.values.tolist() if block.words == 1 else list(map(tuple, block.values.tolist()))
 
 
 def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> Value | None:
-    """What this user says about period t; None: not in its population."""
+    """The value that this user reports about period t; None if not in its population."""
     start = t * stream.every_ms
     pick = max if stream.several == "last" else min
     past = {at: pick(events) for at, events in person.events.items() if at <= t}

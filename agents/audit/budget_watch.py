@@ -1,7 +1,7 @@
 """A second opinion on every answer of a run: were there ever more reports than the promise allows?
 
 Contract: shares nothing with the ledger.  It follows `rounds` and counts, slot by slot and window by window, who may
-answer; every `done` that tells of more reports than those slots have users is over budget.  It sees counts only; the
+answer; every `done` that counts more reports than those slots have users is over budget.  It sees counts only; the
 whole audit, report by report, is agents/audit/auditor.py.
 """
 
@@ -32,7 +32,7 @@ class BudgetWatch:
         self._may_answer: dict[
             str, tuple[str, NDArray[np.bool_]]
         ] = {}  # per round: its stream, and the slots that may answer
-        self._told: dict[str, dict[int, int]] = defaultdict(dict)
+        self._received: dict[str, dict[int, int]] = defaultdict(dict)
         self.over_budget = 0
         """Reports beyond what the promise allows."""
 
@@ -51,14 +51,14 @@ class BudgetWatch:
                 case Round() as round_:
                     self._round(round_)
                 case Done() as done:
-                    self._told[done.round][done.contributor] = done.total
+                    self._received[done.round][done.contributor] = done.total
                 case _:
                     pass
 
     def settle(self) -> int:
-        """Compare what was told so far; the count of reports over budget."""
-        for digest in [d for d, told in self._told.items() if len(told) == self._plan.partitions]:
-            sent, of_round = sum(self._told.pop(digest).values()), self._may_answer.pop(digest, None)
+        """Compare the numbers received so far, and give the number of reports over budget."""
+        for digest in [d for d, received in self._received.items() if len(received) == self._plan.partitions]:
+            sent, of_round = sum(self._received.pop(digest).values()), self._may_answer.pop(digest, None)
             # Counted now, not when the round was asked: users may have come while it waited for its period to close.
             most = 0 if of_round is None else int(self._users[of_round[0]][of_round[1]].sum())
             self.over_budget += max(0, sent - most)

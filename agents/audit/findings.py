@@ -82,7 +82,7 @@ class Extent:
     tallied: Mapping[int, int] | None = None
     """Per partition of batches, how many of its records had been counted before `tallies` was read."""
     people: bool = True
-    """Whether raw and rounds go back to the beginning: only then it can be told who had to answer."""
+    """Whether raw and rounds go back to the beginning; otherwise it is unknown who had to answer."""
     kept: frozenset[str] | None = None
     """The rounds of which everything is still there; None: every round."""
     aborted: Mapping[int, Sequence[bytes]] = field(default_factory=dict)

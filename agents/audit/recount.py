@@ -1,6 +1,6 @@
 """`done` records, seals and tallies, counted again from the reports that are there.
 
-Contract: shares no code with stages.  Of rounds that are not covered any more nothing is said; a seal or a `done` that
+Contract: shares no code with stages.  Rounds that are not covered any more are not judged; a seal or a `done` that
 may still come is not missing.  Not here: who had to answer what (auditor.py).
 """
 
@@ -31,8 +31,8 @@ def recount(
         digest, p, _ = place
         total = sum(sum(actual.get((digest, p, q), Counter()).values()) for q in range(plan.targets))
         here = sum(actual.get(place, Counter()).values())
-        said = [(done.sent, done.total) for done in dones.get(place, [])]
-        found.note("miscounted", int(said != [(here, total)]), place)
+        claimed = [(done.sent, done.total) for done in dones.get(place, [])]
+        found.note("miscounted", int(claimed != [(here, total)]), place)
     oracles = {r.digest.hex(): question(r.mechanism).of_round(r.digest) for r in rounds}
     closes: dict[str, tuple[int, ...]] = {}
     for _, record in found.decoded(read, "rounds", 0):

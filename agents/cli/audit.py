@@ -110,16 +110,16 @@ def ledger_command(config: Path, as_json: bool) -> None:
 
     logs, where = run(evidence())
     found = audit(this.plan, keys.edge.devices, logs.read, where, logs.extent)
-    told = not logs.forgotten
+    whole = not logs.forgotten
     if as_json:
         counts = {name: getattr(found, name) for name in VIOLATIONS}
         seen = {name: getattr(found, name) for name in SEEN}
-        said = {"ok": found.holds and told, "told": told, "violations": counts, **seen}
-        click.echo(orjson.dumps({**said, "where": found.where, "forgotten": list(logs.forgotten)}))
+        answer = {"ok": found.holds and whole, "told": whole, "violations": counts, **seen}
+        click.echo(orjson.dumps({**answer, "where": found.where, "forgotten": list(logs.forgotten)}))
     else:
         for line in ledger_lines(found, logs.forgotten, people=logs.extent.people):
             click.echo(line)
-    sys.exit(FOUND_SOMETHING if not found.holds else 0 if told else FAILED)
+    sys.exit(FOUND_SOMETHING if not found.holds else 0 if whole else FAILED)
 
 
 SEEN = ("users", "rounds", "reports", "aborted", "pending", "unreadable")
@@ -127,7 +127,7 @@ SEEN = ("users", "rounds", "reports", "aborted", "pending", "unreadable")
 
 
 def ledger_lines(found: Audit, forgotten: Sequence[str], *, people: bool) -> Iterator[str]:
-    """A table: what was looked at, what was found, what cannot be told."""
+    """A table of the checks: how much was examined, the violations found, and where the logs do not suffice."""
     yield f"{found.users} users, {found.rounds} rounds, {found.reports} reports"
     if found.aborted:
         yield f"  {found.aborted} reports more in transactions that were never committed"

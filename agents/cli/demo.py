@@ -58,7 +58,7 @@ async def _show(plan: Plan, source: Source, once: bool, port: int) -> None:
             thread = threading.Thread(target=_run, args=(replay, 0.0 if once else PAUSE_S, loop, done), daemon=True)
             thread.start()
             outcome = await done
-        click.echo(_said(outcome, plan))
+        click.echo(_summary(outcome, plan))
         if not once and not stop.is_set():
             click.echo("  The page stays up until Ctrl-C.")
             await stop.wait()
@@ -66,7 +66,7 @@ async def _show(plan: Plan, source: Source, once: bool, port: int) -> None:
         await running.stop()
 
 
-def _said(outcome: Outcome, plan: Plan) -> str:
+def _summary(outcome: Outcome, plan: Plan) -> str:
     """The figures at the end, in three lines."""
     found = outcome.summary(plan)
     releases, published = found["releases"], found["published"]

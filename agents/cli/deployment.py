@@ -52,8 +52,8 @@ def opened(config: Path) -> Opened:
 
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
-    """Do it. Ctrl-C ends it with exit 130, also where a shell's background has taught this process to ignore it.  What
-    goes wrong is our error alone: aiokafka's log would say it twice.
+    """Run to the end. Ctrl-C ends it with exit 130, also where a shell's background made this process ignore it.
+    Failures are reported by our own error alone, since aiokafka's log would repeat them.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)

@@ -37,7 +37,7 @@ FIRST = (
 )  # fmt: skip
 """The fields that a line shows first, in this order; then the other fields, as far as they fit."""
 HIDDEN = ("kind", "descriptor", "deployment", "config", "schema")
-"""The fields that no line shows: the round says them, or the command."""
+"""The fields that no line shows, since the round or the command has them."""
 
 
 @click.command("peek")
@@ -87,7 +87,7 @@ async def _newest(this: Opened, full: str, partition: int | None, count: int) ->
 
 
 def describe(plan: Plan, got: Got) -> dict[str, Any]:
-    """What may be said of a record, by the topic that it stands in."""
+    """The fields of a record that may be shown, by its topic."""
     name = got.place.topic.removeprefix(f"{plan.name}.")
     if got.place.topic in {stream.topic for stream in plan.everything}:
         return {"kind": "event"}
@@ -151,7 +151,7 @@ def _state(got: Got) -> dict[str, Any]:
 
 
 def line(got: Got, said: Mapping[str, Any]) -> str:
-    """One record in at most 80 columns: where it stands, what it is, what it says."""
+    """One record in at most 80 columns: its place, its kind and its fields."""
     place: Place = got.place
     keys = [key for key in FIRST if key in said] + [key for key in said if key not in (*FIRST, *HIDDEN)]
     words = " ".join(_words({key: said[key] for key in keys}))

@@ -97,30 +97,32 @@ def command(
             for result in spread_out(prospect, work, processes):
                 found.append(result)
                 done()
-        said = outlook(plan, one, users, found)
+        prediction = outlook(plan, one, users, found)
         truth = like or {"drift": assumed.drift, "presence": assumed.presence}
         post = _post(plan, one, users, assumed)
         shaped = asdict(post) if post else None
-        documents.append({**said.document(), "truth": truth, "within": within, "post": shaped})
+        documents.append({**prediction.document(), "truth": truth, "within": within, "post": shaped})
         if not as_json:
             taken = _taken(plan, one, assumed, like)
             click.echo(
                 "\n" * (len(documents) > 1)
-                + "\n".join([*lines(plan, one, said, users, taken, within), *_shaping(one, post)])
+                + "\n".join([*lines(plan, one, prediction, users, taken, within), *_shaping(one, post)])
             )
     if as_json:
         click.echo(orjson.dumps({"users": users, "streams": documents}))
 
 
-def lines(plan: Plan, stream: StreamPlan, said: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
+def lines(plan: Plan, stream: StreamPlan, prediction: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
     """What to expect of a stream, for a terminal. taken: what was assumed of the truth."""
-    of = f"{said.users:,} users".replace(",", " ")
-    yield from _wrapped(f"{said.stream}: {stream.measure.brief}, {of}, epsilon {said.epsilon:g}, w = {said.w}", "")
+    of = f"{prediction.users:,} users".replace(",", " ")
+    yield from _wrapped(
+        f"{prediction.stream}: {stream.measure.brief}, {of}, epsilon {prediction.epsilon:g}, w = {prediction.w}", ""
+    )
     yield from _wrapped(taken, "  ")
     yield f"  {'method':<12} {'mechanism':<14} {'standard error':>19} {'published':>10} {'bits a user':>11}"
     yield f"  {'':<12} {'':<14} {'filter':>9} {'series':>9} {'per window':>10} {'and period':>11}"
-    named = said.recommended
-    for one in said.prospects:
+    named = prediction.recommended
+    for one in prediction.prospects:
         note = " starves" if one.starves else "  <-" if named and one is named[0] else ""
         both = ("-", "-") if one.starves else (_figure(one.best.filtered), _figure(one.best.series))
         errors = f"{both[0]:>9} {both[1]:>9}"
@@ -129,13 +131,13 @@ def lines(plan: Plan, stream: StreamPlan, said: Outlook, users: int, taken: str,
     if named is not None:
         if len(named[0].mechanisms) > 1:
             yield from _mechanisms(*named)
-        yield from _wrapped(f"Take {named[0].method} with {named[1].mechanism}: {why(said, *named)}.", "  ")
-    yield from _warnings(plan, said, users, within)
+        yield from _wrapped(f"Take {named[0].method} with {named[1].mechanism}: {why(prediction, *named)}.", "  ")
+    yield from _warnings(plan, prediction, users, within)
 
 
-def why(said: Outlook, method: Prospect, expected: Expected) -> str:
+def why(prediction: Outlook, method: Prospect, expected: Expected) -> str:
     """Why this method and mechanism, in words."""
-    able = [(one, it) for one in said.prospects if not one.starves for it in one.mechanisms]
+    able = [(one, it) for one in prediction.prospects if not one.starves for it in one.mechanisms]
     least, best = min(able, key=lambda pair: pair[1].error)
     what = "with the filter" if expected.helped else "of its own series"
     if expected is best:
@@ -150,9 +152,13 @@ def why(said: Outlook, method: Prospect, expected: Expected) -> str:
         )
     if not expected.helped:
         words += '. The filter would not help it: say filter = "off"'
-    own = said.named
-    if own is not None and (method.method != said.method or said.mechanism not in ("auto", expected.mechanism)):
-        named = said.method if said.mechanism == "auto" else f"{said.method} with {said.mechanism}"
+    own = prediction.named
+    if own is not None and (
+        method.method != prediction.method or prediction.mechanism not in ("auto", expected.mechanism)
+    ):
+        named = (
+            prediction.method if prediction.mechanism == "auto" else f"{prediction.method} with {prediction.mechanism}"
+        )
         fate = ", which starves" if own[0].starves else f": {_figure(own[1].error)}"
         words += f". The file names {named}{fate}"
     return words
@@ -230,14 +236,14 @@ def _mechanisms(method: Prospect, taken: Expected) -> Iterator[str]:
         yield f"  {'with':<12} {one.mechanism:<14} {errors} {one.wire_bytes:>10} {_figure(one.bits):>11}{note}"
 
 
-def _warnings(plan: Plan, said: Outlook, users: int, within: float) -> Iterator[str]:
-    if loose := [one for one in said.prospects if not one.starves and one.within > within]:
+def _warnings(plan: Plan, prediction: Outlook, users: int, within: float) -> Iterator[str]:
+    if loose := [one for one in prediction.prospects if not one.starves and one.within > within]:
         each = ", ".join(f"{one.method} {100 * one.within:.3g} %" for one in loose)
         yield from _wrapped(f"warning: not known within {100 * within:.2g} %, but within: {each}.", "  ")
-    if hurt := [one.method for one in said.prospects if not one.starves and not one.best.helped]:
+    if hurt := [one.method for one in prediction.prospects if not one.starves and not one.best.helped]:
         verb = "has" if len(hurt) == 1 else "have"
         yield from _wrapped(f"The filter would not help {', '.join(hurt)}, whose own series {verb} less error.", "  ")
-    hungry = sorted((one.users_needed, one.method) for one in said.prospects if one.starves)
+    hungry = sorted((one.users_needed, one.method) for one in prediction.prospects if one.starves)
     if hungry:
         each = ", ".join(f"{name} {needed:,}".replace(",", " ") for needed, name in hungry)
         yield from _wrapped(
@@ -245,9 +251,9 @@ def _warnings(plan: Plan, said: Outlook, users: int, within: float) -> Iterator[
             f"be asked, spent and not released, being below min_batch = {plan.min_batch}. Enough for it are: {each}.",
             "  ",
         )
-    if not any(not one.starves for one in said.prospects):
+    if not any(not one.starves for one in prediction.prospects):
         yield from _wrapped("No method is recommended: allow a smaller min_batch or longer periods.", "  ")
-    for line in said.impossible:
+    for line in prediction.impossible:
         yield from _wrapped(f"not possible: {line}", "  ")
 
 

@@ -132,7 +132,7 @@ class TooFew:
         self._said: set[str] = set()
 
     def beforehand(self) -> Iterator[str]:
-        """What a source has too few users for, where it says how many it has."""
+        """The lack of users for each stream of a source that knows its number of users."""
         users = self._source.users()
         if users is None:
             return
@@ -142,7 +142,7 @@ class TooFew:
                 yield f"{name}: {said}"
 
     def now(self, frame: Frame) -> str | None:
-        """What the releases so far say, of a stream of which nothing was said yet."""
+        """The lack of reports that the releases so far show, once for each stream."""
         if frame["type"] != "release":
             return None
         name, said = frame["release"]["stream"], self._followed.take(frame["release"])

@@ -52,7 +52,7 @@ WIDTHS = 16, 8, 4
 
 
 class StatisticForm(NamedTuple):
-    """What is said of a statistic beside its estimate and its standard error."""
+    """The columns of a statistic besides its estimate and its standard error."""
 
     name: int = 20
     """Columns of its name, at most."""
@@ -193,7 +193,7 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
 
 
 def _nothing(release: Release, when: str, min_batch: int) -> str:
-    """What there is to say before the first answer."""
+    """The line before the first answer."""
     tail = f"n {grouped(release.reports.counted)}"
     room = COLUMNS - len(GAP) - len(when) - 2 * len(GAP) - len(tail)
     lack = lacking(release.reports.model_dump(), min_batch)

@@ -81,7 +81,7 @@ class Runtime:
         return self.of_stage["publish"][0]
 
     def start(self, first_t: Mapping[str, int]) -> None:
-        """Begin: `rounds` says which period of each stream is the first."""
+        """Begin with the first period of each stream, which `rounds` announces."""
         starts = [
             Start(stream=stream.name, t=first_t[stream.name], config=stream.config, revision=stream.revision)
             for stream in self.plan.everything
@@ -94,7 +94,7 @@ class Runtime:
         self.logs.append(records)
 
     def tick(self, time_ms: int) -> None:
-        """Let publish's timer say what time it is."""
+        """Give publish's timer the time."""
         self.write([Out(CLOCK, encode(Progress(topic="clock", partition=0, time=time_ms)))])
 
     def run(self) -> bool:

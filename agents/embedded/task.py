@@ -72,7 +72,7 @@ LIVES: Final[Mapping[Life, tuple[Life, ...]]] = MappingProxyType({
 
 @dataclass(frozen=True)
 class StateRecord:
-    """What a transaction says about its instance."""
+    """The state of an instance that a transaction stores."""
 
     marks: Mapping[Log, int]
     """The next offset of each log."""
@@ -89,7 +89,7 @@ class StateRecord:
     """For a stage that holds a key: proof that it wrote all other fields but the snapshot, which proves itself."""
 
     def content(self) -> bytes:
-        """All that the record says but its proof and the snapshot: the same bytes for the same content."""
+        """The content of the record without its proof and the snapshot: the same bytes for the same content."""
         marks = [marks_bytes(self.marks).decode(), marks_bytes(self.start).decode()]
         return orjson.dumps([*marks, self.small.hex(), self.chunks, self.revisions], option=orjson.OPT_SORT_KEYS)
 
@@ -179,7 +179,7 @@ class Task:
         return tuple(self.stage.snapshot(self.marks)), dict(self.marks)
 
     def record(self, start: Mapping[Log, int], snapshot: tuple[bytes, ...]) -> StateRecord:
-        """What the instance says of itself now: the newest snapshot is this one, and was taken at these marks."""
+        """The state record of the instance as of now: the newest snapshot is this one, and was taken at these marks."""
         small = self.stage.small()
         record = StateRecord(dict(self.marks), dict(start), small, snapshot, len(snapshot), self._revisions)
         return replace(record, proof=prove(self.stage, record.content()))

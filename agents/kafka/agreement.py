@@ -1,6 +1,6 @@
 """The `config` record of `rounds`, read and compared before a worker joins anybody.
 
-Contract: who differs is told what it has, what the record says and that is all: no group was joined, nothing written.
+Contract: a worker that differs reports its value and the record's, and stops: no group was joined, nothing written.
 What cannot be read, and a record whose number does not follow, is nobody's.  Not here: what is compared
 (config/agreement.py), writing the record (provision.py).
 """

@@ -88,13 +88,13 @@ class Feeder:
                 await self._reach(sender, reader, batch.clock)
                 await self._events(sender, batch)
                 await self._tick(sender, batch.clock)  # covers them, at the time that stood before them
-                self._told()
+                self._report_progress()
             if not first:
                 await self._reach(sender, reader, self._source.end_clock)
-        self._told()
+        self._report_progress()
         return self.fed
 
-    def _told(self) -> None:
+    def _report_progress(self) -> None:
         self.fed.seconds = time.monotonic() - self._began
         self._tell(self.fed)
 
@@ -182,13 +182,13 @@ class Feeder:
         if self._speed is not None:
             due = self._began + (clock - self._first_clock) / 1000 / self._speed
             while (left := due - time.monotonic()) > 0:
-                self._told()
+                self._report_progress()
                 await asyncio.sleep(min(left, 0.5))
 
     async def _wait(self, reader: Reader, clock: int) -> None:
         while self._too_far(clock):
             self.fed.waiting = True
-            self._told()
+            self._report_progress()
             for got in await reader.poll(WAIT_MS):
                 self._control(got.value)
         self.fed.waiting = False
@@ -214,8 +214,8 @@ class Feeder:
         if names is None:
             assert batch.ids is not None  # noqa: S101 - the contract of a batch
             names = self._source.names(batch.ids)
-        said = zip(names, batch.times.tolist(), _said(stream.domain, batch), strict=True)
-        events = [(name, _event(stream, name, time_ms, value)) for name, time_ms, value in said]
+        triples = zip(names, batch.times.tolist(), _event_values(stream.domain, batch), strict=True)
+        events = [(name, _event(stream, name, time_ms, value)) for name, time_ms, value in triples]
         for at in range(0, len(events), CHUNK):
             await self._write(sender, events[at : at + CHUNK], stream)
         self.fed.events += len(events)
@@ -229,13 +229,13 @@ class Feeder:
             self._ends[place] = offset + 1
 
 
-def _said(domain: Domain, batch: Batch) -> Iterator[Any]:
-    """What each event says; None where its value was refused. Lists that are too long are told as they are."""
+def _event_values(domain: Domain, batch: Batch) -> Iterator[Any]:
+    """The value of each event; None where its value was refused. Lists with too many items are kept whole."""
     if domain.coded:
         return (domain.value(code) if code < domain.none else None for code in batch.codes.tolist())
     rows = batch.codes.reshape(-1, domain.words).tolist()
-    told = (batch.long.get(i, tuple(row)) for i, row in enumerate(rows))
-    return (None if words[0] == REFUSED else domain.value(words) for words in told)
+    whole = (batch.long.get(i, tuple(row)) for i, row in enumerate(rows))
+    return (None if words[0] == REFUSED else domain.value(words) for words in whole)
 
 
 def _hash(name: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The states of a Task's life, and who is told when they change."""
+"""The states of a Task's life, and the contract of observers of their changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIVES: Final[Mapping[Life, tuple[Life, ...]]] = MappingProxyType({
 
 
 class Observer(Protocol):
-    """Who is told what happens, for metrics; nothing depends on it."""
+    """The receiver of a Task's events, for metrics; nothing depends on it."""
 
     def recovered(self, task: Task, seconds: float) -> None:
         """It is live."""

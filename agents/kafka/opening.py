@@ -31,7 +31,7 @@ class Opening(NamedTuple):
     """What is written, or would be."""
 
     config: Config | None
-    """None where the one that holds says it all."""
+    """The config record to write; None where the one in force holds all of it."""
     starts: tuple[Start, ...]
     refused: tuple[str, ...]
     uncompared: tuple[str, ...]
@@ -41,7 +41,7 @@ class Opening(NamedTuple):
 
 
 async def begin(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int) -> Opening:
-    """Write what is missing; say what it was."""
+    """Write the missing records, and report them."""
     writer = client.writer(f"{plan.name}-provision")
     try:
         await writer.open()

@@ -31,7 +31,7 @@ class StageOwner:
         self._lock = asyncio.Lock()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.settled = False
-        """Whether the group has said what is ours."""
+        """Whether the group has assigned partitions to this instance."""
 
     @property
     def live(self) -> Mapping[int, Task]:

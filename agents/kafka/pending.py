@@ -27,7 +27,7 @@ class Pending:
     """Bytes of `out`."""
 
     def add(self, box: Outbox) -> None:
-        """What a stage has to say."""
+        """Add the output of a stage."""
         if box.records:
             self.out += box.records
             self.size += sum(len(record.value) for record in box.records)

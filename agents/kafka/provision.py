@@ -63,9 +63,9 @@ class Report:
     started: dict[str, int]
     """Streams that begin, with their first periods."""
     config: int | None = None
-    """The number of the config record that was written; None where the one that holds says it all."""
+    """The number of the config record that was written; None where the one in force holds all of it."""
     uncompared: tuple[str, ...] = ()
-    """Secrets whose fingerprints nobody has told: who holds one does not join."""
+    """Secrets of which no fingerprint is known yet, so that a worker which holds one cannot join."""
 
 
 def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> dict[str, Described]:

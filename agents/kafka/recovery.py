@@ -1,7 +1,8 @@
-"""How a Task becomes what its predecessor was: tail of the state, snapshot, logs folded again without outputs.
+"""How a Task restores its predecessor's state: tail of the state, snapshot, logs folded again without outputs.
 
 Contract: what is needed and no longer there is an error, never a smaller state; so is a state record that its stage did
-not write, or a snapshot taken at other marks than the record says.  Source: ARCHITECTURE rules 11 and 13, section 5.11.
+not write, or a snapshot taken at other marks than those in the record.  Source: ARCHITECTURE rules 11 and 13, section
+5.11.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a transaction says about its instance, as a record of a state topic; and where a snapshot stands.
+"""The state of an instance that a transaction stores, as a record of a state topic, and the place of its snapshot.
 
 Contract: a state partition has one writer.  Its last record with the key "P/state" is the state: marks, where a
 recovery begins to read, the small state, the pointer of the newest snapshot.  Snapshots are chunks with the keys
@@ -64,7 +64,7 @@ class StateRecord:
         return self._dumped({"small": self.small, "proof": self.proof})
 
     def content(self) -> bytes:
-        """All that the record says but its proof: the same bytes for the same content."""
+        """The content of the record without its proof: the same bytes for the same content."""
         return self._dumped({"small": self.small})
 
     def _dumped(self, parts: Mapping[str, bytes]) -> bytes:

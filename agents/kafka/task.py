@@ -38,7 +38,9 @@ RUN = 10_000
 
 
 class Task:
-    """One instance. `hold` is told whether the owner should deliver no more for now; `shared` logs are read for all."""
+    """One instance. `hold` is called with whether the owner should deliver no more for now; `shared` logs are read for
+    all.
+    """
 
     def __init__(
         self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None,
@@ -100,7 +102,7 @@ class Task:
         return self._next_push
 
     def inject(self, log: Log, value: bytes) -> None:
-        """A record of a log that is kept nowhere: what a clock says."""
+        """Fold a record of a log that is stored nowhere, such as a clock's tick."""
         if self.life is Life.LIVE:
             self._injected.append((log, value))
             self._news.set()
@@ -136,7 +138,7 @@ class Task:
         self.stands.to(Life.OPEN)
 
     async def run(self) -> None:
-        """Recover, then fold and flush until told to stop. Every error leaves."""
+        """Recover, then fold and flush until stopped. Every error leaves."""
         began = time.monotonic()
         if self.stage is None:
             async with self._client.reader() as reader:

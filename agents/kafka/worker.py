@@ -1,4 +1,4 @@
-"""A worker: the stages of its zones on Kafka, until it is told to stop or something fails.
+"""A worker: the stages of its zones on Kafka, until it is stopped or something fails.
 
 Contract: a failure of one stage ends them all, and leaves as the error it was; a stop flushes, commits, and leaves
 every group.  A worker holds the keys of its zones only.  `compare` raises where they, or the file, are not what the
@@ -85,7 +85,7 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether every group has said what is ours, and all of it has recovered."""
+        """Whether every group has assigned its partitions, and all of them have recovered."""
         return all(owner.ready for owner in self.owners.values())
 
     @property

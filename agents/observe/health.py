@@ -15,14 +15,14 @@ from murmurate.agents.kafka.worker import Worker
 
 
 class Readiness(NamedTuple):
-    """What `/readyz` says."""
+    """The answer of `/readyz`."""
 
     ready: bool
     said: dict[str, Any]
 
 
 Probe = Callable[[], Readiness]
-"""A function that says how things are now."""
+"""A function that gives the current readiness."""
 
 
 def alive() -> dict[str, Any]:

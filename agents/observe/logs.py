@@ -68,7 +68,7 @@ def moment(record: logging.LogRecord) -> str:
 
 
 def is_ours(record: logging.LogRecord) -> bool:
-    """Whether one of our own loggers said it."""
+    """Whether the record comes from one of our own loggers."""
     return record.name == OURS or record.name.startswith(f"{OURS}.")
 
 

@@ -56,7 +56,7 @@ log = logging.getLogger("murmurate.metrics")
 
 @runtime_checkable
 class HoldsLedger(Protocol):
-    """A stage that says what its ledger holds."""
+    """A stage that shows the contents of its ledger."""
 
     @property
     def users(self) -> int:
@@ -298,7 +298,7 @@ def config_digest(plan: Plan) -> str:
 
 
 def _counts(task: Task) -> Count[Any]:
-    """What the stage counts that none of its records say."""
+    """The counts of the stage that none of its records contain."""
     match task.stage:
         case Door() | Shuffle() | Aggregate() as stage:
             return Count(stage.counts)

@@ -2,7 +2,7 @@
 
 Contract: users are numbers, and all of them are enrolled before the first period, but for streams whose values stand
 for ever: there users join with their first event.  Periods of a source without times of its own begin at ORIGIN; within
-one, users speak in the order of their numbers, spread evenly over the period or over `future`, whichever is shorter.
+one, events come in the order of users' numbers, spread evenly over the period or over `future`, whichever is shorter.
 `.npy`: [periods, users], or [users] for one period; of a frequency integers, a category's position in the plan (`other`
 included), -1 no event; of numbers floats, NaN no event.  `.npz`: see tools/make_recording.py, which writes them.
 """
@@ -24,7 +24,7 @@ from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED
 
 ORIGIN: Final = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: when a source without times begins."""
+"""The time at which a source without times begins, 2026-01-01T00:00:00Z."""
 NO_EVENT: Final = -1
 RECORDING: Final = Path(__file__).with_name("recordings") / "demo.npz"
 """The bundled recording: the screens of a shopping app over a day."""
@@ -35,7 +35,7 @@ _RECORDED: Final = ("changes", "moves", "names", "periods", "remind", "start_ms"
 
 
 class PeriodSource(Source):
-    """A value for every user in every period."""
+    """A source with a value for every user in every period."""
 
     enrolled = True
 
@@ -53,43 +53,43 @@ class PeriodSource(Source):
         self._offsets = np.arange(users, dtype=np.int64) * span // max(1, users)
 
     def users(self) -> int | None:
-        """Each has a value in every period, or says that there is none."""
+        """The number of users, each of whom has a value or *none* in every period."""
         return self._users
 
     def first_t(self, stream: str) -> int:
-        """The period that begins at ORIGIN or next after it."""
+        """The period that begins at ORIGIN, or the next one after it."""
         return self._t
 
     def fraction(self) -> float | None:
-        """By periods."""
+        """The part of the periods that has been read."""
         return self._done / max(1, self._periods)
 
     @abstractmethod
     def values(self) -> Iterator[NDArray[Any]]:
-        """Each period's codes, integers[users], NO_EVENT for no event; or rows of words, uint32[users, words], REFUSED
-        throughout for no event.
+        """The codes of each period, integers[users], NO_EVENT for no event; or rows of words, uint32[users, words],
+        REFUSED throughout for no event.
         """
 
     def batches(self) -> Iterator[Batch]:
-        """Period by period."""
+        """The events, period by period."""
         every, self._end, self._done = self._stream.every_ms, None, 0
         everybody = np.arange(self._users, dtype=np.int64)
         for t, values in enumerate(self.values(), self._t):
             ids, times, codes = everybody, self._offsets + t * every, values
             if values.ndim == 2:
-                spoken = values[:, 0] != REFUSED
-                ids, times, codes = ids[spoken], times[spoken], codes[spoken]
+                present = values[:, 0] != REFUSED
+                ids, times, codes = ids[present], times[present], codes[present]
                 codes = codes[:, 0] if codes.shape[1] == 1 else codes
             elif values.dtype.kind != "u" and values.min(initial=0) < 0:
-                spoken = values >= 0
-                ids, times, codes = ids[spoken], times[spoken], codes[spoken]
+                present = values >= 0
+                ids, times, codes = ids[present], times[present], codes[present]
             yield from _batches(self._stream.name, ids, times, codes.astype(np.uint32, copy=False), self._ticks)
             self._done += 1
         self._end = (self._t + self._periods) * every + self.plan.lateness_ms
 
 
 def mapped(path: Path) -> Any:
-    """What a .npy file holds, mapped into memory. SourceError if it is none."""
+    """The array in a .npy file, mapped into memory; a SourceError if it holds none."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -98,7 +98,7 @@ def mapped(path: Path) -> Any:
 
 
 class NpySource(PeriodSource):
-    """A .npy file, mapped into memory and never loaded whole."""
+    """A .npy file as a source, mapped into memory and never loaded whole."""
 
     def __init__(self, path: Path, plan: Plan, stream: str) -> None:
         array = mapped(path)
@@ -128,19 +128,19 @@ class NpySource(PeriodSource):
                 )
 
     def values(self) -> Iterator[NDArray[Any]]:
-        """The array's rows."""
+        """The rows of the array."""
         for row in self._array:
             yield self._stream.measure.codes_of(np.asarray(row))
 
 
 class Recording(Source):
-    """Where numbered users were, packed by tools/make_recording.py: an app tells its screen when it changes, and again
-    every `remind` periods while it is open.
+    """A recording of which screen numbered users were on, packed by tools/make_recording.py: an app reports its screen
+    when it changes, and again every `remind` periods while it is open.
 
     Arrays: `changes` (uint8[users]: how many moves a user has), `moves` (uint8[m], by user, then time), `names`,
     `periods`, `remind`, `start_ms`, `every_ms`.  With k = len(names) + 1 a move is k * (periods since the move before,
-    or since the beginning) + (an index into `names`, or k - 1 for left); k * (255 // k) says only that 255 // k periods
-    pass.  Within a period of the recording users speak in the order of their numbers, evenly spread.
+    or since the beginning) + (an index into `names`, or k - 1 for left); k * (255 // k) means only that 255 // k
+    periods pass.  Within a period of the recording events come in the order of users' numbers, evenly spread.
     """
 
     enrolled = True
@@ -164,7 +164,7 @@ class Recording(Source):
         self.periods = int(self._times[-1]) // every - int(self._times[0]) // every + 1
 
     def users(self) -> int | None:
-        """Everybody who is in the recording or might have been."""
+        """The number of all users, those included who were never there."""
         return self._users
 
     def first_t(self, stream: str) -> int:
@@ -172,11 +172,11 @@ class Recording(Source):
         return int(self._times[0]) // self._stream.every_ms
 
     def fraction(self) -> float | None:
-        """By events."""
+        """The part of the events that has been read."""
         return self._done / len(self._times)
 
     def batches(self) -> Iterator[Batch]:
-        """By time."""
+        """The events, in order of time."""
         self._end, self._done = None, 0
         for batch in _batches(self._stream.name, self._ids, self._times, self._codes, self._ticks):
             yield batch
@@ -185,7 +185,7 @@ class Recording(Source):
         self._end = (int(self._times[-1]) // every + 1) * every + self.plan.lateness_ms
 
     def _unpacked(self, held: dict[str, NDArray[Any]]) -> tuple[Ints, Ints, NDArray[np.uint32]]:
-        """Users, times and codes of all events, by time."""
+        """The users, times and codes of all events, in order of time."""
         changes, left, remind = held["changes"], len(held["names"]), int(held["remind"])
         steps, screens = np.divmod(held["moves"], np.uint8(left + 1))
         total = np.cumsum(steps, dtype=np.int32)
@@ -195,9 +195,11 @@ class Recording(Source):
         periods, screens = total[moved] - before[users], screens[moved]
         last = np.append(users[1:] != users[:-1], True)
         stays = np.where(last, int(held["periods"]), np.append(periods[1:], 0)) - periods
-        said = np.where(screens == left, 0, (stays + remind - 1) // remind)  # how often it is said in a stay
-        place = np.arange(said.sum(), dtype=np.int32) - np.repeat(np.cumsum(said) - said, said).astype(np.int32)
-        when = (np.repeat(periods, said) + place * remind).astype(np.int16)
+        reports = np.where(screens == left, 0, (stays + remind - 1) // remind)  # reports during a stay
+        place = np.arange(reports.sum(), dtype=np.int32) - np.repeat(np.cumsum(reports) - reports, reports).astype(
+            np.int32
+        )
+        when = (np.repeat(periods, reports) + place * remind).astype(np.int16)
         order = np.argsort(when, kind="stable")
         in_each = np.bincount(when)
         place = np.arange(len(order)) - np.repeat(np.cumsum(in_each) - in_each, in_each)
@@ -208,8 +210,10 @@ class Recording(Source):
         if "type" in wrong:
             raise SourceError(f"stream {self._stream.name!r}: found a recording of texts; allowed: measure = frequency")
         table = [REFUSED if no else known[text] for text, no in zip(texts, wrong, strict=True)]
-        codes = np.array([*table, REFUSED], np.uint32)[np.repeat(screens, said)[order]]  # who has left says nothing
-        return np.repeat(users, said)[order].astype(np.int64), times, codes
+        codes = np.array([*table, REFUSED], np.uint32)[
+            np.repeat(screens, reports)[order]
+        ]  # a closed app reports nothing
+        return np.repeat(users, reports)[order].astype(np.int64), times, codes
 
 
 def _batches(stream: str, ids: Ints, times: Ints, codes: NDArray[np.uint32], ticks: Ticks) -> Iterator[Batch]:

@@ -1,6 +1,6 @@
-"""The replay's clock T: the running maximum of the median time of 1 001 lines, so that one forged line moves nothing.
+"""The replay's clock T: the running maximum of the median time of 1 001 lines, which one forged line cannot move.
 
-Contract (ARCHITECTURE rule 15): half of the 1 001 lines lie below their median; T is given out when that half has been
+Contract (ARCHITECTURE rule 15): half of the 1 001 lines lie below their median; T is announced when that half has been
 read, as a door writes progress when everything below it is in `raw`.  So T before line i is the greatest median of the
 lines j - 500 to j + 500 with j <= i: in a sorted source the time of line i itself, and no line is late or from the
 future by the clock's doing however few lines a period has. 500 forged lines among any 1 001 move nothing.  Towards the
@@ -22,26 +22,26 @@ from murmurate.agents.stages.closing import next_closing
 Ints = NDArray[np.int64]
 
 REACH: Final = 500
-"""Lines on each side of the one in the middle: 1 001 in all."""
+"""The number of lines on each side of the middle one: 1 001 in all."""
 EDGE: Final = 10
 _SEARCH = 1024
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """When a clock has to be shown again: whenever it closes a period, or has moved by `step_ms`."""
+    """The rule for which times of a clock are announced: whenever it closes a period, or has moved by `step_ms`."""
 
     every_ms: tuple[int, ...]
     lateness_ms: int
     step_ms: int
 
     def after(self, clock: int) -> int:
-        """The next time worth showing."""
+        """The next time to announce."""
         return min(clock + self.step_ms + 1, next_closing(self.every_ms, self.lateness_ms, clock))
 
 
 def cut_sorted(times: Ints, ticks: Ticks, rows: int) -> Iterator[tuple[slice, int]]:
-    """Stretches of at most `rows` of a sorted source, with the clock before each: its first time."""
+    """Parts of at most `rows` of a sorted source, with the clock before each: its first time."""
     at = 0
     while at < len(times):
         clock = int(times[at])
@@ -51,12 +51,12 @@ def cut_sorted(times: Ints, ticks: Ticks, rows: int) -> Iterator[tuple[slice, in
 
 
 def edge(lines: int) -> int:
-    """How many lines on each side the clock must see at the ends of a source of so many lines."""
+    """The number of lines on each side from which the clock is computed at the ends of a source of so many lines."""
     return min(EDGE, max(1, lines // 100), (lines - 1) // 2)
 
 
 class Medians:
-    """Medians around each line of a stretch, given the lines before and after it.
+    """Medians around each line of a part, given the lines before and after it.
 
     `before` are the up to 500 lines before the stretch, `after` the lines after it: at least 500, or all there are.
     """
@@ -71,13 +71,13 @@ class Medians:
         self._reach = np.minimum(REACH, np.minimum(self._middle, size - 1 - self._middle))
 
     def at(self, line: int) -> int:
-        """The median around this line of the stretch."""
+        """The median around this line of the part."""
         reach, middle = int(self._reach[line]), int(self._middle[line])
         around = self._times[middle - reach : middle + reach + 1]
         return int(np.partition(around, reach)[reach])
 
     def first_reaching(self, time: int, start: int, stop: int) -> int:
-        """The first line from `start` on whose median is at least `time`, or `stop`."""
+        """The first line from `start` on whose median is at least `time`, or `stop` if there is none."""
         step = _SEARCH
         while start < stop:
             end = min(stop, start + step)
@@ -95,17 +95,17 @@ class Medians:
 
 
 class Clock:
-    """T over a source that comes in stretches, and where to cut them."""
+    """The clock T over a source that is read in parts, and the places where the parts are cut."""
 
     def __init__(self, ticks: Ticks, rows: int) -> None:
         self._ticks, self._rows = ticks, rows
         self._before = np.zeros(0, np.int64)
         self._begins = True
         self.clock: int | None = None
-        """The newest T given out; None before the first."""
+        """The newest T announced; None before the first."""
 
     def cut(self, stretch: Ints, after: Ints, *, ends: bool) -> Iterator[tuple[slice, int]]:
-        """Parts of this stretch with the T before each. `after`: the next 500 lines, or, if it `ends`, all others.
+        """Parts of these lines with the T before each. `after`: the next 500 lines, or, if it `ends`, all others.
 
         A stretch has at least 1 001 lines, but for the last one.
         """
@@ -123,7 +123,9 @@ class Clock:
 
 
 def first_period(times: Ints, ticks: Ticks, every_ms: int, *, ends: bool) -> int:
-    """A stream's first period, from the first lines of a source: that of the earliest line there which is not late."""
+    """The first period of a stream, from the first lines of a source: that of the earliest line there which is not
+    late.
+    """
     medians = Medians(times[:0], times, times[:0], begins=True, ends=ends)
     margin = edge(len(times)) if ends else EDGE
     opened = (medians.at(0) - ticks.lateness_ms) // every_ms

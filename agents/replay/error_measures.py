@@ -1,4 +1,4 @@
-"""What the papers measure of a series of releases: relative error, squared error, bits, and how well it tells events.
+"""The papers' measures of a series of releases: relative error, squared error, bits, and the detection of events.
 
 Contract: arrays are [periods, values].
   MRE   mean over periods of |r - c| / max(|c|, .001); of the second value where there are two (the papers' value 1),
@@ -9,8 +9,8 @@ Contract: arrays are [periods, values].
         where it is a bit vector.  Population: (b + 1) a report, the one being the announcement to its sender.  Budget:
         b a report, and for a method that decides min(m, w - m) / w a user, m publications in w periods: who publishes
         rarely announces that, who publishes mostly announces the rest.
-  ROC   an event is a period above three quarters of the way from the stream's lowest to its highest; what is released
-        tells it where it is above a threshold, which goes through all there are.
+  ROC   an event is a period above three quarters of the way from the stream's lowest to its highest; a release
+        detects it if it is above a threshold, which runs through all values.
 Not here: where the series come from (score.py, simulate/series.py).
 """
 
@@ -27,30 +27,30 @@ from murmurate.aggregators.methods.registry import METHODS
 Floats = NDArray[np.float64]
 
 SMALLEST: Final = 0.001
-"""Frequencies below count as this one in a relative error."""
+"""The smallest frequency by which a relative error divides."""
 EVENT: Final = 0.75
-"""Where an event begins, from a stream's lowest to its highest."""
+"""The position of the threshold above which a period is an event, from a stream's lowest to its highest value."""
 _BIT_VECTORS = ("oue", "sue")
 
 
-def mean_relative_error(said: Floats, held: Floats, *, second: bool) -> float:
-    """MRE; second: of the second value alone."""
-    relative = np.abs(said - held) / np.maximum(np.abs(held), SMALLEST)
+def mean_relative_error(released: Floats, held: Floats, *, second: bool) -> float:
+    """The mean relative error. second: of the second value alone."""
+    relative = np.abs(released - held) / np.maximum(np.abs(held), SMALLEST)
     return float(relative[:, 1].mean() if second else relative.mean())
 
 
-def mean_squared_error(said: Floats, held: Floats) -> float:
-    """MSE."""
-    return float(((said - held) ** 2).mean())
+def mean_squared_error(released: Floats, held: Floats) -> float:
+    """The mean squared error."""
+    return float(((released - held) ** 2).mean())
 
 
 def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
-    """b: what one report of a mechanism costs, as the papers count. Of branches the number of the branch, and as much
-    as the longest, to which every report is filled.
+    """The bits b of one report of a mechanism, as the papers count them. For branches those of the branch's number and
+    of the longest report, to which all are filled.
     """
     if parts := mechanism.get("of"):
-        inner = [(told, told.get("mechanism", told)) for _, told in parts]
-        return (len(parts) - 1).bit_length() + max(report_bits(told, one["d"]) for told, one in inner)
+        inner = [(part, part.get("mechanism", part)) for _, part in parts]
+        return (len(parts) - 1).bit_length() + max(report_bits(part, one["d"]) for part, one in inner)
     inner = mechanism.get("mechanism", mechanism["name"])  # of what stands behind a view, by name or as a spec
     name = inner if isinstance(inner, str) else inner["name"]
     if name == "sr":
@@ -59,8 +59,8 @@ def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
 
 
 def bits(answers: Iterable[tuple[int, int]], users: int, *, method: str, published: float) -> float:
-    """Bits per user and period. answers: b and how many reports; users: the sum over the periods; published: the share
-    of the periods.
+    """The bits per user and period. answers: b and the number of reports; users: the sum over the periods; published:
+    the share of the periods.
     """
     kind = METHODS[method]
     announced = 1 if kind.division == "population" else 0
@@ -70,30 +70,32 @@ def bits(answers: Iterable[tuple[int, int]], users: int, *, method: str, publish
 
 
 def events(path: Floats) -> NDArray[np.bool_]:
-    """Which periods of a path, float64[periods], are events."""
+    """The periods of a path, float64[periods], that are events."""
     low, high = float(path.min()), float(path.max())
     return np.asarray(path > low + EVENT * (high - low))
 
 
-def roc(said: Floats, event: NDArray[np.bool_], at: Floats) -> Floats:
-    """The share of the events that is told where this share of the other periods is told too, for each of `at`: the
-    best threshold that allows no more; straight lines between thresholds.
+def roc(released: Floats, event: NDArray[np.bool_], at: Floats) -> Floats:
+    """For each false-alarm rate in `at` the share of events detected at the best threshold that allows no more, with
+    straight lines between thresholds.
     """
-    alarms, told = _rates(said, event)
-    return np.interp(at, alarms, told)
+    alarms, detected = _rates(released, event)
+    return np.interp(at, alarms, detected)
 
 
-def area(said: Floats, event: NDArray[np.bool_]) -> float:
-    """The area under that curve: how likely an event is released higher than another period, ties half."""
-    alarms, told = _rates(said, event)
-    return float(np.trapezoid(told, alarms))
+def area(released: Floats, event: NDArray[np.bool_]) -> float:
+    """The area under that curve: the probability that an event is released higher than another period, ties counted
+    half.
+    """
+    alarms, detected = _rates(released, event)
+    return float(np.trapezoid(detected, alarms))
 
 
-def _rates(said: Floats, event: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """False and true alarms from the highest threshold to the lowest; a threshold lets all equal values through."""
-    order = np.argsort(-said, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(said[order]) != 0, True))
-    told = np.cumsum(event[order])[last]
-    alarms = last + 1 - told
+def _rates(released: Floats, event: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The rates of false and true alarms from the highest threshold to the lowest; equal values share a threshold."""
+    order = np.argsort(-released, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(released[order]) != 0, True))
+    detected = np.cumsum(event[order])[last]
+    alarms = last + 1 - detected
     positive, negative = max(1, int(event.sum())), max(1, int((~event).sum()))
-    return np.concatenate(([0.0], alarms / negative)), np.concatenate(([0.0], told / positive))
+    return np.concatenate(([0.0], alarms / negative)), np.concatenate(([0.0], detected / positive))

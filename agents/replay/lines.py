@@ -1,7 +1,7 @@
 """Text files as lines, a few megabytes at a time, and what is wrong with a file as a whole.
 
-Contract: the file is never held whole, whatever its lines are like: of a line that is longer than anybody reads, only
-its beginning and its end are kept (`abridged`).  A line ends with LF or CR LF.  Not here: what lines say.
+Contract: the file is never held whole, whatever its lines are like: of a line that is longer than a record may be,
+only its beginning and its end are kept (`abridged`).  A line ends with LF or CR LF.  Not here: the content of lines.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _FORMATS = (
 
 
 class Lines(NamedTuple):
-    """Some lines of a file, without their ends."""
+    """Consecutive lines of a file, without their ends."""
 
     first: int
-    """The number of the first one, from 1."""
+    """The number of the first line, counted from 1."""
     lines: list[bytes]
     read: int
-    """Bytes of the file read so far."""
+    """The number of bytes of the file read so far."""
     cut: bool
-    """Whether the last of them is the file's last and has no line end: it may have been cut off."""
+    """Whether the last line is the file's last and has no line end, so that it may have been cut off."""
 
 
 def check_text(path: Path) -> None:
-    """Refuse what is not there, empty or no text."""
+    """Refuse a file that is missing, empty or not text."""
     try:
         with path.open("rb") as file:
             start = file.read(4096)

@@ -1,4 +1,4 @@
-"""Reads a CSV row that is not well-formed: the cells beside the value, whatever stands in the value.
+"""Reads the cells beside the value in a CSV row that is malformed, whatever the value contains.
 
 Contract: the columns before the value's are read from the left, those behind it from the right, so that separators,
 quotes and bytes in the value change nothing about them.  What cannot be read is empty.  Not here: whole rows
@@ -14,8 +14,8 @@ _CELLS = {separator: re.compile(_CELL.replace(b"%b", separator.encode())) for se
 
 
 def beside(raw: bytes, separator: str, width: int, value: int, *, cut: bool) -> list[str]:
-    """The cells of a row of so many columns, of which that number holds the value. cut: whether its end may be missing:
-    then nothing counts that the end of the row ends.
+    """The cells of a row of so many columns, of which that number holds the value. cut: whether the end of the row may
+    be missing, so that a cell which only that ends does not count.
     """
     before, behind = value, width - value - 1
     cells = _read(raw, separator, before, whole=not cut)
@@ -24,7 +24,7 @@ def beside(raw: bytes, separator: str, width: int, value: int, *, cut: bool) -> 
 
 
 def _read(raw: bytes, separator: str, count: int, *, whole: bool = True, mirrored: bool = False) -> list[bytes]:
-    """The first cells, empty from the first on that is none. whole: the last one may end with the row."""
+    """The first cells, empty from the first malformed one on. whole: whether the last one may end with the row."""
     cells, at = [b""] * count, 0
     for i in range(count):
         found = _CELLS[separator].match(raw, at)

@@ -1,4 +1,4 @@
-"""A replay: a source through every stage on the embedded runtime, with its truth beside it.
+"""A replay: a source runs through every stage on the embedded runtime, and its truth is computed beside it.
 
 Contract: the same source, plan and keys give the same releases, to the byte.  Truth and error are raw data: they are
 computed from the source alone and live only here, never beside a live deployment (ARCHITECTURE rule 9).  `stop` ends it
@@ -39,7 +39,8 @@ from murmurate.topics.messages import Progress, Settled
 Frame = dict[str, Any]
 PROGRESS_S = 0.2  # between two progress frames
 NEVER_ASKED = MAX_T - 1
-"""Up to here nothing is asked about a stream that the source does not hold, so that nothing waits for it."""
+"""The period up to which nothing is asked about a stream that the source does not hold, so that nothing waits for it.
+"""
 
 
 def keys(secrets: Mapping[str, bytes], deployment: str) -> Keys:
@@ -51,7 +52,7 @@ def keys(secrets: Mapping[str, bytes], deployment: str) -> Keys:
 
 @dataclass
 class Outcome:
-    """What a replay gave."""
+    """The results of a replay."""
 
     releases: list[bytes] = field(default_factory=list)
     truth: list[TruePeriod] = field(default_factory=list)
@@ -59,18 +60,18 @@ class Outcome:
     seconds: float = 0.0
     over_budget: int = 0
     users: int = 0
-    """All that the source has, of all streams."""
+    """The number of users in the source, over all streams."""
     refused: Counter[str] = field(default_factory=Counter)
     interrupted: bool = False
     stages: dict[str, float] = field(default_factory=dict)
-    """Seconds spent in each stage."""
+    """The seconds spent in each stage."""
 
     def score(self, plan: Plan) -> Score:
-        """Its errors and costs."""
+        """The errors and costs."""
         return score(plan, map(orjson.loads, self.releases), self.truth, self.refused)
 
     def shortfalls(self, plan: Plan) -> list[str]:
-        """What streams lack that measured nothing, or often had too few reports: a line each."""
+        """One line for each stream that measured nothing, or often had too few reports, with what it lacks."""
         return shortfalls(plan, self.score(plan), map(orjson.loads, self.releases), self.users)
 
     def summary(self, plan: Plan) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class Outcome:
 
 
 class Replay:
-    """One replay. `tell` gets frames for a page or a progress bar as it runs."""
+    """A replay of one source. `tell` receives frames for a page or a progress bar while it runs."""
 
     def __init__(
         self, plan: Plan, source: Source, keys: Keys, tell: Callable[[Frame], None] = lambda frame: None
@@ -101,11 +102,13 @@ class Replay:
         self.outcome = Outcome()
 
     def stop(self) -> None:
-        """End the run after its current step, so that everything told so far belongs together. From any thread."""
+        """End the run after its current step, so that everything released so far is complete. May be called from any
+        thread.
+        """
         self._stopped.set()
 
     def run(self, *, pause_s: float = 0.0) -> Outcome:
-        """To the end, or to a `stop`. pause_s: after each release, for those who watch."""
+        """Run to the end, or to a `stop`. pause_s: seconds to wait after each release, for people who watch."""
         outcome, began = self.outcome, time.perf_counter()
         source = self._source
         self._tell(page_header(self._plan, "replay", source.streams, source.periods, source.users()))
@@ -129,14 +132,14 @@ class Replay:
         outcome.refused.update(late=self._truth.refused["late"], future=self._truth.refused["future"])
         outcome.stages = dict(self._runtime.seconds)
         if not outcome.events and not outcome.interrupted:
-            said = "; ".join(self._source.complaint_lines())
-            raise SourceError(f"source: found no event that could be used{': ' + said if said else ''}")
+            faults = "; ".join(self._source.complaint_lines())
+            raise SourceError(f"source: found no event that could be used{': ' + faults if faults else ''}")
         self._progress(last=True)
         self._tell({"type": "done", "summary": outcome.summary(self._plan)})
         return outcome
 
     def _steps(self) -> Iterator[int]:
-        """Feed the source in; the number of events after each step."""
+        """Feed the source into the stages, and yield the number of events after each step."""
         begun = False
         for batch in map(self._cut, self._source.batches()):
             if not begun:
@@ -155,7 +158,7 @@ class Replay:
             yield 0
 
     def _begin(self, clock: int) -> None:
-        """The first period of each stream; and, where all users are known, everybody enrolled before it."""
+        """Announce the first period of each stream and, where all users are known, enrol them before it."""
         plans = [self._plan.any_stream(name) for name in self._source.streams]
         first = {plan.name: self._source.first_t(plan.name) for plan in plans}
         self._runtime.start(first)
@@ -172,21 +175,21 @@ class Replay:
                 if plan.carry_ms is None:
                     continue  # where values stand for ever, users join with their first event
                 before = first[plan.name] * plan.every_ms - 1
-                self._close(min(clock, before))  # also where nobody speaks in the first periods
+                self._close(min(clock, before))  # also where the first periods have no events
                 shown = np.full(users, before)
                 words = plan.domain.words
                 refused = np.full((users, words) if words > 1 else users, REFUSED, np.uint32)
                 self._runtime.write(raw_records(self._plan, plan.name, self._numbered, shown, refused))
 
     def _close(self, clock: int) -> None:
-        """Close what this time closes, for the truth and for the stages."""
+        """Close the periods that end by this time, for the truth and for the stages."""
         for period in self._truth.close(clock):
             self._true[period.stream, period.t] = period
         self._reach(clock)
 
     def _reach(self, clock: int) -> None:
-        """Let every raw partition know that the source has reached this time: in instants at which periods close, since
-        the source's clock shows times of its events.
+        """Let every raw partition know that the source has reached this time, one closing of a period after the other,
+        since the source's clock has the times of its events.
         """
         if self._clock is not None and clock <= self._clock:
             return
@@ -211,14 +214,14 @@ class Replay:
         return len(batch)
 
     def _cut(self, batch: Batch) -> Batch:
-        """The batch with what stays of lists with too many items, as users send it and as the truth takes it."""
+        """The batch with lists of too many items cut, as the stages and the truth take them."""
         if not batch.long:
             return batch
         domain = self._plan.any_stream(batch.stream).domain
         return replace(batch, codes=cut(domain, self._pepper, self._users(batch), batch.codes, batch.long), long={})
 
     def _users(self, batch: Batch) -> np.ndarray:
-        """Pseudonyms of a batch's users, each worked out once."""
+        """The pseudonyms of a batch's users, each computed once."""
         if batch.ids is not None:
             return self._numbered[batch.ids]
         names, known = batch.names or [], self._pseudonyms

@@ -1,7 +1,7 @@
-"""How good the releases of a replay were: error against the truth, bits, publications, refusals.
+"""The quality of a replay's releases: error against the truth, bits, publications, refusals.
 
 Contract, per stream, over the periods that have a release and a truth about at least one user: MRE, MSE and bits as
-error_measures.py says, over the statistics that the measure says are scored.  r is the release's `unbiased`: what the
+error_measures.py defines, over the statistics that the measure scores.  r is the release's `unbiased`: what the
 papers measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and how often
 the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves
 that figure alone; where all are, there is none.  Where names are found, nobody is taken to be of what was not, and of
@@ -36,21 +36,21 @@ Release = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StreamScore:
-    """One stream's figures."""
+    """The figures of one stream."""
 
     stream: str
     scale: str
-    """What its squared errors are in: the unit of a mean, or "share"."""
+    """The scale of its squared errors: the unit of a mean, or "share"."""
     periods: int
-    """How many periods have a measurement and a truth."""
+    """The number of periods with a measurement and a truth."""
     estimated: int
-    """How many periods have an estimate and a truth."""
+    """The number of periods with an estimate and a truth."""
     releases: int
     published: int
     unmeasured: int
-    """How many periods lie before the first answer."""
+    """The number of periods before the first answer."""
     published_per_window: float
-    """Publications to expect in w periods."""
+    """The average number of publications in w periods."""
     mre: float | None
     """The mean relative error; None, like the other errors, where there is nothing to compare."""
     mse: float | None
@@ -62,7 +62,7 @@ class StreamScore:
 
 @dataclass(frozen=True)
 class Score:
-    """All streams' figures."""
+    """The figures of all streams."""
 
     streams: tuple[StreamScore, ...]
     refused: Mapping[str, int]
@@ -70,27 +70,27 @@ class Score:
 
     @property
     def releases(self) -> int:
-        """How many there were."""
+        """The number of releases."""
         return sum(stream.releases for stream in self.streams)
 
     @property
     def published(self) -> int:
-        """How many of them spoke by reports of their own period."""
+        """The number of releases that are measured from reports of their own period."""
         return sum(stream.published for stream in self.streams)
 
     @property
     def unmeasured(self) -> int:
-        """How many of them hold no number, since nothing had been measured."""
+        """The number of releases without any figure, since nothing had been measured."""
         return sum(stream.unmeasured for stream in self.streams)
 
     @property
     def mre(self) -> float | None:
-        """Mean over the periods of all streams."""
+        """The mean over the periods of all streams."""
         return self._mean([(stream.mre, stream.periods) for stream in self.streams])
 
     @property
     def mse(self) -> float | None:
-        """Mean over the periods of all streams; None where they have no common unit."""
+        """The mean over the periods of all streams; None where they have no common scale."""
         if len({stream.scale for stream in self.streams}) > 1:
             return None
         return self._mean([(stream.mse, stream.periods) for stream in self.streams])
@@ -104,17 +104,17 @@ class Score:
 
     @property
     def coverage(self) -> float | None:
-        """Mean over the periods of all streams."""
+        """The mean over the periods of all streams."""
         return self._mean([(stream.coverage, stream.estimated) for stream in self.streams])
 
     @property
     def bits(self) -> float | None:
-        """Per user and period, all streams together."""
+        """The bits per user and period, all streams together."""
         known = [stream.bits for stream in self.streams if stream.bits is not None]
         return sum(known) if known else None
 
     def _mean(self, values: list[tuple[float | None, int]]) -> float | None:
-        """The mean of values with their weights."""
+        """The weighted mean of values, without those that are None."""
         pairs = [(value, n) for value, n in values if value is not None]
         return sum(value * n for value, n in pairs) / sum(n for _, n in pairs) if pairs else None
 
@@ -151,7 +151,7 @@ def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> d
 
 
 def table(score: Score) -> Table:
-    """The figures for a terminal of 80 columns: a line a stream, and what was refused below.
+    """The figures for a terminal of 80 columns: one line per stream, and the refused events below.
 
     Where it is too narrow, names lose their ends, never figures: only a name may be wrapped, and it is one word.
     """
@@ -173,7 +173,7 @@ def table(score: Score) -> Table:
 
 
 def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int) -> list[str]:
-    """A line for each stream in which nothing was measured, or rounds in a row stayed below min_batch. users: all."""
+    """One line for each stream in which nothing was measured, or rounds in a row stayed below min_batch. users: all."""
     followed, lines = Shortages(plan), []
     for release in releases:
         followed.take(release)
@@ -182,12 +182,12 @@ def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int
         if not many and found.longest < WORTH_SAYING:
             continue
         came = f"{spaced(found.most)} of {spaced(plan.min_batch)} reports that a release needs"
-        said = f"nothing was measured in {spaced(stream.releases)} periods"
+        finding = f"nothing was measured in {spaced(stream.releases)} periods"
         if not many:
-            said = f"up to {spaced(found.longest)} rounds in a row were below min_batch"
+            finding = f"up to {spaced(found.longest)} rounds in a row were below min_batch"
         most = f"; a round had {came}, at most" if found.longest else ""
         why = shortage(plan, plan.stream(stream.stream), users) or REMEDY
-        lines.append(f"{stream.stream}: {said}{most}. {why}")
+        lines.append(f"{stream.stream}: {finding}{most}. {why}")
     return lines
 
 
@@ -199,15 +199,15 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
     ]
     decisions = Counter(release["decision"] for release in releases)
     scale, names = plan.measure.scale(plan.name), plan.measure.scored or plan.measure.true_names
-    said, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
+    raw, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
     held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
     if not plan.measure.scored:
-        said, best = (_nobody(pairs, values) for values in (said, best))
-    own, known = (np.isfinite(held + values).all(axis=1) for values in (said, best))
+        raw, best = (_nobody(pairs, values) for values in (raw, best))
+    own, known = (np.isfinite(held + values).all(axis=1) for values in (raw, best))
     mre = mse = estimate_mse = coverage = None
     if own.any():
-        mre = mean_relative_error(said[own], held[own], second=plan.measure.two_sided)
-        mse = mean_squared_error(said[own], held[own])
+        mre = mean_relative_error(raw[own], held[own], second=plan.measure.two_sided)
+        mse = mean_squared_error(raw[own], held[own])
     if known.any():
         estimate_mse = mean_squared_error(best[known], held[known])
         barred = np.isfinite(error[known])
@@ -223,24 +223,24 @@ def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, i
 
 
 def _figures(pairs: list[tuple[Release, TruePeriod]], what: str, names: Sequence[str]) -> NDArray[np.float64]:
-    """What the release of each period says of these names, NaN where that is null: float64[periods, names]."""
+    """The figures of these names in each period's release, NaN where a release has null: float64[periods, names]."""
     rows = [[release[what].get(name) for name in names] for release, _ in pairs]
     return np.array(rows, np.float64).reshape(len(pairs), len(names))
 
 
 def _nobody(pairs: list[tuple[Release, TruePeriod]], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where names are found: of what was not found nobody is taken to be, once something was measured."""
+    """The figures with 0 for names that were not found, once something was measured."""
     measured = np.array([release["decision"] != "unmeasured" for release, _ in pairs], np.bool_)
     return np.where(np.isnan(values) & measured[:, None], 0.0, values)
 
 
 def _spec(plan: StreamPlan, release: Release) -> Mapping[str, Any]:
-    """What a release says of its mechanism; of branches, which it does not list, what the stream asks then."""
-    said: Mapping[str, Any] = release["mechanism"]
-    if said["name"] != Branches.name:
-        return said
-    question = plan.measure.question(plan.mechanism, said["epsilon"], plan.prefer)
-    return question.spec() if question.digest.hex().startswith(said["digest"]) else said
+    """The spec of a release's mechanism. A release does not list branches; they are those that the stream asks then."""
+    described: Mapping[str, Any] = release["mechanism"]
+    if described["name"] != Branches.name:
+        return described
+    question = plan.measure.question(plan.mechanism, described["epsilon"], plan.prefer)
+    return question.spec() if question.digest.hex().startswith(described["digest"]) else described
 
 
 def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
@@ -255,7 +255,7 @@ def _places(value: float | None, places: int = 6) -> float | None:
 
 
 def _figure(value: float | None) -> str:
-    """At most seven characters of a figure that is hardly ever large: 0.625, 118.2, 1.2e+04."""
+    """A figure in at most seven characters, except where it is very large: 0.625, 118.2, 1.2e+04."""
     large = value or 0
     return _text(value, ".3f" if large < 100 else ".1f" if large < 10_000 else ".1e")
 

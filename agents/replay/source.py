@@ -1,4 +1,4 @@
-"""What a replay reads: batches of coded events, each with the clock that may be written before it.
+"""The contract of a replay's source: batches of coded events, each with the clock that may be announced before it.
 
 Contract: `batches()` can be called again and gives the same batches; a batch holds events of one stream, none of which
 needs a later clock than its own: T is fresh to within half of `future` and to the closing of every period.  Not here:
@@ -22,13 +22,13 @@ from murmurate.topics.domains import Words
 
 BATCH_ROWS: Final = 50_000
 NAMED_LINES: Final = 5
-"""The most lines of each reason that a summary names."""
+"""The most line numbers of each reason that a summary lists."""
 
 Ints = NDArray[np.int64]
 
 
 class SourceError(MurmurateError):
-    """A source that cannot be replayed: not there, empty, of another format, or without one good event."""
+    """An error for a source that cannot be replayed: missing, empty, of another format, or without one good event."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,50 +37,52 @@ class Batch:
 
     stream: str
     clock: int
-    """T: what may be written as progress before these events, in milliseconds since 1970. Never goes back."""
+    """The T that may be announced before these events, in milliseconds since 1970. It never goes back."""
     names: list[bytes] | None = field(repr=False)
-    """Each event's user, where the source names users; else None, and `ids` tells them apart."""
+    """The user of each event, where the source names users; else None, and `ids` identify them."""
     ids: Ints | None = field(repr=False)
-    """int64[n], each event's user as a number from 0; `Source.names` gives the name of a number."""
+    """The user of each event as a number from 0: int64[n]. `Source.names` gives the names of numbers."""
     times: Ints = field(repr=False)
-    """int64[n], milliseconds since 1970."""
+    """The time of each event, in milliseconds since 1970: int64[n]."""
     codes: NDArray[np.uint32] = field(repr=False)
-    """uint32[n], or uint32[n, words] where a value takes several; REFUSED throughout where only the value was wrong:
-    such an event enrols its user.
+    """The code of each event: uint32[n], or uint32[n, words] where a value takes several; REFUSED throughout where only
+    the value was wrong: such an event enrols its user.
     """
     refused: Mapping[str, int]
-    """Lines before this batch that gave no event, by reason. Events with a refused value are not among them."""
+    """The number of lines before this batch that gave no event, by reason. Events with a refused value are not among
+    them.
+    """
     lines: int
-    """Lines (or array elements) read for it, those included."""
+    """The number of lines (or array elements) read for it, including those that gave no event."""
     long: Mapping[int, Words] = field(default_factory=dict, repr=False)
-    """Rows whose lists have too many items, with the words of all: whoever holds the users' key cuts them."""
+    """Rows whose lists have too many items, with the words of all items: the holder of the users' key cuts them."""
 
     def __len__(self) -> int:
         return len(self.times)
 
 
 class Source(ABC):
-    """Events of one or several streams of a plan."""
+    """A source of events of one or several streams of a plan."""
 
     streams: tuple[str, ...]
-    """The streams that it may have events for."""
+    """The streams of which it may have events."""
     enrolled: bool = False
     """Whether its users, 0 to `users() - 1`, are all enrolled before the first period, but for streams whose values
     stand for ever.
     """
     periods: int | None = None
-    """How many periods it covers, where that is known beforehand."""
+    """The number of periods, where it is known beforehand."""
     total_rows: int | None = None
-    """How many events there are, where that is known beforehand."""
+    """The number of events, where it is known beforehand."""
 
     def __init__(self, plan: Plan, streams: tuple[str, ...]) -> None:
         self.plan, self.streams = plan, streams
         self.counts: Counter[str] = Counter()
-        """Everything the source itself found wrong so far, by reason, refused values included."""
+        """The numbers of all faults that the source itself found so far, by reason, refused values included."""
         self.complaints: dict[str, list[int]] = {}
-        """The numbers of the first lines of each reason."""
+        """The numbers of the first lines with each fault."""
         self.cut_line: int | None = None
-        """The last line, where it has no line end."""
+        """The number of the last line, where it has no line end."""
         self._end: int | None = None
 
     @abstractmethod
@@ -89,37 +91,41 @@ class Source(ABC):
 
     @abstractmethod
     def first_t(self, stream: str) -> int:
-        """The stream's first period, which its method counts as t = 1."""
+        """The first period of the stream, which its method counts as t = 1."""
 
     def users(self) -> int | None:
-        """How many users there are, where they are numbered."""
+        """The number of users, where they are numbered."""
         return None
 
     def names(self, ids: Ints) -> list[bytes]:
-        """The names of numbered users: their decimal digits."""
+        """The names of numbered users, which are their decimal digits."""
         return [b"%d" % user for user in ids.tolist()]
 
     def fraction(self) -> float | None:
-        """How much of the source has been read, from 0 to 1; None where nobody can say."""
+        """The part of the source that has been read, from 0 to 1; None where it is unknown."""
         return None
 
     @property
     def end_clock(self) -> int:
-        """The T after the last event: it closes the period of the last believable event, and no later one."""
+        """The T after the last event, which closes the period of the last event that is not from the future, and no
+        later one.
+        """
         if self._end is None:
             raise SourceError("source: the last clock is known when all batches have been taken")
         return self._end
 
     def complaint_lines(self) -> list[str]:
-        """What was wrong, a text per reason: `json: 7 lines (line 2, 9, 12, 40, 51, ...)`; never what a line said."""
-        said = []
+        """The faults found, one text per reason: `json: 7 lines (line 2, 9, 12, 40, 51, ...)`; never the content of a
+        line.
+        """
+        texts = []
         for reason, count in sorted(self.counts.items()):
             named = self.complaints.get(reason, [])
             lines = ", ".join(f"{line:,}".replace(",", " ") for line in named)
             more = ", ..." if count > len(named) else ""
             cut = "; the last one has no end: it may have been cut off" if self.cut_line in named else ""
-            said.append(f"{reason}: {count} {'line' if count == 1 else 'lines'} (line {lines}{more}{cut})")
-        return said
+            texts.append(f"{reason}: {count} {'line' if count == 1 else 'lines'} (line {lines}{more}{cut})")
+        return texts
 
     def _plans(self) -> list[StreamPlan]:
         return [self.plan.any_stream(name) for name in self.streams]

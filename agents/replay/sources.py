@@ -1,4 +1,4 @@
-"""What `murmurate replay SOURCE` can mean, by name: a file or a synthetic stream.
+"""The sources that `murmurate replay SOURCE` can name: a file or a synthetic stream.
 
     clicks.csv  clicks.tsv          a table; the first line names the columns
     clicks.jsonl  .ndjson  .json    one JSON object a line
@@ -7,7 +7,7 @@
     synthetic:lns,n=200000,periods=800,seed=1      lns | sin | log; commas, since ? and & mean something to a shell
     synthetic:sets,n=1000,periods=20               sets | vectors | rows | strings | measured
 
-Contract: a Source, or an error that says what was found and what is allowed.  Not here: reading them.
+Contract: a Source, or an error with what was found and what is allowed.  Not here: reading them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Batch", "Source", "SourceError", "open_source"]
 
 
 def open_source(text: str, plan: Plan, stream_name: str | None = None) -> Source:
-    """The source that `text` names, for one stream of the plan or, in text that names streams, for all of a topic."""
+    """The source that `text` names, for one stream of the plan or, where records name streams, for all of a topic."""
     streams = _streams(plan, stream_name)
     if text.startswith("synthetic:"):
         model, _ = parse(text)

@@ -1,9 +1,9 @@
 """The synthetic binary streams of LDP-IDS: LNS, Sin and Log (SIGMOD'22, section 7.1.1; ARCHITECTURE section 5.7).
 
-Contract: in period t exactly round(p_t n) users, drawn anew without replacement, hold 1 and the others 0, as the paper
-says; the same seed gives the same stream.  With t from 1:  LNS  p_0 = .05, p_t = min(1, |p_{t-1} + N(0, .0025^2)|)
+Contract: in period t exactly round(p_t n) users, drawn anew without replacement, hold 1 and the others 0, as in the
+paper; the same seed gives the same stream.  With t from 1:  LNS  p_0 = .05, p_t = min(1, |p_{t-1} + N(0, .0025^2)|)
 (the paper is silent about the ends; without reflection it goes negative);  Sin  .05 sin(.01 t) + .075;  Log  .25 / (1 +
-e^(-.01 t)). It may use NumPy's generators: nothing here is anybody's.  Not here: other made-up streams
+e^(-.01 t)). It may use NumPy's generators, since no values are real.  Not here: other synthetic streams
 (simulate/synthetic_counts.py).
 """
 
@@ -23,7 +23,7 @@ from murmurate.errors import UsageError
 Model = Literal["lns", "sin", "log"]
 BINARY: Final[tuple[Model, ...]] = ("lns", "sin", "log")
 WIDE: Final = ("sets", "vectors", "rows", "strings", "measured")
-"""Made-up values of several words: wide_arrays.py."""
+"""The synthetic values of several words, which synthetic_rows.py makes."""
 DEFAULTS: Final[Mapping[str, int]] = {"n": 200_000, "periods": 800, "seed": 1}
 """The paper's setting."""
 MOST: Final = 100_000_000
@@ -36,7 +36,7 @@ PACE: Final = 0.01
 def probabilities(
     model: Model, periods: int, seed: int, *, spread: float = SPREAD, pace: float = PACE
 ) -> NDArray[np.float64]:
-    """p_1 to p_T: float64[periods]. Only LNS has chance in it."""
+    """The probabilities p_1 to p_T: float64[periods]. Only LNS is random."""
     t = np.arange(1, periods + 1, dtype=np.float64)
     path: NDArray[np.float64]
     if model == "sin":
@@ -52,7 +52,7 @@ def probabilities(
 
 
 class Synthetic(PeriodSource):
-    """One of them, as a source; value 1 is the plan's second category, or the number 1.
+    """One of the synthetic streams as a source; value 1 is the plan's second category, or the number 1.
 
     >>> parse("synthetic:sin,n=1000,periods=20")
     ('sin', {'n': 1000, 'periods': 20, 'seed': 1})
@@ -70,7 +70,7 @@ class Synthetic(PeriodSource):
         self.p = probabilities(self.model, self._periods, self.seed)
 
     def values(self) -> Iterator[NDArray[Any]]:
-        """uint32[n] a period."""
+        """The values of all users: uint32[n] for each period."""
         generator, n = _generator(self.seed, 1), self._users
         for p in self.p.tolist():
             codes = np.full(n, self._zero, np.uint32)
@@ -79,7 +79,9 @@ class Synthetic(PeriodSource):
 
 
 def parse(text: str) -> tuple[str, dict[str, int]]:
-    """What `synthetic:MODEL,n=...,periods=...,seed=...` says, in any order; what it leaves out is DEFAULTS."""
+    """The model and its parameters in `synthetic:MODEL,n=...,periods=...,seed=...`, in any order, completed by
+    DEFAULTS.
+    """
     model, *options = text.removeprefix("synthetic:").split(",")
     allowed = f"synthetic:{'|'.join((*BINARY, *WIDE))}, then any of n=200000,periods=800,seed=1"
     if model not in (*BINARY, *WIDE):
@@ -96,5 +98,5 @@ def parse(text: str) -> tuple[str, dict[str, int]]:
 
 
 def _generator(seed: int, part: int) -> np.random.Generator:
-    """Chance of its own for the path and for the users, so that a longer stream begins like a shorter one."""
+    """A random generator for either the path or the users, so that a longer stream begins like a shorter one."""
     return np.random.default_rng([seed, part])

@@ -1,8 +1,8 @@
-"""Made-up values of several words: sets, vectors, rows, strings, and any of them with a public number.
+"""Synthetic values of several words: sets, vectors, rows, strings, and any of them with a public number.
 
 Contract: the same seed and sizes give the same values, and a longer stream begins like a shorter one.  Items, strings
-and categories are used as Zipf says, by a tide that turns once in TIDE periods; QUIET of the users say nothing in a
-period.  It may use NumPy's generators: nothing here is anybody's.
+and categories have Zipf frequencies, whose order shifts with a cycle ("tide") of TIDE periods; a part QUIET of the
+users has no event in a period.  It may use NumPy's generators, since no values are real.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Rows = NDArray[np.uint32]
 MODELS: Final[Mapping[str, type[Domain]]] = {
     "sets": Items, "vectors": Signed, "rows": Row, "strings": Bits, "measured": Measured
 }  # fmt: skip
-"""What synthetic:MODEL makes up, and the domain that the stream must have."""
+"""The domain that a stream must have for each MODEL of synthetic:MODEL."""
 TIDE: Final = 200
 QUIET: Final = 0.1
 POPULAR: Final = 1024
-"""Items, strings and values that occur at all, at most."""
+"""The largest number of different items, strings and values that occur."""
 
 
 class MadeUp(PeriodSource):
-    """Made-up values, as `synthetic:sets,n=1000,periods=20` names them."""
+    """The source of synthetic values, as `synthetic:sets,n=1000,periods=20` names it."""
 
     def __init__(self, text: str, plan: Plan, stream: str) -> None:
         model, options = parse(text)
@@ -47,7 +47,7 @@ class MadeUp(PeriodSource):
         self._seed, self._domain = options["seed"], domain
 
     def values(self) -> Iterator[NDArray[Any]]:
-        """uint32[users, words] a period."""
+        """The words of all users: uint32[users, words] for each period."""
         for t in range(self._periods):
             generator = np.random.default_rng([self._seed, 6, t])
             rows = made_up(self._domain, generator, self._users, t)
@@ -72,8 +72,8 @@ def made_up(domain: Domain, generator: np.random.Generator, n: int, t: int) -> R
             return domain.pack([_alike(generator, common, size, t) for size in domain.sizes])
         case Bits():
             texts = _texts(domain)
-            said: Rows = domain.rows(texts)[_popular(generator, n, len(texts), t)]
-            return said
+            rows: Rows = domain.rows(texts)[_popular(generator, n, len(texts), t)]
+            return rows
         case Measured(inner, measure):
             levels = _alike(generator, generator.random(n), measure.cells, t)
             return np.column_stack((made_up(inner, generator, n, t), levels)).astype(np.uint32)
@@ -83,7 +83,7 @@ def made_up(domain: Domain, generator: np.random.Generator, n: int, t: int) -> R
 
 
 def _popular(generator: np.random.Generator, n: int | tuple[int, int], d: int, t: int) -> NDArray[np.int64]:
-    """Numbers below d, as often as Zipf says; the tide moves which of them."""
+    """Numbers below d with Zipf frequencies; which of them are frequent changes with the tide."""
     known = min(d, POPULAR)
     weights = 1 / np.arange(1, known + 1)
     drawn = np.searchsorted(np.cumsum(weights / weights.sum()), generator.random(n), side="right")
@@ -92,7 +92,7 @@ def _popular(generator: np.random.Generator, n: int | tuple[int, int], d: int, t
 
 
 def _sets(generator: np.random.Generator, n: int, t: int, d: int, most: int) -> Rows:
-    """Rising items, each once, from none to `most` of them."""
+    """Sets of up to `most` rising items."""
     items = _popular(generator, (n, most), d, t)
     items[np.arange(most) >= generator.integers(0, most + 1, n)[:, None]] = FILLER
     items.sort(axis=1)
@@ -102,7 +102,7 @@ def _sets(generator: np.random.Generator, n: int, t: int, d: int, most: int) -> 
 
 
 def _alike(generator: np.random.Generator, common: NDArray[np.float64], size: int, t: int) -> NDArray[np.int64]:
-    """Codes below `size` that go with what their user has in common with other attributes, and with the tide."""
+    """Codes below `size` that depend on a component common to the user's attributes, and on the tide."""
     place = 0.5 * common + 0.4 * generator.random(len(common)) + 0.05 * (1 + np.sin(2 * np.pi * t / TIDE))
     return np.asarray(np.minimum((place * size).astype(np.int64), size - 1))
 

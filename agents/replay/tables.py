@@ -3,10 +3,9 @@
 Contract: a bad line is counted by reason and named by number, the others are read; a file without one good event is an
 error.  A bad line whose user and time can be read all the same shows its user, as at the door.  A CSV row is one line;
 the column of a field is its JSON pointer without the first slash, `session/user_id` or `session.user_id` for
-/session/user_id.  An empty cell is a missing field; how lists and objects stand in one, topics/domains/tables.py says.
-A file has no timestamps of its own: a stream without a `time`
-pointer is read from `/time`.  Not here: the clock's rule (clock.py), bytes to lines (lines.py), rows that are broken
-(rows.py).
+/session/user_id.  An empty cell is a missing field; topics/domains/tables.py defines how lists and objects are written
+in one.  A file has no timestamps of its own: a stream without a `time` pointer is read from `/time`.  Not here: the
+clock's rule (clock.py), bytes to lines (lines.py), rows that are broken (rows.py).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from murmurate.topics.events import MAX_EVENT, Columns, EventReader, Fields, Rea
 from murmurate.topics.pointers import tokens
 
 CSV_REASON = "csv"
-"""A row with another number of cells than the header, or a quote left open."""
+"""The reason for a row with another number of cells than the header, or a quote left open."""
 UTF8_REASON = "utf8"
 _FLAT = Fields("/user", "/value", "/time", None)
 _STRETCH = 2 * REACH + 1
@@ -39,7 +38,7 @@ _STRETCH = 2 * REACH + 1
 
 @dataclass(eq=False)
 class _Piece:
-    """Good rows of some lines, and what was wrong with the others."""
+    """The good rows of some lines, and the faults of the others."""
 
     columns: list[Columns] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -55,12 +54,12 @@ class _Piece:
         self.lines += other.lines
 
     def times(self) -> Ints:
-        """int64[n]"""
+        """The times of the rows: int64[n]."""
         return np.concatenate([np.zeros(0, np.int64), *(columns.time for columns in self.columns)])
 
 
 class TextSource(Source):
-    """JSON lines. The kinds of text differ in how lines become records for the reader of events."""
+    """A source of JSON lines. Other text formats differ in how lines become records for the reader of events."""
 
     def __init__(self, path: Path, plan: Plan, streams: tuple[str, ...]) -> None:
         super().__init__(plan, streams)
@@ -78,11 +77,11 @@ class TextSource(Source):
         self._check_start()
 
     def fraction(self) -> float | None:
-        """By bytes."""
+        """The part of the bytes that has been read."""
         return self._read / max(1, self._bytes)
 
     def first_t(self, stream: str) -> int:
-        """By the first 1 001 lines, as the clock's rule has it."""
+        """The first period of the stream, from the first 1 001 lines, as the clock's rule demands."""
         if not self._first:
             pieces = self._pieces(keep=False)
             piece, ends = next(pieces), False
@@ -120,7 +119,7 @@ class TextSource(Source):
         self._read = self._bytes
 
     def _batches_of(self, piece: _Piece, rows: slice, clock: int, *, first: bool) -> Iterator[Batch]:
-        """One batch for each stream among these rows. What was refused goes with a piece's first batch."""
+        """One batch for each stream among these rows. Faults are reported with the first batch of a piece."""
         columns = _joined(piece.columns)
         piece.columns = [columns]
         refused, lines = (dict(piece.dropped), piece.lines) if first else ({}, 0)
@@ -189,10 +188,12 @@ class TextSource(Source):
 
 
 class CsvSource(TextSource):
-    """A table: the first line names the columns; commas, semicolons or tabs between them, whichever the header has."""
+    """A source from a table: the first line names the columns; commas, semicolons or tabs separate them, as in the
+    header.
+    """
 
     def fields(self) -> dict[str, int]:
-        """Which column holds what: `user`, `time`, `value` and, where there is one, `stream`."""
+        """The columns of the fields `user`, `time`, `value` and, where there is one, `stream`."""
         return dict(self._columns)
 
     def _check_start(self) -> None:
@@ -254,7 +255,7 @@ class CsvSource(TextSource):
         return records, numbers, broken
 
     def _cells(self, raw: bytes) -> list[str] | str:
-        """A row's cells, or the reason why it is none."""
+        """The cells of a row, or the reason why it is none."""
         try:
             line = raw.decode()
             if len(raw) > MAX_EVENT:
@@ -270,7 +271,7 @@ class CsvSource(TextSource):
 
 
 def _joined(parts: list[Columns]) -> Columns:
-    """One set of columns of several; the index is lost."""
+    """The concatenation of several sets of columns, without their index."""
     if len(parts) == 1:
         return parts[0]
     stream: NDArray[np.uint16] = np.concatenate([part.stream for part in parts])

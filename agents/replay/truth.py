@@ -1,4 +1,4 @@
-"""What was true: each stream's frequencies in each period, from the source alone.
+"""The true figures of each stream in each period, computed from the source alone.
 
 Contract: the same rules as the stages, in code of its own (nothing of agents/stages is imported), fed with the same
 batches and clocks.
@@ -31,33 +31,33 @@ from murmurate.topics.block import REFUSED
 SPARE_ROWS = 1 << 20  # events of an open period beyond four a user; then each user's event that counts is kept
 _LONG_AGO, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 Figures = Callable[[NDArray[Any]], NDArray[np.float64]]
-"""From counts of users by code, or everybody's rows of words, to what is true of them."""
+"""A function from counts of users by code, or everybody's rows of words, to the true figures."""
 _CODE_BITS = 24  # as many as the largest domain; a period may have 2^39 milliseconds
 
 
 @dataclass(frozen=True, eq=False)
 class TruePeriod:
-    """One period of one stream."""
+    """The truth of one period of one stream."""
 
     stream: str
     t: int
     users: int
-    """How many users are asked about this period."""
+    """The number of users who are asked about this period."""
     figures: NDArray[np.float64]
-    """What a release without any noise would say, in the order of the stream's names; NaN of nobody."""
+    """The figures of a release without any noise, in the order of the stream's names; NaN for the mean of nobody."""
 
     def record(self, names: tuple[str, ...]) -> dict[str, object]:
-        """A line of truth.jsonl."""
+        """The period as a line of truth.jsonl."""
         pairs = zip(names, self.figures.tolist(), strict=True)
         truth = {name: None if math.isnan(value) else round(value, 6) for name, value in pairs}
         return {"stream": self.stream, "t": self.t, "users": self.users, "truth": truth}
 
 
 class Truth:
-    """Takes the batches of a source in order and gives the truth of each period that closes."""
+    """The truth of each period that closes, from the batches of a source in order."""
 
     def __init__(self, plan: Plan, source: Source, counted: Mapping[str, Figures] | None = None) -> None:
-        """counted: by stream what is said of all users' values, if not what a release would say."""
+        """counted: by stream, a function to use in place of the measure's own truth."""
         self._future = plan.future_ms
         self._rows: dict[bytes, int] = {}  # names to users, in the order in which they came
         enrolled = np.full((source.users() or 0) if source.enrolled else 0, _LONG_AGO)
@@ -68,10 +68,10 @@ class Truth:
         for name, figures in (counted or {}).items():
             self._streams[name].figures = figures
         self.refused: Counter[str] = Counter()
-        """Events that never came: `late`, `future`; and `value`, which enrol only."""
+        """The numbers of events that do not count: `late`, `future`; and `value`, which only enrol."""
 
     def fold(self, batch: Batch) -> Iterator[TruePeriod]:
-        """Take a batch; the periods that its clock closes come first. Nothing happens until they are taken."""
+        """Take a batch, and yield first the periods that its clock closes. Nothing happens until they are taken."""
         yield from self.close(batch.clock)
         stream = self._streams[batch.stream]
         late = batch.times < stream.open_t * stream.every
@@ -91,7 +91,7 @@ class Truth:
         stream.take(users[good], batch.times[here][good], batch.codes[here][good])
 
     def close(self, clock: int) -> Iterator[TruePeriod]:
-        """The periods that this T closes: of batches by themselves, at the end with the source's `end_clock`."""
+        """The periods that this T closes: batches call it with their clock, the end of a source with `end_clock`."""
         for stream in self._streams.values():
             yield from stream.close(clock)
 
@@ -102,21 +102,21 @@ class Truth:
 
 @dataclass(eq=False)
 class _Stream:
-    """What is remembered of one stream."""
+    """The state of one stream."""
 
     plan: StreamPlan
     lateness: int
     first_t: int
     seen: Ints
-    """Per user, when an event of this stream first showed them."""
+    """For each user the time when an event of this stream first enrolled them."""
     open_t: int = -1
     """The first period that has not closed; -1 before the first clock."""
     events: dict[int, list[tuple[Ints, Ints]]] = field(default_factory=dict)
-    """Per open period: users, and their events as milliseconds into the period << 24 | code."""
+    """For each open period users, and their events as milliseconds into the period << 24 | code."""
     code: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Each user's value; -1 before the first."""
+    """The newest value of each user; -1 before the first."""
     time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The time at which each user's value was said."""
+    """The time of each user's newest value."""
 
     def __post_init__(self) -> None:
         self.figures: Figures = self.plan.measure.truth
@@ -156,7 +156,7 @@ class _Stream:
                 yield TruePeriod(self.plan.name, t, *self._true(t))
 
     def _keep(self, t: int) -> None:
-        """Take over what was said in a period that closes."""
+        """Take over the values of a period that closes."""
         if len(self.code) < len(self.seen):
             more = len(self.seen) - len(self.code)
             self.code = np.concatenate((self.code, np.full(more, -1, np.int64)))
@@ -167,7 +167,7 @@ class _Stream:
             self.time[users] = t * self.every + (keys >> _CODE_BITS)
 
     def _true(self, t: int) -> tuple[int, NDArray[np.float64]]:
-        """How many users are asked about a period, and what is true of them."""
+        """The number of users who are asked about a period, and the true figures."""
         counts = self._counts(t)
         return int(counts.sum()), self.figures(counts)
 
@@ -196,7 +196,7 @@ class _Stream:
 
 
 class _Rows(_Stream):
-    """A stream whose values are rows of words: of several events at one time the tuple of words decides."""
+    """The state of a stream whose values are rows of words; among events of one time the tuple of words decides."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -252,7 +252,7 @@ def _first(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def true_periods(plan: Plan, source: Source) -> Iterator[TruePeriod]:
-    """The truth of a whole source, in one go."""
+    """The truth of a whole source at once."""
     truth = Truth(plan, source)
     for batch in source.batches():
         yield from truth.fold(batch)
@@ -260,5 +260,5 @@ def true_periods(plan: Plan, source: Source) -> Iterator[TruePeriod]:
 
 
 def by_period(truth: Iterator[TruePeriod]) -> Mapping[tuple[str, int], TruePeriod]:
-    """(stream, t) to the truth."""
+    """The truths by stream and period."""
     return {(period.stream, period.t): period for period in truth}

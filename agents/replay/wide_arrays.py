@@ -2,7 +2,7 @@
 
 Contract: users are numbers, as in arrays.py.  The array is unsigned 32-bit integers [periods, users, words], or [users,
 words] for one period: the words that docs/WIRE.md describes (`Domain.rows` makes them), 0xFFFFFFFF in every word for no
-event.  Words that are no value of the stream are an error that says where.
+event.  Words that are no value of the stream are an error with their place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHECKED_ROWS: Final = 1 << 18
 
 
 class WideNpy(PeriodSource):
-    """A .npy file of words, mapped into memory and never loaded whole."""
+    """A .npy file of words as a source, mapped into memory and never loaded whole."""
 
     def __init__(self, path: Path, plan: Plan, stream: str) -> None:
         array = mapped(path)
@@ -54,5 +54,5 @@ class WideNpy(PeriodSource):
                     raise SourceError(f"{path.name}: at {place}: found words that are no value; allowed: {allowed}")
 
     def values(self) -> Iterator[NDArray[Any]]:
-        """The array's periods."""
+        """The rows of words of each period."""
         yield from self._array

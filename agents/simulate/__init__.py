@@ -1,1 +1,1 @@
-"""Simulation: methods, filters and plans tried on made-up users who are drawn all at once, without any stage."""
+"""Simulation of methods, filters and plans on synthetic users, whose counts are drawn at once, without any stage."""

@@ -1,9 +1,9 @@
-"""What the filter is held to: configurations of a stream, its users, its domain, epsilon and w, of many kinds.
+"""The configurations on which the filter is tested: a stream, its users, its domain, epsilon and w, of many kinds.
 
-Contract: a configuration and a seed give the same truth; marks say what a stream is, never what came out.  `resting`:
+Contract: a configuration and a seed give the same truth; marks describe the stream, never a result.  `resting`:
 its values stand still most of the time, so that bars may hold more.  Each file of real sequences adds configurations of
-its own (real_sequences.py).  Source: ARCHITECTURE section 5.9.  Not here: what is measured (filter_comparison.py), what
-it should be (agents/cli/reproductions/verdicts.py).
+its own (real_sequences.py).  Source: ARCHITECTURE section 5.9.  Not here: what is measured (filter_comparison.py), the
+required figures (agents/cli/reproductions/verdicts.py).
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ PERIODS: Final = 400
 SLOTS: Final = 4_000
 FEW: Final = 2_000
 MOST: Final = 48
-"""The most configurations that are looked at."""
+"""The largest number of configurations compared."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A stream, and how it is asked."""
+    """A stream to test the filter on, with its domain, users, epsilon and w."""
 
     kind: str
-    """What sort of stream it is; lines of a table stand together by it."""
+    """The kind of the stream, by which the lines of a table are grouped."""
     stream: str
     d: int
     epsilon: float = 1.0
     users: int = USERS
     w: int = 20
     season: int | None = None
-    """How many periods a day has, where the file declares that."""
+    """The number of periods of a declared season, or None."""
     resting: bool = False
     path: Path | None = None
-    """Where a real sequence is."""
+    """The path of a file of real sequences, or None for a synthetic stream."""
 
     @property
     def named(self) -> str:
-        """In one line."""
+        """The configuration in one line."""
         users = f"{self.users // 1000} k" if self.users % 1000 == 0 else str(self.users)
         season = f", season {self.season}" if self.season else ""
         return f"{self.stream}, n {users}, d {self.d}, epsilon {self.epsilon:g}, w {self.w}{season}"
 
     def holders(self, seed: int, periods: int) -> Holders:
-        """The truth: int64[periods, d]."""
+        """The true counts of users: int64[periods, d]."""
         if self.path is not None:
             return real_sequences.holders(self.path, seed, d=self.d, users=self.users, periods=periods)
         if self.stream in (*BINARY, *SEVERAL):
@@ -62,7 +62,7 @@ class Configuration:
         return stream_kinds.holders(self.stream, seed, d=self.d, users=self.users, periods=periods)
 
     def setting(self, seed: int) -> Setting:
-        """What methods know of it."""
+        """The setting that methods get."""
         public = hashlib.sha256(b"murmurate filtered %d" % seed).digest()
         return Setting(
             Frequency.of_size(self.d, says_none=False),
@@ -110,7 +110,7 @@ MADE_UP: Final[tuple[Configuration, ...]] = (
 
 
 def of_files(paths: Sequence[Path]) -> list[Configuration]:
-    """Configurations of each file that holds a sequence."""
+    """Configurations for each file that contains a sequence."""
     found = []
     for path in paths:
         form = real_sequences.form_of(path)

@@ -1,11 +1,11 @@
-"""How lucky a simulated run was, so that few runs tell as much as many: control variates of a squared error.
+"""Control variates of a squared error, with which few simulated runs are as precise as many.
 
-Contract: every number of `ControlVariates.row` has expectation 0 whatever a method does, because it compares how a
-round turned out with what was expected of it just before, and weighs that by what was known then.  A linear filter of
-gain K takes an error e to (1 - K) e + K v, and the square of that is (1 - K)^2 e^2 + K^2 V on average, V being the
-exact variance of the round's noise v; what is more or less is luck, which goes on in later errors.  `adjusted` takes
-off what a squared error had of it, by least squares over stretches of the other runs; of a stretch all luck counts,
-also where its errors are those of some periods only.  Not here: runs (simulate_method.py).
+Contract: every number of `ControlVariates.row` has expectation 0 whatever a method does, because it compares the result
+of a round with its expectation just before, weighted by what was known then.  A linear filter of gain K turns an error
+e into (1 - K) e + K v, whose square is (1 - K)^2 e^2 + K^2 V on average, V being the exact variance of the round's
+noise v; the deviation from that is chance ("luck"), which persists in later errors.  `adjusted` subtracts from a mean
+squared error the part that regresses on these deviations, by least squares over parts of the other runs; a part takes
+all its periods' deviations, also where only some periods have an error.  Not here: runs (simulate_method.py).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DRIFTS: Final = np.array([[1e-5], [1e-4], [1e-3], [1e-2], [1e-1], [1.0]])
-"""The drifts that the filters suppose, in units of the first round's variance."""
+"""The drifts that the linear filters assume, in units of the first round's variance."""
 STRETCHES: Final = 20
 """The number of parts into which a run is cut."""
 USUAL: Final = 0.08
-"""A first guess at how far an adjusted error of USUAL_PERIODS periods is usually off, as a part of it."""
+"""A first guess at the relative error of an adjusted error over USUAL_PERIODS periods."""
 USUAL_PERIODS: Final = 800
 WEIGHT: Final = 4
-"""How many runs the first guess USUAL weighs as much as."""
+"""The number of runs that the first guess USUAL counts for."""
 
 
 class ControlVariates:
@@ -38,15 +38,17 @@ class ControlVariates:
         self._error = np.zeros_like(DRIFTS)
         self._unit = 0.0
         self.row = np.zeros(len(DRIFTS) + 1)
-        """The current period's luck: each filter's, and that of publications themselves."""
+        """The deviations of the current period from their expectations: of each filter's squared error, and of
+        publications'.
+        """
 
     def advance(self) -> None:
-        """On to the next period."""
+        """Start the next period."""
         self.row = np.zeros_like(self.row)
         self._error = self._error + DRIFTS * self._unit
 
     def hear(self, estimate: Floats, truth: Floats, variance: float, *, published: bool) -> None:
-        """A round's estimate: float64[statistics], and the mean of their exact variances."""
+        """Take a round's estimate, float64[statistics], with its truth and the mean of its exact variances."""
         if published:
             self.row[-1] += float(((estimate - truth) ** 2).mean()) - variance
         if not self._unit:
@@ -59,24 +61,26 @@ class ControlVariates:
         self._level = self._level + gain * (estimate - self._level)
         self._error = (1 - gain) * self._error
         after, weight, left = ((self._level - truth) ** 2).mean(axis=1), gain[:, 0], (1 - gain[:, 0]) ** 2
-        self.row[:-1] += (after - left * before - weight**2 * variance) / (1 - left)  # it goes on in 1 / (1 - left)
+        self.row[:-1] += (after - left * before - weight**2 * variance) / (
+            1 - left
+        )  # it persists for 1 / (1 - left) periods
 
 
 def adjusted(squares: Sequence[Floats], lucks: Sequence[Floats]) -> tuple[float, float]:
-    """The mean of squared errors, and how far its root is likely off, as a part of it. Of each run, at least two,
-    float64[periods] and float64[periods, lucks]; or the errors of one period, whichever it is, out of each of equally
-    long parts: float64[parts].
+    """The mean of squared errors, and the relative standard error of its root. Arguments are given for each run, at
+    least two: float64[periods] and float64[periods, lucks]; or, for errors of one random period out of each of equally
+    long parts, float64[parts].
 
-    What luck is worth in a run is learned from the others, so that its expectation stays 0. How far off, from how runs
-    differ and a first guess, since a few may agree by chance.
+    The coefficients for a run are estimated from the others, so that the correction's expectation stays 0. The standard
+    error comes from the differences between runs and a first guess, since a few runs may agree by chance.
     """
     cut = [_stretches(one, luck) for one, luck in zip(squares, lucks, strict=True)]
     each = np.array([
-        one.mean() - luck.mean(axis=0) @ _worth([pair for j, pair in enumerate(cut) if j != i])
+        one.mean() - luck.mean(axis=0) @ _coefficients([pair for j, pair in enumerate(cut) if j != i])
         for i, (one, luck) in enumerate(zip(squares, lucks, strict=True))
     ])  # fmt: skip
     raw, mean = float(np.mean(squares)), float(each.mean())
-    if not raw / 4 < mean < 4 * raw:  # more luck than can be: the straight line does not hold
+    if not raw / 4 < mean < 4 * raw:  # an implausibly large correction: the linear model does not hold
         mean, each = raw, np.array([one.mean() for one in squares])
     if not mean:
         return 0.0, 0.0
@@ -86,7 +90,7 @@ def adjusted(squares: Sequence[Floats], lucks: Sequence[Floats]) -> tuple[float,
 
 
 def _stretches(squares: Floats, luck: Floats) -> tuple[Floats, Floats]:
-    """The means of stretches of a run."""
+    """The means of a run's errors and control variates over equal parts of it."""
     stretches = min(STRETCHES, len(squares))
     return _means(squares[:, None], stretches)[:, 0], _means(luck, stretches)
 
@@ -97,8 +101,8 @@ def _means(series: Floats, stretches: int) -> Floats:
     return np.asarray(np.add.reduceat(series, cuts[:-1], axis=0) / np.diff(cuts)[:, None])
 
 
-def _worth(runs: Sequence[tuple[Floats, Floats]]) -> Floats:
-    """What luck adds to squared errors, by least squares: float64[lucks]."""
+def _coefficients(runs: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """The coefficients of the control variates, by least squares: float64[lucks]."""
     y, x = (np.concatenate(part) for part in zip(*runs, strict=True))
     scale = np.maximum(np.abs(x).max(axis=0), 1e-300)
     return np.asarray(np.linalg.lstsq(x / scale, y - y.mean(), rcond=1e-6)[0] / scale)

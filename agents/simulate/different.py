@@ -1,9 +1,9 @@
-"""Which different values a recording holds, where values are rows of words, and how many users hold each.
+"""The distinct values of a recording, where values are rows of words, and the number of users who hold each.
 
-Contract: two values that no statistic of the stream tells apart count as one, whose first row stands for both: of
-strings with the same prefix one is kept.  So the memory it takes is bounded by what a plan may look at: FIGURES
-numbers, one for each value and statistic.  A recording of more values is refused in one line.  Not here: who says what
-when (replay/truth.py), what is simulated with the counts (simulated_answers.py).
+Contract: two values for which all statistics of the stream are equal count as one, and the first row stands for both:
+of strings with the same prefix one is kept.  So memory is bounded by the largest plan: FIGURES numbers, one for each
+value and statistic.  A recording of more values is refused in one line.  Not here: users' values over time
+(replay/truth.py), what is simulated with the counts (simulated_answers.py).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Rows = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 
 FIGURES: Final = 17 << 20
-"""136 MB: enough for every prefix of 12 bits."""
-_LANE: Final = 1 << 12
-"""Rows that are looked at together, so that nobody holds what is true of every user."""
+"""The most numbers held, one for each value and statistic: 136 MB, enough for every prefix of 12 bits."""
+_ROWS_AT_ONCE: Final = 1 << 12
+"""The number of rows examined at once, which bounds the memory for their statistics."""
 
 
 class Different:
-    """The values that were found so far, each with its place."""
+    """The distinct values found so far, each with its index."""
 
     def __init__(self, stream: StreamPlan) -> None:
         self._stream, self._measure = stream, stream.measure
@@ -35,17 +35,17 @@ class Different:
         self._rows: list[NDArray[np.uint32]] = []
 
     def shares(self, rows: Rows) -> Floats:
-        """The share of everybody for each value that was found so far: the later, the more of them."""
+        """The share of users for each value found so far; later periods may have more entries."""
         different, counts = np.unique(rows, axis=0, return_counts=True)
         held = np.zeros(len(self._places) + len(different), np.int64)
-        for start in range(0, len(different), _LANE):
-            lane = different[start : start + _LANE]
+        for start in range(0, len(different), _ROWS_AT_ONCE):
+            lane = different[start : start + _ROWS_AT_ONCE]
             places = [self._place(*pair) for pair in zip(self._measure.told_apart(lane), lane, strict=True)]
-            np.add.at(held, places, counts[start : start + _LANE])
+            np.add.at(held, places, counts[start : start + _ROWS_AT_ONCE])
         return held[: len(self._places)] / len(rows)
 
-    def _place(self, told: NDArray[np.uint8], row: NDArray[np.uint32]) -> int:
-        place = self._places.setdefault(told.tobytes(), len(self._places))
+    def _place(self, figures: NDArray[np.uint8], row: NDArray[np.uint32]) -> int:
+        place = self._places.setdefault(figures.tobytes(), len(self._places))
         if place == len(self._rows):
             if place == self._most:
                 raise SourceError(
@@ -56,10 +56,10 @@ class Different:
         return place
 
     def all(self, found: list[Floats]) -> tuple[Floats, Rows]:
-        """What `shares` gave of each period as float64[periods, values], and the values: *none* is the last one."""
+        """The results of `shares` of all periods as float64[periods, values], and the values, *none* last."""
         shares, domain = np.zeros((len(found), len(self._rows) + 1)), self._stream.domain
-        for said, row in zip(found, shares, strict=True):
-            row[: len(said)] = said
+        for known, row in zip(found, shares, strict=True):
+            row[: len(known)] = known
         if not self._stream.says_none:
             return shares[:, :-1], np.array(self._rows, np.uint32)
         none = np.array([domain.nothing], np.uint32)

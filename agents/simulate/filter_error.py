@@ -1,4 +1,4 @@
-"""The adaptive filter on made-up streams: its error over LPA's own, and how often its error bars hold.
+"""The adaptive filter on synthetic streams: its error relative to LPA's own, and the coverage of its error bars.
 
 Contract: a function of its arguments.  LPA and LPU are the real methods with the real mechanisms and the filter behind
 them (simulated_answers.py); both see the same truth, and the first SETTLED periods are not scored.  Source:
@@ -32,7 +32,7 @@ RECENT = 10
 
 @dataclass(frozen=True)
 class Trial:
-    """What is tried: a stream, and how it is asked."""
+    """A synthetic stream, and the parameters of the methods."""
 
     model: str
     epsilon: float
@@ -42,11 +42,11 @@ class Trial:
     periods: int = PERIODS
 
     def truth(self, seed: int) -> SyntheticStream:
-        """The stream."""
+        """The true stream."""
         return stream(self.model, seed, d=self.d, users=self.users, periods=self.periods)
 
     def setting(self, seed: int) -> Setting:
-        """What the methods know of it."""
+        """The setting that methods get."""
         public = hashlib.sha256(b"murmurate filtered %d" % seed).digest()
         return Setting(
             Frequency.of_size(self.d, says_none=False),
@@ -55,14 +55,14 @@ class Trial:
         )  # fmt: skip
 
     def series(self, method: str, seed: int) -> Series:
-        """A method's own series, and the filter's behind it."""
+        """The series of a method, with the filter following it."""
         holders = self.truth(seed).holders
         return series(holders, MethodOptions(method, filter=ADAPTIVE), self.setting(seed), seed=seed)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Mean squared errors, and how often bars held: of one seed, or added over several."""
+    """Mean squared errors and counts of covered errors, of one seed or summed over several."""
 
     lpa: float
     """The mean squared error of LPA's own series."""
@@ -72,45 +72,45 @@ class Sums:
     """The mean squared error of the filter behind LPA."""
     lpu_filter: float
     projected: float
-    """The mean squared error of the filter behind LPU where its estimates are made frequencies, by norm_sub."""
+    """The mean squared error of the filter behind LPU after norm_sub makes its estimates frequencies."""
     held: int
-    """How many errors of the filter behind LPU lie within two standard errors."""
+    """The number of errors of the filter behind LPU that lie within two standard errors."""
     told: int
-    """How many errors of the filter behind LPU there are."""
+    """The number of errors of the filter behind LPU."""
     held_late: int
-    """How many errors in the periods after a jump lie within two standard errors."""
+    """The number of errors in the periods after a jump that lie within two standard errors."""
     told_late: int
 
     @property
     def coverage(self) -> float:
-        """Share of errors within two standard errors."""
+        """The share of errors within two standard errors."""
         return self.held / self.told
 
     @property
     def after_jumps(self) -> float | None:
-        """The coverage in the periods after a jump; None where nothing jumped."""
+        """The share of errors within two standard errors in the periods after a jump; None where nothing jumped."""
         return self.held_late / self.told_late if self.told_late else None
 
     def over_lpa(self, error: float) -> float:
-        """An error in units of LPA's own."""
+        """An error relative to LPA's own."""
         return error / self.lpa
 
 
 def added(sums: Iterable[Sums]) -> Sums:
-    """All seeds together."""
+    """The sums over all seeds."""
     return Sums(*map(sum, zip(*map(astuple, sums), strict=True)))
 
 
 def tried(trial: Trial, seed: int) -> Sums:
-    """One seed."""
+    """The figures of one seed."""
     true = trial.truth(seed)
     c, late = true.shares[SETTLED:], recent(true.jumped)[SETTLED:]
     lpa, lpu = (trial.series(method, seed) for method in ("lpa", "lpu"))
     (before, _), (best, variance) = (_filtered(found) for found in (lpa, lpu))
     within = (best - c) ** 2 <= 4 * variance
     near = np.array([norm_sub(estimate) for estimate in best])
-    said = lpa.said[SETTLED:], lpu.said[SETTLED:], before, best, near
-    error = [mean_squared_error(series, c) for series in said]
+    compared = lpa.said[SETTLED:], lpu.said[SETTLED:], before, best, near
+    error = [mean_squared_error(series, c) for series in compared]
     return Sums(
         error[0], error[1], error[2], error[3], error[4],
         int(within.sum()), within.size, int(within[late].sum()), within[late].size,
@@ -118,12 +118,12 @@ def tried(trial: Trial, seed: int) -> Sums:
 
 
 def recent(jumped: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which periods lie within RECENT of a jump, its own included."""
+    """The periods within RECENT of a jump, its own included: bool[periods]."""
     return np.asarray(np.convolve(jumped, np.ones(RECENT))[: len(jumped)] > 0)
 
 
 def _filtered(found: Series) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Estimates and variances of the filter, after the first periods."""
+    """Estimates and variances of the filter, without the first periods."""
     if found.best is None or found.variance is None:
         raise TypeError("a series without a filter")
     return found.best[SETTLED:], found.variance[SETTLED:]

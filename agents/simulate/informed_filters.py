@@ -1,4 +1,4 @@
-"""The best that a linear filter does which knows how the truth moves: the yardstick for the width of error bars.
+"""The smallest errors of linear filters that know how the truth moves: the standard for the width of error bars.
 
 Contract: the squared errors of a family of causal linear filters over the series of raw answers, each the Kalman filter
 of one way of moving, in units of the answers' noise; which of them fits a value best is chosen in hindsight by the true
@@ -33,7 +33,7 @@ WALKS: Final = (0.0, *(10 ** (half / 2) for half in range(-12, 5)))
 SLOW_WALKS: Final = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Variances of a level's step under a fluctuation or a velocity, in units of an answer's noise."""
 KEPT: Final = (0.0, 0.5, 0.8, 0.95)
-"""The parts of a fluctuation that may be left after a period."""
+"""The parts of a fluctuation that remain after a period."""
 FLUCTUATIONS: Final = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 """Variances of a fluctuation, in units of an answer's noise."""
 TURNS: Final = tuple(10 ** (half / 2) for half in range(-20, 1))
@@ -47,14 +47,14 @@ UNDER_DAYS: Final = (0.0, 1e-4, 1e-3, 1e-2)
 AROUND_DAYS: Final = (0.0, 0.3, 3.0)
 """Variances of white fluctuation around a daily profile and its level."""
 HARMONICS: Final = 3
-"""How many harmonics a smooth profile has."""
+"""The number of harmonics of a smooth daily profile."""
 DAMPING: Final = 0.995
-"""What is left of a velocity after a period."""
+"""The part of a velocity that remains after a period."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Some ways of moving with states of one size: x' = F x + a step of variance Q, and an answer H x + noise of 1."""
+    """Linear models with states of one size: x' = F x + a step of variance Q, an answer H x + noise of variance 1."""
 
     keep: Floats
     """The matrices F: float64[ways, k, k]."""
@@ -66,7 +66,7 @@ class Ways:
     """The first state's variance: float64[ways, k, k]."""
 
     def at(self, t: int) -> Floats:
-        """H in period t."""
+        """The row H of period t."""
         return np.asarray(self.seen[t % len(self.seen)])
 
 
@@ -85,12 +85,12 @@ def squared_errors(seen: Floats, true: Floats, *, start: float, unit: float, sea
 
 
 def summed(seen: Floats, *, sums: bool) -> Floats:
-    """Raw frequencies that sum to 1. sums: they do anyway."""
+    """Raw frequencies, corrected to sum to 1. sums: whether they do already."""
     return seen if sums else np.asarray(seen + (1 - seen.sum(axis=1, keepdims=True)) / seen.shape[1])
 
 
 def _followed(ways: Ways, gains: Floats, seen: Floats) -> Floats:
-    """Estimates: float64[filters, periods, values]."""
+    """The estimates of all filters: float64[filters, periods, values]."""
     states = np.zeros((len(ways.keep), ways.keep.shape[1], seen.shape[1]))
     found = np.empty((len(ways.keep), *seen.shape))
     for t, answer in enumerate(seen):
@@ -103,7 +103,7 @@ def _followed(ways: Ways, gains: Floats, seen: Floats) -> Floats:
 
 @lru_cache(maxsize=8)
 def _gains(periods: int, spread: float, season: int | None) -> tuple[tuple[Ways, Floats], ...]:
-    """The family and its gains: float64[periods, filters, k] each. Answers have nothing to do with them."""
+    """The models and their gains, float64[periods, filters, k] each, which do not depend on the answers."""
     return tuple((ways, _kalman(ways, periods)) for ways in _family(spread, season))
 
 
@@ -144,12 +144,12 @@ def _family(spread: float, season: int | None) -> Iterator[Ways]:
 
 
 def _apart(keep: Parts, step: Parts, seen: Floats, begin: Parts) -> Ways:
-    """Ways whose parts move independently."""
+    """Models that combine two parts which move independently."""
     ways = max(np.size(part) for part in step)
     return Ways(_diagonal(keep, ways), _diagonal(step, ways), seen, _diagonal(begin, ways))
 
 
 def _diagonal(parts: Parts, ways: int) -> Floats:
-    """float64[ways, k, k] with these on the diagonal."""
+    """Diagonal matrices with these entries: float64[ways, k, k]."""
     columns = np.stack([np.broadcast_to(np.asarray(part, np.float64), ways) for part in parts], axis=1)
     return np.asarray(columns[:, :, None] * np.eye(len(parts)))

@@ -1,8 +1,8 @@
-"""What a stream could expect of every method and mechanism, and which to take: `murmurate plan`.
+"""The expected errors and costs of every method and mechanism on a stream, and which to take: `murmurate plan`.
 
 Contract: a function of the deployment, the users and what is assumed of the truth.  Of lbu, lpu and lsp the error of
 the series is a closed form; all else is simulated with the mechanism that "auto" takes (by what the file prefers,
-unless it names a mechanism), and said of the other mechanisms by how their exact variance compares (`How`).  The
+unless it names a mechanism), and scaled to other mechanisms by the ratio of their exact variances (`How`).  The
 recommended method and mechanism have the smallest error that was found, with the filter or, where it would not help,
 without it; of all pairs within 5 % of that the one that costs fewer bits, then the simpler one; and it does not starve.
 Numbers are planned for in their declared range, also where a threshold is to be found in it.  Not here: words and
@@ -45,11 +45,11 @@ from murmurate.randomizers.thresholds import MICRO
 How = Literal["closed form", "simulated", "scaled"]
 
 DRIFT: Final = 0.002
-"""The drift where the command names none."""
+"""The assumed drift, where the command gives none."""
 TIE: Final = 1.05
-"""Errors within this ratio are as good."""
+"""Errors within this ratio count as equal."""
 FEWEST_PERIODS, MOST_PERIODS = 800, 2_000
-"""The fewest and the most periods of a made-up truth; in between, five windows."""
+"""The smallest and the largest number of periods of a synthetic truth, which is five windows within these limits."""
 
 SEVERAL: Final = 4
 """The number of truths over which closed forms are averaged."""
@@ -57,7 +57,9 @@ SEVERAL: Final = 4
 
 @dataclass(frozen=True)
 class Expected:
-    """One mechanism under one method. Errors are standard errors, in the scale of the stream's figures."""
+    """The expected errors and costs of one mechanism under one method. Errors are standard errors, in the scale of the
+    stream's figures.
+    """
 
     mechanism: str
     series: float
@@ -73,44 +75,44 @@ class Expected:
 
     @property
     def helped(self) -> bool:
-        """Whether the filter's estimates are as good as the method's own series, as far as TIE goes."""
+        """Whether the filter's estimates are at least as good as the method's own series, up to TIE."""
         return self.filtered <= TIE * self.series
 
     @property
     def error(self) -> float:
-        """With the filter, or without it where it would not help."""
+        """The standard error with the filter, or without it where it would not help."""
         return self.filtered if self.helped else self.series
 
 
 @dataclass(frozen=True)
 class Prospect:
-    """One method."""
+    """The expectations for one method."""
 
     method: str
     published: float
-    """Expected publications in w periods."""
+    """The expected number of publications in w periods."""
     within: float
-    """How far simulated errors are likely off, as a part of them."""
+    """The relative standard error of simulated errors."""
     starves: bool
     """Whether its smallest round would often stay below min_batch."""
     users_needed: int
-    """The number of users, in the whole deployment, from which on its smallest round does not stay below min_batch."""
+    """The number of users, in the whole deployment, from which on its smallest round reaches min_batch."""
     mechanisms: tuple[Expected, ...]
-    """The mechanisms in the order of their errors: the first is the one that "auto" takes."""
+    """The mechanisms in the order of their errors. The one that "auto" takes comes first."""
 
     @property
     def best(self) -> Expected:
-        """With the mechanism that was simulated."""
+        """The expectations for the mechanism that was simulated."""
         return self.mechanisms[0]
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """One stream."""
+    """The expectations for one stream."""
 
     stream: str
     users: int
-    """How many of the deployment's users serve this stream."""
+    """The number of the deployment's users who serve this stream."""
     epsilon: float
     w: int
     method: str
@@ -118,11 +120,11 @@ class Outlook:
     mechanism: str
     """The mechanism that the file names, or "auto"."""
     unit: str | None
-    """The unit of the errors; None: they are shares."""
+    """The unit of the errors; None for shares."""
     prospects: tuple[Prospect, ...]
-    """What to expect of each method, the smallest error with the filter first; at the end the methods that starve."""
+    """The expectations for each method, the smallest error with the filter first; methods that starve come last."""
     impossible: tuple[str, ...]
-    """Why methods cannot serve it."""
+    """The methods that cannot serve the stream, each with the reason."""
 
     @property
     def named(self) -> tuple[Prospect, Expected] | None:
@@ -135,20 +137,20 @@ class Outlook:
 
     @property
     def recommended(self) -> tuple[Prospect, Expected] | None:
-        """Method and mechanism to take; None where all starve."""
+        """The recommended method and mechanism; None where all starve."""
         pairs = [(prospect, one) for prospect in self.prospects if not prospect.starves for one in prospect.mechanisms]
         if not pairs:
             return None
 
         def cost(pair: tuple[Prospect, Expected]) -> tuple[float, int, int, int]:
             one = pair[1]
-            return round(one.bits, 4), kind_of(pair[0].method).simplicity, one.wire_bytes, _quickness(one.mechanism)
+            return round(one.bits, 4), kind_of(pair[0].method).simplicity, one.wire_bytes, _device_cost(one.mechanism)
 
         most = TIE * min(one.error for _, one in pairs)
         return min((pair for pair in pairs if pair[1].error <= most), key=cost)
 
     def document(self) -> dict[str, Any]:
-        """The outlook as JSON takes it."""
+        """The prediction in a form for JSON."""
         named = None
         if self.recommended is not None:
             method, expected = self.recommended
@@ -159,18 +161,18 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What a truth is taken to be like: made up of these, or `like` a recorded one."""
+    """The assumed truth: synthetic from these parameters, or `like` a recorded one."""
 
     drift: float = DRIFT
     presence: float = 1.0
     like: Holders | None = None
     values: NDArray[np.uint32] | None = None
-    """Which values the recorded counts are of, where they are rows of words."""
+    """The values that the recorded counts are of, where they are rows of words."""
 
 
 @dataclass(frozen=True)
 class MethodToTry:
-    """A method to be looked at, with all that another process needs."""
+    """A method to simulate, with all that another process needs for it."""
 
     plan: Plan
     stream: StreamPlan
@@ -178,12 +180,12 @@ class MethodToTry:
     """The number of users of the deployment."""
     assumed: Assumed
     within: float
-    """How well simulated errors shall be known, as a part of them."""
+    """The relative standard error to which simulated errors are to be known."""
     method: str
 
 
 def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect | str]) -> Outlook:
-    """What was found of a stream's methods, `prospect` of each of its `jobs`."""
+    """The predictions for one stream, from `prospect` of each of its `jobs`."""
     prospects = [one for one in found if isinstance(one, Prospect)]
     return Outlook(
         stream=stream.name,
@@ -199,7 +201,7 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
 
 
 def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within: float) -> list[MethodToTry]:
-    """One a method."""
+    """One job for each method."""
     # Thresholds change no error, and their read-only table could not be sent to another process.
     bare = {one.name: replace(one, thresholds={}) for one in plan.streams}
     sent = replace(plan, streams=tuple(bare.values()))
@@ -207,20 +209,20 @@ def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within
 
 
 def prospect(job: MethodToTry) -> Prospect | str:
-    """What to expect of a method, or why it cannot serve this stream."""
+    """The expectations for a method, or the reason why it cannot serve this stream."""
     try:
-        return _Desk(job).prospect(job.method)
+        return _MethodOnStream(job).prospect(job.method)
     except ParameterError as error:
         return str(error)
 
 
 def serving_users(plan: Plan, stream: StreamPlan, users: int) -> int:
-    """How many of a deployment's users answer for a stream."""
+    """The number of a deployment's users who answer for a stream."""
     return users if plan.split == "budget" else max(1, round(users * Fraction(stream.share_micro, MICRO)))
 
 
-class _Desk:
-    """Where a method is looked at."""
+class _MethodOnStream:
+    """The simulation of one method on one stream."""
 
     def __init__(self, job: MethodToTry) -> None:
         self.plan, self.stream, self.deployed = job.plan, job.stream, job.users
@@ -240,7 +242,7 @@ class _Desk:
         self.scale = measure.spread**2
 
     def prospect(self, name: str) -> Prospect:
-        """All about it."""
+        """The expectations for the method, all mechanisms included."""
         kind, own = METHODS[name], self.stream.method
         options = replace(own, filter=OFF, revise=0, clip=DECLARED) if own.name == name else MethodOptions(name)
         tried = self.bench.try_out(options, self.setting)
@@ -265,15 +267,15 @@ class _Desk:
         n = usual_users(method, self.setting, self.users)
         sample = None if n == self.users else self.users
         measure = self.setting.measure
-        errors = measure.round_error, partial(heard_error, measure)  # of a round alone, and as a filter hears it
-        ratio, heard = (of(mine, n, sample, self.profile) / of(ours, n, sample, self.profile) for of in errors)
+        errors = measure.round_error, partial(heard_error, measure)  # of a round alone, and as a filter uses it
+        ratio, filter_ratio = (of(mine, n, sample, self.profile) / of(ours, n, sample, self.profile) for of in errors)
         series, series_by = tried.series * ratio, by
         if METHODS[method].fixed:
             series = self.scale * uniform_error(method, mine, self.setting, self.users, self.profile)
             series, series_by = series + (self.moved if method == "lsp" else 0), "closed form"
         filtered = tried.filtered
         if name != chosen:
-            filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, heard)
+            filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, filter_ratio)
         more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
         epsilon = Fraction(mine.epsilon_micro, MICRO)
         wire = self.stream.measure.question(self._as_declared(name), epsilon, self.setting.prefer).wire_size
@@ -283,12 +285,12 @@ class _Desk:
         return usual_mechanism(method, replace(self.setting, mechanism=self._as_declared(name)))
 
     def _as_declared(self, name: str) -> str:
-        """What a file would say: where several answer, what the measure chooses."""
+        """The mechanism's name as a file would give it; for several mechanisms the measure's choice, "auto"."""
         return name if name in self.stream.measure.serving else AUTO
 
 
 def _truths(stream: StreamPlan, users: int, assumed: Assumed) -> Callable[[int], Holders]:
-    """The truth of each run: of a recording always the same."""
+    """The truth of each run, which for a recording is always the same."""
     if assumed.like is not None:
         same = assumed.like
         return lambda run: same
@@ -301,6 +303,6 @@ def _truths(stream: StreamPlan, users: int, assumed: Assumed) -> Callable[[int],
     return made
 
 
-def _quickness(mechanism: str) -> int:
-    """Where it stands among those that ask little of a device."""
+def _device_cost(mechanism: str) -> int:
+    """The rank of a mechanism by its cost on a device."""
     return QUICK.index(mechanism) if mechanism in QUICK else len(QUICK)

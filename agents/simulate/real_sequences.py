@@ -1,4 +1,4 @@
-"""Real sequences as shares over time, from files of plain form: what the filter is held to beside made-up streams.
+"""Real sequences as shares over time, from files of plain form, to test the filter besides synthetic streams.
 
 Contract: the form is found from what is in the file, and one that is none of these is refused, with what it is not:
   .npy, one row of integers: a value an event, in their order;
@@ -30,12 +30,12 @@ from murmurate.agents.simulate.synthetic_counts import Floats, Holders, apportio
 Values = NDArray[Any]
 Kind = Literal["events", "items", "recording", "population", "weeks"]
 Tried = tuple[int, float, int, int | None]
-"""The settings tried: d, epsilon, w, and the periods of a declared season."""
+"""The settings to test: d, epsilon, w, and the periods of a declared season."""
 DAY, WEEK = 24, 168
 PEOPLE: Final = 4_000
-"""How many people a period draws from a population."""
+"""The number of people drawn from a population in a period."""
 FEWEST_CHANGES: Final = 0.05
-"""The least part of the neighbours in a sequence that must differ."""
+"""The smallest share of neighbours in a sequence that must differ."""
 ALLOWED: Final = (
     ".npy of integers or of rising shares, lines of integers, or CSV with day, hour and category; in the order of time"
 )
@@ -49,12 +49,12 @@ _TRIED: Final[dict[Kind, tuple[Tried, ...]]] = {
 
 
 _SHOWN: Final[dict[Kind, int]] = {"events": 8, "items": 64, "population": 5, "weeks": 10}
-"""How many values a sequence is shown with: of a population as many as LDP-IDS has of its taxis."""
+"""The number of values with which a sequence is plotted; for a population as many as the taxi data of LDP-IDS have."""
 
 
 @dataclass(frozen=True, eq=False)
 class SequenceFile:
-    """What is in a file."""
+    """The content of a file."""
 
     kind: Kind
     values: Values
@@ -64,19 +64,21 @@ class SequenceFile:
 
     @property
     def values_shown(self) -> int:
-        """How many values it has where none are asked for."""
+        """The default number of values."""
         return max(2, int(self.values.max()) + 1) if self.kind == "recording" else _SHOWN[self.kind]
 
     @property
     def tried(self) -> tuple[Tried, ...]:
-        """At which d, epsilon and w."""
+        """The settings d, epsilon and w to test."""
         if self.kind == "recording":
             return tuple((self.values_shown, epsilon, w, season) for _, epsilon, w, season in _TRIED[self.kind])
         return _TRIED[self.kind]
 
 
 def holders(path: Path, seed: int, *, d: int, users: int, periods: int) -> Holders:
-    """How many users hold each value: int64[periods, d]. Only people drawn from a population differ with the seed."""
+    """The number of users who hold each value: int64[periods, d]. It depends on the seed only where people are drawn
+    from a population.
+    """
     form = form_of(path)
     if form.kind == "population":
         edges = np.interp(np.linspace(0, 1, d + 1)[1:-1], np.linspace(0, 1, len(form.values) + 1)[1:], form.values)
@@ -93,7 +95,7 @@ def holders(path: Path, seed: int, *, d: int, users: int, periods: int) -> Holde
 
 @lru_cache(maxsize=32)
 def form_of(path: Path) -> SequenceFile:
-    """Read a file."""
+    """Read a file and detect its form."""
     try:
         form = _array(path) if path.suffix == ".npy" else _table(path) if path.suffix == ".csv" else _lines(path)
     except (OSError, ValueError, KeyError, EOFError):
@@ -134,7 +136,9 @@ def _table(path: Path) -> SequenceFile:
 
 
 def _weekly(events: Values, d: int, periods: int) -> Floats:
-    """Whoever belongs together stays together, in one of the weeks; an hour of nobody is like the one before."""
+    """Weeks of events, in which events that belong together share a week; an hour without events repeats the one
+    before.
+    """
     table = np.asarray(events, np.int64)
     weeks = -(-periods // WEEK)
     _, group = np.unique(table[:, 0], return_inverse=True)
@@ -144,7 +148,7 @@ def _weekly(events: Values, d: int, periods: int) -> Floats:
 
 
 def _most_frequent(values: Values, d: int) -> NDArray[np.int64]:
-    """Codes of the d - 1 most frequent values, the first ones where there are as many; d - 1 for the others."""
+    """Codes of the d - 1 most frequent values, the first ones of equally frequent ones; d - 1 for all others."""
     known, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     if len(known) <= d:
         return np.asarray(codes, np.int64)
@@ -154,7 +158,7 @@ def _most_frequent(values: Values, d: int) -> NDArray[np.int64]:
 
 
 def _tabulated(parts: list[Values], d: int) -> Floats:
-    """The shares of each part."""
+    """The shares of the values in each part."""
     shares = np.full((len(parts), d), 1 / d)
     for t, part in enumerate(parts):
         if len(part):

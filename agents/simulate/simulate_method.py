@@ -1,10 +1,10 @@
-"""A method tried on a truth: its error with the filter and without, what it publishes, what it costs, by simulation.
+"""The errors and costs of a method on a truth, with and without the filter, by simulation.
 
-Contract: runs of the method's own code over users that are drawn all at once (simulated_answers.py), each with another
-seed, until both errors are known well enough, luck taken off (control_variates.py); the same question gives the same
-figures. Errors are those of what a release shows (`unbiased`, `estimate`), and of a mean those of the mean alone, in
-the stream's unit.  The first periods, while nothing is known, do not count; and of those at which an estimate takes EM,
-some do (`scored`). Not here: what is tried (trial_truths.py), closed forms (aggregators/expected.py).
+Contract: runs of the method's own code over users whose counts are drawn at once (simulated_answers.py), each with
+another seed, until both errors are known well enough, with control variates (control_variates.py); the same arguments
+give the same figures.  Errors are those of a release (`unbiased`, `estimate`), for a mean those of the mean alone, in
+the stream's unit.  The first periods, in which little is known, do not count; where an estimate takes EM, only some
+periods are scored (`scored`).  Not here: the truths (trial_truths.py), closed forms (aggregators/expected.py).
 """
 
 from __future__ import annotations
@@ -30,68 +30,70 @@ from murmurate.aggregators.methods.registry import METHODS
 Floats = NDArray[np.float64]
 
 FEWEST, MOST = 3, 60
-"""The fewest and the most runs."""
+"""The smallest and the largest number of runs."""
 MOST_OF_COSTLY: Final = 6
-"""The most runs where estimates are costly, since a run takes seconds: how well errors are known by then is said."""
+"""The largest number of runs where estimates are costly. The result states how well the errors are known by then."""
 GOLDEN: Final = (5**0.5 - 1) / 2
 SCORED: Final = 80
-"""Periods of a run at which an estimate is scored that takes EM, a hundredth of a second or more each. Of 800 periods
-all tell an error no better than these, half of them 1.4 times worse.
+"""The number of periods of a run at which costly estimates (by EM, a hundredth of a second or more each) are scored.
+All of 800 periods would give an error no better than these, half of these one that is 1.4 times worse.
 """
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of it."""
+    """The errors and costs of a method, averaged over runs."""
 
     series: float
     """The mean squared error of the method's own series."""
     filtered: float
     """The mean squared error of the filter's estimates."""
     within: float
-    """How far the roots of both are likely off, as a part of them: the larger of their standard errors."""
+    """The relative standard error of the root of either error, whichever is larger."""
     published: float
-    """The share of periods that speak by reports of their own."""
+    """The share of periods whose release is measured from reports of their own."""
     bits: float
     """Bits sent per user and period."""
     reports: float
     """Reports sent per user and period."""
     unit: float
-    """The observation variance of a period: one over the mean of what its rounds tell."""
+    """The observation variance of a period: one over the mean precision that its rounds add."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedRun:
-    """One run. Errors and luck are of the periods that count."""
+    """The result of one run; errors and control variates are of the periods that count."""
 
     series: Floats
     """The mean squared error of the method's own series in each period: float64[periods]."""
     filtered: Floats
     """The mean squared error of the filter's estimates, at the periods `scored`."""
     luck: Floats
-    """The luck of each period, as `control_variates.py` measures it: float64[periods, lucks]."""
+    """The control variates of each period (control_variates.py): float64[periods, lucks]."""
     published: float
     bits: float
     reports: float
-    told: float
-    """The precision that rounds add in a period."""
+    precision: float
+    """The mean precision that the rounds of a period add."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where methods are tried: the same truths, scales and patience for all."""
+    """The conditions under which methods are simulated: truths, costs and required precision, the same for all."""
 
     truths: Callable[[int], Holders]
-    """The truth of each run; all of the same length."""
+    """The truth of each run; all have the same length."""
     bits_of: int
-    """The domain whose codes a report costs: the stream's, where it is tried on a coarser one."""
+    """The size of the domain for which the bits of a report are counted: the stream's, also where a coarser one is
+    simulated.
+    """
     within: float
-    """Runs go on until errors are known to this part of them."""
+    """The relative standard error at which runs end."""
     counts_from: int | None = None
-    """The number of reports from which a round counts; None: as many as are worth asking for."""
+    """The number of reports from which a round counts; None for the setting's own min_batch."""
 
     def try_out(self, options: MethodOptions, setting: Setting) -> Tried:
-        """Run a method, filtered, as often as it takes."""
+        """Run a method, with a filter, until its errors are known well enough."""
         runs = [self._run(options, setting, number) for number in range(FEWEST)]
         most = MOST_OF_COSTLY if setting.measure.costly else MOST
         while True:
@@ -105,16 +107,16 @@ class Bench:
         means = {
             name: float(np.mean([getattr(one, name) for one in runs])) for name in ("published", "bits", "reports")
         }
-        told = float(np.mean([one.told for one in runs]))
-        return Tried(series, filtered, within, **means, unit=1 / told if told else inf)
+        precision = float(np.mean([one.precision for one in runs]))
+        return Tried(series, filtered, within, **means, unit=1 / precision if precision else inf)
 
     def _run(self, options: MethodOptions, setting: Setting, number: int) -> SimulatedRun:
         holders, measure = self.truths(number), setting.measure
         setting = replace(setting, seed=hashlib.sha256(b"murmurate/trial/1 %d" % number).digest())
         true, profiles = measure.true_figures(holders), measure.true_profiles(holders)
         users, whole, luck = int(holders[0].sum()), profiles.mean(axis=0), ControlVariates()
-        said, best, lucks = np.empty_like(true), np.empty_like(true), []
-        answers, published, told = list[tuple[int, int]](), 0, 0.0
+        raw, best, lucks = np.empty_like(true), np.empty_like(true), []
+        answers, published, precision = list[tuple[int, int]](), 0, 0.0
         after, name = settled(setting.w, len(holders)), options.name
         counted = scored(name, setting, len(holders), number)
         looked = set(counted.tolist())
@@ -123,43 +125,43 @@ class Bench:
             if i in looked:
                 shown = measure.result(period.decision).named
                 figures = shown.unbiased, shown.estimate
-                said[i], best[i] = (_guessed(of, true.shape[1], measure.guess) for of in figures)
-            else:  # does not count, or is costly and has shares, which a result takes as they are
-                said[i] = period.decision.vector.unbiased[: true.shape[1]]
+                raw[i], best[i] = (_guessed(of, true.shape[1], measure.guess) for of in figures)
+            else:  # not scored, or costly shares, whose raw estimates a result takes unchanged
+                raw[i] = period.decision.vector.unbiased[: true.shape[1]]
             published += period.decision.published
             luck.advance()
-            for heard in period.rounds:
-                if n := heard.answer.counted:
-                    mechanism, sampled = heard.request.question, users if heard.request.asked is not None else n
+            for one in period.rounds:
+                if n := one.answer.counted:
+                    mechanism, sampled = one.request.question, users if one.request.asked is not None else n
                     answers.append((report_bits(mechanism.spec(), self.bits_of), n))
-                    told += 1 / heard_error(measure, mechanism, n, users if sampled > n else None, whole)
-                    at = mechanism.profile(heard.answer.support, n)[: mechanism.statistics]
+                    precision += 1 / heard_error(measure, mechanism, n, users if sampled > n else None, whole)
+                    at = mechanism.profile(one.answer.support, n)[: mechanism.statistics]
                     expected = publication_error(mechanism, n, sampled, profiles[i], "sampling")
-                    is_publication = heard.request.purpose == "publication"
+                    is_publication = one.request.purpose == "publication"
                     luck.hear(at, profiles[i][: mechanism.statistics], expected, published=is_publication)
             lucks.append(luck.row)
         share, total = published / len(holders), int(holders.sum())
         return SimulatedRun(
-            series=((said - true)[after:] ** 2).mean(axis=1),
+            series=((raw - true)[after:] ** 2).mean(axis=1),
             filtered=((best[counted] - true[counted]) ** 2).mean(axis=1),
             luck=np.array(lucks)[after:],
             published=share,
             bits=bits(answers, total, method=name, published=share),
             reports=sum(n for _, n in answers) / total,
-            told=told / len(holders),
+            precision=precision / len(holders),
         )
 
 
-def _guessed(told: Floats, count: int, middle: float) -> Floats:
-    """The first so many figures. Where nothing is known a reader can but guess, the middle of a range or no share: else
-    a method that knows nothing would come out as one that never errs.
+def _guessed(figures: Floats, count: int, middle: float) -> Floats:
+    """The first `count` figures, where unknown ones are replaced by what a reader would guess: otherwise a method that
+    estimates nothing would seem to have no error.
     """
-    return np.where(np.isnan(told[:count]), middle, told[:count])
+    return np.where(np.isnan(figures[:count]), middle, figures[:count])
 
 
 def scored(method: str, setting: Setting, periods: int, seed: int) -> NDArray[np.int64]:
-    """At which periods the filter's estimate is scored: at all that count; or where that takes EM, at one out of each
-    of SCORED equal parts, by multiples of the golden ratio, since a fixed step could keep time with the method's own.
+    """The periods at which the filter's estimate is scored: all that count; or, where estimates are costly, one out of
+    each of SCORED equal parts, by multiples of the golden ratio, since a fixed step could be in phase with the method.
     """
     first = settled(setting.w, periods)
     if not setting.measure.costly or METHODS[method].division == "budget" or periods - first <= SCORED:
@@ -170,5 +172,5 @@ def scored(method: str, setting: Setting, periods: int, seed: int) -> NDArray[np
 
 
 def settled(w: int, periods: int) -> int:
-    """From which period on errors count: after a window, or a quarter of a short truth."""
+    """The first period whose errors count: after a window, or a quarter of a short truth."""
     return min(w, periods // 4)

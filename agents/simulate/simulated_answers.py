@@ -1,11 +1,11 @@
-"""Runs of a method over made-up users, without the users: what all their reports add up to is drawn at once.
+"""Runs of a method over synthetic users whose reports are drawn as counts, without simulating each user.
 
-Contract: the methods' own code with the mechanisms' own probabilities; only who is who is left out.  In each period the
-asked slots hold a sample of the users without replacement, both rounds of a period disjoint ones.  A pure oracle's
-support has, cell by cell, the distribution of real reports; what a pool of hash functions adds is drawn as a normal
-error of its variance, anew in every round.  GRR's cells have it together, subset selection's too up to 32 values, and
-so has the support of any other mechanism: drawn by its law where that is short, else real reports of every user.  The
-same seed, the same run.
+Contract: the methods' own code with the mechanisms' own probabilities; only single users are not kept.  In each period
+the slots asked hold a sample of the users without replacement, and two rounds of a period have disjoint ones.  The
+support of a pure oracle has, cell by cell, the distribution of real reports, to which a pool of hash functions adds a
+normal error of its variance, anew in every round.  For GRR, and for subset selection of up to 32 values, the cells have
+the right joint distribution; any other mechanism is drawn by its law where that is short, else by real reports of every
+user.  The same seed gives the same run.
 Source: ARCHITECTURE section 5.7.  Not here: streams (synthetic_counts.py), what is made of a run (series.py), the path
 of every user through all stages (run.py).
 """
@@ -27,35 +27,34 @@ from murmurate.randomizers import GRR, Branches, Key, Question, SubsetSelection,
 from murmurate.randomizers.mechanism import PureOracle
 
 Holders = NDArray[np.int64]
-"""How many users hold each value: of a period int64[d], of a stream int64[periods, d]."""
+"""The number of users who hold each value: int64[d] for a period, int64[periods, d] for a stream."""
 Rows = NDArray[np.uint32]
-"""Values of several words, a row for each that is counted."""
+"""Values of several words, one row for each that is counted."""
 
 MOST_USERS = 999_999_999
-"""NumPy draws samples from fewer than 10^9."""
+"""The largest population that NumPy samples from, below 10^9."""
 MOST_REPORTS = 1 << 9
-"""The most different reports that a mechanism may have to be drawn by its law."""
+"""The largest number of different reports of a mechanism whose counts are drawn by its law."""
 MOST_TOGETHER = 32
-"""Subsets of at most so many values are drawn whole: of larger ones, that they hold k values each says next to nothing.
-"""
+"""The largest domain for which subsets are drawn whole; in larger ones their k values are nearly independent."""
 MOST_ONE_BY_ONE = 10_000_000
-"""The most users who are put into their slots one by one."""
+"""The largest number of users whose slots are drawn one by one."""
 _KEY = Key(hashlib.sha256(b"murmurate/drawn/1").digest(), deployment="drawn")
 
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """A round and its answer."""
+    """A round with its answer."""
 
     request: Request
     answer: Answer
     slots: int
-    """How many slots were asked."""
+    """The number of slots that were asked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Period:
-    """What a method did in one period."""
+    """The rounds and the decision of one period."""
 
     t: int
     rounds: tuple[Heard, ...]
@@ -65,8 +64,8 @@ class Period:
 def run(
     holders: Holders, options: MethodOptions, setting: Setting, *, seed: int, counts_from: int | None = None
 ) -> Iterator[Period]:
-    """A method over a stream of users, who fall into slots by chance. counts_from: a smaller
-    round counts for nothing; None: from the size on from which the method thinks one worth asking.
+    """Run a method over a stream of users, who are assigned to slots at random. counts_from: the number of reports from
+    which a round counts; None for the setting's min_batch.
     """
     generator = np.random.default_rng([seed, 3])
     users, least = int(holders[0].sum()), setting.min_batch if counts_from is None else counts_from
@@ -82,9 +81,9 @@ def run(
                 slots, n = int(step.asked.sum()), int(sizes[step.asked].sum())
                 sample = generator.multivariate_hypergeometric(left, n, method="marginals")
                 left -= sample
-            heard = Heard(step, answer(step.question, sample, n, least, generator, rows), slots)
-            rounds.append(heard)
-            step = machine.tally(heard.answer)
+            one = Heard(step, answer(step.question, sample, n, least, generator, rows), slots)
+            rounds.append(one)
+            step = machine.tally(one.answer)
         yield Period(t, tuple(rounds), step)
 
 
@@ -92,29 +91,33 @@ def answer(
     question: Question, sample: Holders, n: int, min_batch: int, generator: np.random.Generator,
     rows: Rows | None = None,
 ) -> Answer:  # fmt: skip
-    """What n users who hold these values answer together; nothing counts where they are fewer than min_batch, or where
-    a part of the question has no answer. rows: the values that are counted, where values are rows of words.
+    """The counts of the reports of n users who hold these values; none if there are fewer than min_batch, or if a
+    branch has no report. rows: the values that are counted, where values are rows of words.
     """
     if n >= min_batch:
-        found = support(question, sample, generator) if rows is None else _looked_at(question, sample, generator, rows)
+        found = (
+            support(question, sample, generator)
+            if rows is None
+            else _support_of_rows(question, sample, generator, rows)
+        )
         if question.complete(found):
             return Answer(found, n)
     return Answer(np.zeros(question.outcomes, np.int64), 0)
 
 
 def _slots(users: int, slots: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """How many users fall into each slot; many are not drawn one by one, which would fill the memory."""
+    """The number of users in each slot. Many users are drawn as counts, since single ones would fill the memory."""
     if users > MOST_ONE_BY_ONE:
         return generator.multinomial(users, np.full(slots, 1 / slots))
     return np.bincount(generator.integers(0, slots, users), minlength=slots)
 
 
 def support(mechanism: Question, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
-    """The support of one report each of users who hold these values."""
+    """The support of the reports of users who hold these values, one report each."""
     if isinstance(mechanism, GRR):
-        return _told(mechanism, sample, generator)
+        return _grr_support(mechanism, sample, generator)
     if isinstance(mechanism, SubsetSelection) and mechanism.d <= MOST_TOGETHER:
-        return _chosen(mechanism, sample, generator)
+        return _subset_support(mechanism, sample, generator)
     if isinstance(mechanism, PureOracle):
         p, q, n = float(mechanism.p), float(mechanism.q), int(sample.sum())
         support = generator.binomial(sample, p) + generator.binomial(n - sample, q)
@@ -123,7 +126,7 @@ def support(mechanism: Question, sample: Holders, generator: np.random.Generator
             error = generator.normal(0, n * (p - q) * np.sqrt(added))
             support = np.clip(support + np.rint(error).astype(np.int64), 0, n)
         return np.asarray(support)
-    if mechanism.reports_possible <= MOST_REPORTS and view_clipped(mechanism) is None:  # whose values are many
+    if mechanism.reports_possible <= MOST_REPORTS and view_clipped(mechanism) is None:  # clipped ones have many values
         chances, supports = _listed(mechanism, len(sample))
         return np.asarray(generator.multinomial(sample, chances).sum(axis=0) @ supports)
     values = np.repeat(np.arange(len(sample)), sample)
@@ -131,27 +134,31 @@ def support(mechanism: Question, sample: Holders, generator: np.random.Generator
     return mechanism.support(mechanism.perturb(values, draw))
 
 
-def _looked_at(question: Question, sample: Holders, generator: np.random.Generator, rows: Rows) -> NDArray[np.int64]:
-    """The support of one report each of users who hold these rows: of each branch those who are in it, of each view
-    the codes that it tells.
+def _support_of_rows(
+    question: Question, sample: Holders, generator: np.random.Generator, rows: Rows
+) -> NDArray[np.int64]:
+    """The support of the reports of users who hold these rows: branches divide the users at random, views map rows to
+    codes.
     """
     if isinstance(question, Branches):
         chances = np.array([float(chance) for chance in question.chances])
         parts = generator.multinomial(sample, chances / chances.sum()).T
         pairs = zip(question.questions, parts, strict=True)
-        return np.concatenate([np.append(part.sum(), _looked_at(one, part, generator, rows)) for one, part in pairs])
+        return np.concatenate(
+            [np.append(part.sum(), _support_of_rows(one, part, generator, rows)) for one, part in pairs]
+        )
     if not isinstance(question, Viewed):
         raise TypeError(f"found {question.name} about rows of words; allowed: views and branches of them")
     codes, chances = _laws(question, rows.tobytes(), rows.shape[1])
     counts = np.zeros(question.view.d, np.int64)
-    told = generator.multinomial(sample, chances) if chances.shape[1] > 1 else sample[:, np.newaxis]
-    np.add.at(counts, codes, told)
+    holders = generator.multinomial(sample, chances) if chances.shape[1] > 1 else sample[:, np.newaxis]
+    np.add.at(counts, codes, holders)
     return support(question.inner, counts, generator)
 
 
 @lru_cache(maxsize=32)
 def _laws(question: Viewed, rows: bytes, words: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Which codes a view tells of each row, and how likely: two arrays [rows, codes]."""
+    """The codes that a view may give each row, and their probabilities: two arrays [rows, codes]."""
     values = np.frombuffer(rows, np.uint32).reshape(-1, words)
     laws = [question.view.law(int(row[0]) if words == 1 else tuple(map(int, row))) for row in values]
     width = max(map(len, laws))
@@ -162,8 +169,8 @@ def _laws(question: Viewed, rows: bytes, words: int) -> tuple[NDArray[np.int64],
     return codes, chances / chances.sum(axis=1, keepdims=True)
 
 
-def _told(mechanism: GRR, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Every report speaks for one value: who does not tell the truth tells each other value alike."""
+def _grr_support(mechanism: GRR, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
+    """The support under GRR: a report that is not true names each other value with equal probability."""
     d = mechanism.d
     true = generator.binomial(sample, float(mechanism.p))
     if d == 2:
@@ -172,13 +179,15 @@ def _told(mechanism: GRR, sample: Holders, generator: np.random.Generator) -> ND
     return np.asarray(true + generator.multinomial(sample - true, others).sum(axis=0))
 
 
-def _chosen(mechanism: SubsetSelection, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Cell by cell: who still has j values to choose, out of r others, takes this one with chance j / r."""
+def _subset_support(mechanism: SubsetSelection, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
+    """The support under subset selection, cell by cell: with j values left to choose out of r, a cell is chosen with
+    probability j / r.
+    """
     d, k = mechanism.d, mechanism.k
-    told = generator.binomial(sample, float(mechanism.p))
-    support, missing = told.astype(np.int64), np.arange(k + 1)
+    included = generator.binomial(sample, float(mechanism.p))
+    support, missing = included.astype(np.int64), np.arange(k + 1)
     before, after = np.zeros((d, k + 1), np.int64), np.zeros(k + 1, np.int64)  # the own cell is to come, or is over
-    before[:, k - 1], before[:, k] = told, sample - told
+    before[:, k - 1], before[:, k] = included, sample - included
     for cell in range(d):
         for waiting, others in ((before[cell + 1 :], d - 1 - cell), (after, d - cell)):
             if waiting.any():
@@ -192,7 +201,9 @@ def _chosen(mechanism: SubsetSelection, sample: Holders, generator: np.random.Ge
 
 @lru_cache(maxsize=16)
 def _listed(mechanism: Question, d: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The chance of each report for each value, float64[d, reports]; and what each adds, int64[reports, outcomes]."""
+    """The probability of each report for each value, float64[d, reports]; and the support of each report,
+    int64[reports, outcomes].
+    """
     laws = [mechanism.law(value) for value in range(d)]
     reports = sorted(set().union(*laws))
     chances = np.array([[float(law.get(report, 0)) for report in reports] for law in laws])

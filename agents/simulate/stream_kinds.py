@@ -1,8 +1,8 @@
-"""Made-up streams of many kinds, to hold the filter to what nobody tuned it on: shares over time, for any domain.
+"""Synthetic streams of many kinds, on which the filter was not tuned: shares over time, for any domain.
 
 Contract: the same kind, seed and sizes give the same shares; they are at least 0 and sum to 1.  Every kind is a way in
 which a truth may move, with figures chosen once for what such streams look like, and none of them from what a filter
-makes of it.  A day is DAY periods long.  It may use NumPy's generators: nothing here is anybody's.  Not here: the eight
+makes of it.  A day is DAY periods long.  It may use NumPy's generators, since no values are real.  Not here: the eight
 streams of the papers' setting (synthetic_counts.py), real sequences (real_sequences.py), which kinds are tried
 (configurations.py).
 """
@@ -20,23 +20,23 @@ from murmurate.agents.simulate.synthetic_counts import Floats, Holders, apportio
 DAY: Final = 24
 """The number of periods of a season."""
 Shares = Callable[[np.random.Generator, int, int], Floats]
-"""float64[periods, d] from a generator, periods and d."""
+"""A function from a generator, periods and d to shares, float64[periods, d]."""
 
 
 def holders(kind: str, seed: int, *, d: int, users: int, periods: int) -> Holders:
-    """How many of the users hold each value: int64[periods, d]."""
+    """The number of users who hold each value: int64[periods, d]."""
     generator = np.random.default_rng([seed, 5, *kind.encode()])
     return apportioned(KINDS[kind](generator, periods, d), users)
 
 
 def softmax(logits: Floats) -> Floats:
-    """Shares in proportion to e^logit."""
+    """Shares proportional to e^logit."""
     odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
 
 
 def _base(generator: np.random.Generator, d: int) -> Floats:
-    """Logits of a level: of two values 88 and 12 %."""
+    """Logits of a constant level; with two values their shares are 88 and 12 %."""
     return np.array([np.log(0.88 / 0.12), 0.0]) if d == 2 else generator.normal(0, 1, d)
 
 
@@ -63,20 +63,20 @@ def _wavering(generator: np.random.Generator, periods: int, d: int) -> Floats:
 
 
 def _switches(generator: np.random.Generator, periods: int, chance: float, states: int) -> np.ndarray:
-    """A state for each period, drawn anew with this chance."""
+    """A state for each period, which changes to a random one with this probability."""
     new = generator.random(periods) < chance
     drawn = generator.integers(0, states, int(new.sum()) + 1)
     return np.asarray(drawn[np.cumsum(new)])
 
 
 def _levels(generator: np.random.Generator, periods: int, d: int) -> Floats:
-    """Three levels that come back."""
+    """Three levels that recur."""
     three = np.log([[0.95, 0.05], [0.88, 0.12], [0.75, 0.25]]) if d == 2 else generator.normal(0, 1, (3, d))
     return softmax(three[_switches(generator, periods, 1 / 40, 3)])
 
 
 def _drifts(generator: np.random.Generator, periods: int, d: int) -> Floats:
-    """Each logit falls, stands or rises for some 40 periods, by .02 a period, and turns back where it has gone far."""
+    """Logits that fall, rest or rise for some 40 periods, by .02 a period, and turn back where they have gone far."""
     speed = np.stack([_switches(generator, periods, 1 / 40, 3) - 1.0 for _ in range(d)], axis=1)
     path, now = np.empty((periods, d)), np.zeros(d)
     for t in range(periods):
@@ -97,7 +97,7 @@ def _heavy(generator: np.random.Generator, periods: int, d: int) -> Floats:
 
 
 def _home(steps: Floats) -> Floats:
-    """Steps added up, on a long way home to 0."""
+    """A random walk that ends where it began."""
     path, now = np.empty_like(steps), np.zeros(steps.shape[1])
     for t, step in enumerate(steps):
         now = 0.99 * now + step
@@ -106,7 +106,7 @@ def _home(steps: Floats) -> Floats:
 
 
 def _bursts(generator: np.random.Generator, periods: int, d: int) -> Floats:
-    """Values that are wanted at once three times as much or more, and forgotten within some ten periods."""
+    """Values whose shares rise threefold or more at once, and return within some ten periods."""
     begins = generator.random((periods, d)) < 1 / (20 * d)
     sizes = generator.uniform(1, 2.5, (periods, d)) * begins
     path, now = np.empty((periods, d)), np.zeros(d)
@@ -117,7 +117,7 @@ def _bursts(generator: np.random.Generator, periods: int, d: int) -> Floats:
 
 
 def _white(generator: np.random.Generator, periods: int, d: int) -> Floats:
-    """Nothing of a period is left in the next one."""
+    """Shares that are independent from period to period."""
     if d == 2:
         p = generator.uniform(0.05, 0.35, periods)
         return np.stack((1 - p, p), axis=1)
@@ -133,14 +133,14 @@ def _daily(generator: np.random.Generator, periods: int, d: int) -> Floats:
 
 
 def _timetable(generator: np.random.Generator, periods: int, d: int) -> Floats:
-    """A day whose periods have nothing to do with each other."""
+    """A daily profile whose periods are independent of each other."""
     hours = generator.normal(0, 0.4, (DAY, d))
     day = hours[np.arange(periods) % DAY]
     return softmax(_base(generator, d) + day + _walk(generator, periods, d, 0.005))
 
 
 def _rare(generator: np.random.Generator, periods: int, d: int) -> Floats:
-    """A long tail near 0 (Zipf, 1.5), or of two values one that two in a thousand hold; walking slowly."""
+    """A long tail of rare values (Zipf, 1.5), or of two values one that two in a thousand hold; walking slowly."""
     level = np.log([0.998, 0.002]) if d == 2 else -1.5 * np.log(np.arange(1, d + 1))
     return softmax(generator.permutation(level) + _walk(generator, periods, d, 0.01))
 

@@ -1,10 +1,10 @@
-"""Made-up streams as counts of users: LDP-IDS's three over two values, steps, and some over many values.
+"""Synthetic streams as counts of users: LDP-IDS's three over two values, steps, and some over many values.
 
 Contract: the same model, seed and sizes give the same stream; every period has the same users.  lns, sin and log are
 synthetic.py's.  step stands still and jumps to U(.02, .3) with probability 1/100 a period.  Of many values: walks of
-logits (sigma .02), sines of logits, jumps of all values at once, swaps of two of them.  It may use NumPy's generators:
-nothing here is anybody's.  Not here: reports (simulated_answers.py), users one by one (`CountsSource` deals them out
-for a replay).
+logits (sigma .02), sines of logits, jumps of all values at once, swaps of two of them.  It may use NumPy's
+generators, since no values are real.  Not here: reports (simulated_answers.py), the assignment of values to users
+(`CountsSource` draws it for a replay).
 """
 
 from __future__ import annotations
@@ -28,23 +28,25 @@ Holders = NDArray[np.int64]
 USERS, PERIODS = 200_000, 800
 """The paper's setting."""
 RARE: Final = 1 / 100
-"""How likely a period is to jump."""
+"""The probability of a jump in a period."""
 SIGMA: Final = 0.1
-"""How numbers lie around their mean. The paper's 10 around means of .05 cannot be (ARCHITECTURE section 5.7)."""
+"""The standard deviation of numbers around their mean. The paper's 10 around means of .05 is impossible (ARCHITECTURE
+section 5.7).
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticStream:
-    """What is true."""
+    """The true counts of a stream."""
 
     holders: Holders
-    """How many users hold each value: int64[periods, d]."""
+    """The number of users who hold each value: int64[periods, d]."""
     jumped: Jumped
-    """In which periods it jumped: bool[periods]."""
+    """The periods in which it jumped: bool[periods]."""
 
     @property
     def shares(self) -> Floats:
-        """float64[periods, d]."""
+        """The true shares: float64[periods, d]."""
         return np.asarray(self.holders / self.holders.sum(axis=1, keepdims=True))
 
 
@@ -80,7 +82,7 @@ def numbers(
     spread: float = SPREAD,
     pace: float = PACE,
 ) -> SyntheticStream:
-    """Numbers from 0 to 1 around the same path, as cells of a grid that has both ends: those outside count as the
+    """Numbers from 0 to 1 around the same path, as cells of a grid that has both ends; those outside count as the
     nearer end.
     """
     p = probabilities(_known(model), periods, seed, spread=spread, pace=pace)
@@ -91,14 +93,14 @@ def numbers(
 
 
 def apportioned(shares: Floats, users: int) -> Holders:
-    """Whole users for shares, with the same total in every period."""
+    """Whole numbers of users for these shares, with the same total in every period."""
     ends = np.rint(np.cumsum(shares, axis=1) * users).astype(np.int64)
     ends[:, -1] = users
     return np.diff(ends, axis=1, prepend=0)
 
 
 class CountsSource(PeriodSource):
-    """Any counts as a source: who holds what is drawn anew in each period. Of numbers, the values lie evenly over the
+    """A source from counts: the holders of each value are drawn anew in each period. Numbers lie evenly over the
     stream's range, both ends among them.
     """
 
@@ -108,7 +110,7 @@ class CountsSource(PeriodSource):
         self._codes = plan.stream(stream).measure.spread_over(holders.shape[1])
 
     def values(self) -> Iterator[NDArray[Any]]:
-        """uint32[users] a period."""
+        """The values of all users: uint32[users] for each period."""
         generator = np.random.default_rng([self._seed, 4])
         for held in self._holders:
             yield generator.permutation(np.repeat(self._codes, held))

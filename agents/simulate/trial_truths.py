@@ -1,4 +1,4 @@
-"""Truths to try methods on before there is anybody: made up of a drift and a presence, or as a recording has it.
+"""Truths on which methods are simulated: synthetic ones with a drift and a presence, or those of a recording.
 
 Contract: counts of users by the codes of the measure on which methods are tried (`Measure.tried`), or by the different
 values there are where these are rows of words (different.py), int64[periods, d], the same number of users in every
@@ -26,30 +26,30 @@ from murmurate.config.plan import Plan, StreamPlan
 Floats = NDArray[np.float64]
 
 MOST = 1_000
-"""Periods of a recording that are looked at."""
+"""The largest number of periods of a recording that is used."""
 
 
 def made_up(stream: StreamPlan, users: int, *, drift: float, presence: float, periods: int, seed: int) -> Holders:
-    """A truth that wanders. Each seed has another way."""
+    """A synthetic truth that wanders; each seed gives another path."""
     shares = stream.measure.tried().made_up(drift=drift, presence=presence, periods=periods, seed=seed)
     return apportioned(shares, users)
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """The truth of a source."""
+    """The truth of a recorded source."""
 
     holders: Holders
-    """How many users hold each code, or each of `values`: int64[periods, d]."""
+    """The number of users who hold each code, or each of `values`: int64[periods, d]."""
     values: NDArray[np.uint32] | None = None
-    """The different values that there are, where they are rows of words: *none* the last one, if users say it."""
+    """The distinct values, where values are rows of words, with *none* last if users may report it."""
 
 
 def recorded(plan: Plan, source: Source, name: str, users: int) -> Recorded:
-    """The truth of a source about one of its streams (the first MOST periods), among so many users."""
+    """The truth of one stream of a source (the first MOST periods), scaled to so many users."""
     stream, different = plan.stream(name), None
     if isinstance(source, Synthetic):
-        each = _promised(stream, source)
+        each = _synthetic_shares(stream, source)
     elif stream.domain.coded:
         each = _shares(plan, source, name, stream.measure.every_code().truth)
     else:
@@ -64,8 +64,8 @@ def recorded(plan: Plan, source: Source, name: str, users: int) -> Recorded:
     return Recorded(apportioned(shares, users), values)
 
 
-def _promised(stream: StreamPlan, source: Synthetic) -> Iterator[Floats]:
-    """What a synthetic stream is made from: its users need not be made to be counted."""
+def _synthetic_shares(stream: StreamPlan, source: Synthetic) -> Iterator[Floats]:
+    """The shares from which a synthetic stream is made, which need no users to be counted."""
     codes = list(stream.measure.ends())
     for p in source.p.tolist():
         shares = np.zeros(stream.d)
@@ -74,7 +74,9 @@ def _promised(stream: StreamPlan, source: Synthetic) -> Iterator[Floats]:
 
 
 def _shares(plan: Plan, source: Source, name: str, of: Figures) -> Iterator[Floats]:
-    """The share of every code or value in each period with users: for numbers too, whose mean alone says too little."""
+    """The share of every code or value in each period with users. Numbers need this, too, since their mean alone does
+    not determine errors.
+    """
     truth = Truth(plan, source, {name: of})
     for batch in source.batches():
         yield from (period.figures for period in truth.fold(batch) if period.users and period.stream == name)

@@ -19,7 +19,7 @@ _LAST = np.iinfo(np.uint64).max
 
 
 def permutation(key: Key, users: NDArray[np.uint8], *, round: bytes) -> NDArray[np.int64]:
-    """A permutation of n users (uint8[n, 16]): int64[n]. Nobody without the key can tell it from a uniform one."""
+    """A permutation of n users (uint8[n, 16]): int64[n]. Without the key it is indistinguishable from a uniform one."""
     return by_words(len(users), lambda rows: key.words("permutation", users[rows], round=round, k=2))
 
 

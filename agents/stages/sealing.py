@@ -6,7 +6,7 @@ to the chunk before it: so chunks of two states never open as one, and an old sn
 The state record that holds these marks, and points to the snapshot, carries a proof over all its content (`prove`,
 `check_proof`).  Neither side holds more than a chunk at a time.  Source: ARCHITECTURE rule 11.  Not here: whether a
 snapshot is complete (the record that points to it has the number of its chunks); an older state that is put back
-whole, together with its record, which cannot be told from the true one.
+whole, together with its record, which is indistinguishable from the true one.
 """
 
 from __future__ import annotations

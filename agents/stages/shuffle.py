@@ -1,4 +1,4 @@
-"""Shuffle: permutes one target's reports of a round and seals them as a sub-batch, so that their order tells nothing.
+"""Shuffle: permutes one target's reports of a round and seals them as a sub-batch, so that their order reveals nothing.
 
 Logs: its reports partition and `rounds`.  Target 0 alone decides who counts and writes it to `rounds` as a `close`:
 all contributors as soon as all have sent `done`, or, when publish gives the round up, those that have.  Every target, 0

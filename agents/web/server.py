@@ -50,7 +50,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that answers. It stops when it is told to."""
+    """A server that answers. It runs until it is stopped."""
 
     url: str
     """Where the page is."""
@@ -93,13 +93,13 @@ class Routes:
     ) -> None:
         self._local, self._metrics, self._ready = local, metrics, ready
         self._pages = Pages(feed, heartbeat_s=heartbeat_s) if feed is not None else None
-        self._told: list[str] = []
+        self._served: list[str] = []
 
     def app(self) -> web.Application:
         """The aiohttp application."""
         app = web.Application(middlewares=[self._refusals])
         if self._pages is not None:
-            self._told += self._pages.add(app)
+            self._served += self._pages.add(app)
         self._add(app, "/healthz", self._alive)
         if self._ready is not None:
             self._add(app, "/readyz", self._readyz)
@@ -110,7 +110,7 @@ class Routes:
 
     def _add(self, app: web.Application, path: str, handler: _Handler) -> None:
         app.router.add_get(path, handler, allow_head=False)
-        self._told.append(path)
+        self._served.append(path)
 
     async def _alive(self, request: web.Request) -> web.Response:
         return web.json_response(alive())
@@ -131,7 +131,7 @@ class Routes:
         except web.HTTPMethodNotAllowed:
             return _refusal(405, "found another method; allowed: GET")
         except web.HTTPNotFound:
-            return _refusal(404, f"found no such page; allowed: {', '.join(self._told)}")
+            return _refusal(404, f"found no such page; allowed: {', '.join(self._served)}")
 
 
 class Pages:

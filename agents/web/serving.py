@@ -41,7 +41,7 @@ log = logging.getLogger("murmurate.web")
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What runs beside a worker until it is told to stop."""
+    """The servers that run beside a worker until they are stopped."""
 
     servers: tuple[RunningServer, ...]
     """The public one; of an edge worker its own after it."""

@@ -1,7 +1,7 @@
-"""An attribute of users that tables are made of: its domain, and what each of its values is called in a release.
+"""An attribute of users that tables are made of: its domain, and the name of each of its values in a release.
 
-Contract: plain data that follows from its declaration; there are texts, whole numbers in equally many together, and
-numbers in equally long stretches.  Not here: tables of several attributes (marginals.py).
+Contract: plain data that follows from its declaration.  Values are texts, groups of equally many whole numbers, or
+equally long intervals of numbers.  Not here: tables of several attributes (marginals.py).
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ from murmurate.topics.domains import Categories, Grid
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute."""
+    """One attribute: its name, its domain and the names of its values."""
 
     name: str
     domain: Categories | Grid
     values: tuple[str, ...]
-    """What its codes are called, in their order."""
+    """The names of its codes, in their order."""
     whole: bool = False
-    """Whether its numbers are whole ones: any other counts as the nearest whole number."""
+    """Whether its numbers are whole; others are rounded to the nearest whole number."""
 
     @classmethod
     def of_texts(cls, name: str, values: tuple[str, ...], *, other: bool = False) -> Self:
-        """Declared texts. other: anything else counts as "other"."""
+        """An attribute with these texts as values. other: whether any other text counts as "other" instead of as
+        invalid.
+        """
         return cls(name, Categories(values, other), (*values, *(("other",) if other else ())))
 
     @classmethod
     def of_whole(cls, name: str, low: int, high: int, cells: int) -> Self:
-        """Whole numbers, equally many in each cell.
+        """An attribute with whole numbers, equally many in each cell.
 
         >>> Attribute.of_whole("age", 0, 99, 10).values[:2], Attribute.of_whole("stars", 1, 5, 5).values
         (('0-9', '10-19'), ('1', '2', '3', '4', '5'))
@@ -47,20 +49,20 @@ class Attribute:
 
     @classmethod
     def of_range(cls, name: str, low: float, high: float, cells: int) -> Self:
-        """Numbers in equally long stretches of a range; those outside count as its nearer end."""
+        """An attribute with numbers in equally long intervals of a range; numbers outside count as its nearer end."""
         grid = Grid(low, high, cells, "stretches")
         return cls(name, grid, stretches(grid))
 
     def meaning(self) -> dict[str, Any]:
-        """Its declaration, in whole numbers and texts that say numbers exactly."""
+        """The declaration in whole numbers and texts that represent numbers exactly, from which its digest is made."""
         if isinstance(self.domain, Categories):
             return {"name": self.name, "values": self.domain.values, "other": self.domain.other}
         kind = "whole" if self.whole else "range"
         return {"name": self.name, kind: [repr(self.domain.low), repr(self.domain.high)], "cells": self.domain.cells}
 
     def usual(self, part: float) -> int:
-        """The code below which this part of a made-up crowd lies: of texts each is half as frequent as the one before,
-        numbers lie towards the low end.
+        """The code below which this part of a synthetic population lies: each text is half as frequent as the one
+        before; numbers concentrate at the low end.
         """
         if isinstance(self.domain, Categories):
             code = 0
@@ -70,7 +72,7 @@ class Attribute:
         return min(int(part * part * self.domain.cells), self.domain.cells - 1)
 
     def example(self, code: int, part: float) -> str | float:
-        """What a made-up event of this code says. part: which of a cell's numbers, from 0 to below 1."""
+        """The value of a synthetic event with this code. part: the position within a cell, from 0 to below 1."""
         if isinstance(self.domain, Categories):
             return self.domain.value(code)
         low, high = self.domain.edge(code), self.domain.edge(code + 1)

@@ -1,7 +1,7 @@
-"""A distribution: how a number is spread over the users, as shares of equally long stretches of its range.
+"""A distribution: how a number is spread over the users, as shares of equally long intervals of its range.
 
-Contract: where all reports come by one mechanism a filter follows shares of reports, and the distribution behind them
-is what EM finds; its error is that of so many reports.  Not here: EM (aggregators/distribution*.py).
+Contract: where one mechanism makes all reports, a filter follows the shares of reports, and EM estimates the
+distribution behind them, with the standard error of so many reports.  Not here: EM (aggregators/distribution*.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from murmurate.topics.domains import Grid
 
 @dataclass(frozen=True)
 class Distribution(Numbers):
-    """Shares of stretches, and of *none*."""
+    """Shares of users by interval of the range, and by *none*."""
 
     name = "distribution"
     ordered = True
@@ -37,52 +37,54 @@ class Distribution(Numbers):
 
     @classmethod
     def of_size(cls, d: int, *, says_none: bool = True) -> Self:
-        """One of so many codes, from -1 to 1."""
+        """A distribution over so many codes, from -1 to 1."""
         return cls(Grid(-1, 1, d - says_none, "stretches"), says_none)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One a stretch, and how many have no value."""
+        """The names of the intervals, and of having no value."""
         names = stretches(self.domain)
         return (*names, "none") if self.says_none else names
 
     def follows_reports(self, division: Division) -> bool:
-        """Under budget division reports differ from round to round, and cells are all they have in common."""
+        """Only under population division: under budget division the reports of different rounds are not comparable."""
         return division == "population"
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
-        """The distribution behind the reports, where they are known together; else the nearest shares."""
-        said, question, told = stands(decision), decision.question, decision.vector
+        """The distribution behind the reports, where one mechanism made all of them; otherwise the estimated cells,
+        post-processed.
+        """
+        standing, question, vector = stands(decision), decision.question, decision.vector
         if isinstance(question, SW | WaveAndPresence):
-            if said.of_reports:
-                return self._named(decision, *_behind(said, question))
-            if told.best is None and decision.measured_t is not None and told.answer is not None:
-                return self._named(decision, *_of_reports(decision, question, told.answer))
-        shares = shaped(shaping, said.statistics, said.variance, question)
-        return self._named(decision, shares, np.sqrt(said.variance), said.course)
+            if standing.of_reports:
+                return self._named(decision, *_behind(standing, question))
+            if vector.best is None and decision.measured_t is not None and vector.answer is not None:
+                return self._named(decision, *_of_reports(decision, question, vector.answer))
+        shares = shaped(shaping, standing.statistics, standing.variance, question)
+        return self._named(decision, shares, np.sqrt(standing.variance), standing.course)
 
     @property
     def what(self) -> str:
-        """Which numbers, and how they are cut."""
+        """The range of the numbers and the number of intervals."""
         return f"{super().what} in {self.domain.none} stretches"
 
     @property
     def shown_as(self) -> str:
-        """What a line of a release shows."""
+        """What one line per release shows: the shape, the highest share and its standard error."""
         return "their shape, the highest and its standard error"
 
     def said(self, code: int) -> str:
-        """A stretch by its name."""
+        """The interval of a code, by its name."""
         return self.names[code]
 
     @property
     def called(self) -> tuple[str, str]:
-        """As a page calls them, with the unit of their names."""
+        """The words for intervals on the page, with the unit of their names."""
         unit = f" in {self.unit}" if self.unit else ""
         return f"Stretch{unit}", f"Stretches{unit}"
 
     def usual_shares(self, values: int) -> Floats:
-        """Around the middle."""
+        """A bump around the middle of the range."""
         return np.asarray(bumps(np.zeros(1), values)[0])
 
 
@@ -98,16 +100,18 @@ def stretches(grid: Grid) -> tuple[str, ...]:
     return tuple(f"[{edges[i]}, {edges[i + 1]}{end}" for i, end in enumerate(ends))
 
 
-def _behind(said: Estimate, question: SW | WaveAndPresence) -> tuple[Floats, Floats]:
-    """The distribution behind shares of reports, and its error: of as many reports as know these shares as well."""
-    shares = np.clip(said.statistics, 0, 1)
-    reports = float((shares * (1 - shares)).mean() / said.variance.mean())
+def _behind(standing: Estimate, question: SW | WaveAndPresence) -> tuple[Floats, Floats]:
+    """The distribution behind smoothed shares of reports, and its standard error: that of as many reports as would give
+    these shares the same variance.
+    """
+    shares = np.clip(standing.statistics, 0, 1)
+    reports = float((shares * (1 - shares)).mean() / standing.variance.mean())
     found = posterior(channel_of(question), shares * reports)
     return found.frequencies, np.sqrt(found.variance)
 
 
 def _of_reports(decision: Decision, question: SW | WaveAndPresence, answer: Answer) -> tuple[Floats, Floats]:
-    """The distribution behind the newest reports, and its error: what they have drifted since comes on top."""
+    """The distribution behind the newest reports, and its standard error: of these reports plus the drift since."""
     n, users = answer.counted, decision.vector.users
     sampled = 0.0 if users is None else finite_population_factor(n, users)
     found = posterior(channel_of(question), answer.support, sampled=sampled)

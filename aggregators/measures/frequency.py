@@ -1,4 +1,4 @@
-"""A frequency: how many users say each of some declared values, a rolling histogram."""
+"""A frequency: the shares of users who have each of some declared values, a rolling histogram."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from murmurate.topics.domains import Categories
 
 @dataclass(frozen=True)
 class Frequency(Measure):
-    """Shares of declared values, of "other" if that is declared, and of *none*."""
+    """Shares of users by declared value, by "other" if that is declared, and by *none*."""
 
     domain: Categories
 
@@ -33,12 +33,12 @@ class Frequency(Measure):
 
     @classmethod
     def of_size(cls, d: int, *, says_none: bool = True) -> Self:
-        """One of so many codes, whose values are called by their numbers."""
+        """A frequency of so many codes, whose values are named by their numbers."""
         return cls(Categories(tuple(map(str, range(d - says_none)))), says_none)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One a code, in their order."""
+        """The names of all codes, in their order."""
         domain = self.domain
         other, none = ("other",) if domain.other else (), ("none",) if self.says_none else ()
         return (*domain.values, *other, *none)
@@ -58,28 +58,28 @@ class Frequency(Measure):
         return choose(d=self.d, epsilon=epsilon, prefer=prefer)
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
-        """Shares that a population can have."""
-        said = stands(decision)
-        shares = shaped(shaping, said.statistics, said.variance, decision.question)
-        return self._named(decision, shares, np.sqrt(said.variance), said.course)
+        """The shares after post-processing, with the standard errors of the raw ones."""
+        standing = stands(decision)
+        shares = shaped(shaping, standing.statistics, standing.variance, decision.question)
+        return self._named(decision, shares, np.sqrt(standing.variance), standing.course)
 
     @property
     def two_sided(self) -> bool:
-        """Whether there are two values, so that the second says all."""
+        """Whether there are two values, so that one share determines the other."""
         return self.d == 2
 
     @property
     def called(self) -> tuple[str, str]:
-        """As a page calls them."""
+        """The words for values on the page."""
         return "Category", "Categories"
 
     def usual_shares(self, values: int) -> Floats:
-        """The k-th has a k-th of the first one's share."""
+        """Shares proportional to 1/k for the k-th value."""
         return 1 / np.arange(1.0, values + 1)
 
     def example(self, mark: int, *, peak: bool) -> str:
-        """Each value is half as frequent as the one before; in the peak, two fifths of all say the third (or the
-        last).
+        """Each value is half as frequent as the one before; in the peak two fifths of the events have the third value
+        (or the last).
         """
         values = self.domain.values
         if peak and mark % 5 < 2:

@@ -1,6 +1,6 @@
-"""The mean of those who hold a value, told from two statistics: the share of holders, and the total of their values.
+"""When the mean of those who hold a value can be estimated, from their share and the total of their values.
 
-Contract: such a mean is a ratio, and known only where somebody is known to hold a value.  Not here: what a release
+Contract: such a mean is a ratio, and is known only where the share is significantly above 0.  Not here: what a release
 shows of it (mean.py), where its numbers are clipped (methods/threshold.py).
 """
 
@@ -12,18 +12,18 @@ from typing import Final
 from murmurate.randomizers import Question, ValueAndPresence
 
 Holding = ValueAndPresence
-"""A mechanism that tells the share of holders and the total of their values."""
+"""A mechanism that estimates the share of holders and the total of their values."""
 SEEN: Final = 2
-"""Standard errors that the share of holders is measured above none before their mean is a number.  Below, the interval
-of two standard errors that belongs to a ratio (Fieller's) has no end: no mean whatever is excluded.
+"""The number of standard errors by which the share of holders must exceed 0 before their mean is released.  Below it,
+the interval of two standard errors of a ratio (Fieller's) is unbounded: no mean whatever is excluded.
 """
 
 
 def holding(question: Question) -> Holding | None:
-    """The mechanism, where it tells a share and a total; None where it tells a mean, since everybody has a value."""
+    """The mechanism, if it estimates a share and a total; None if it estimates a mean, since everybody has a value."""
     return question if isinstance(question, ValueAndPresence) else None
 
 
 def seen(share: float, variance: float) -> bool:
-    """Whether somebody is known to hold a value. variance: of the share."""
+    """Whether the share is significantly above zero, so that there are holders. variance: that of the share."""
     return share > SEEN * sqrt(variance)

@@ -1,10 +1,10 @@
 """Shares of users who hold each of some declared items: what lies in baskets, which places were visited.
 
-Contract: a user holds a set of items.  Of it one item is told, or a dummy that fills the set up to `pad`
-(randomizers/padding.py), so shares are estimated without bias where nobody holds more than `pad`; each item of a user
-who holds c of them, more than that, counts pad / c times.  Shares do not sum to 1.  A user without a value tells the
-empty set, so a release has no "none".  "auto" is Adap (Wang 2021, 5.3): GRR, to whom the draw gives a larger ratio, or
-OLH, by the smaller variance at the probabilities that are really used.  Not here: items that nobody declared.
+Contract: a user holds a set of items and reports one of them, sampled at random, or a dummy that pads the set to `pad`
+(randomizers/padding.py).  Shares are unbiased where nobody holds more than `pad`; each item of a user who holds c > pad
+of them counts pad / c times.  Shares do not sum to 1.  A user without a value reports like one with the empty set, so a
+release has no "none".  "auto" is Adap (Wang 2021, 5.3): GRR, whose ratio the sampling amplifies, or OLH, by the smaller
+variance at the probabilities that are really used.  Not here: items that nobody declared.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from murmurate.topics.domains import Items
 from murmurate.topics.domains.domain import FILLER
 
 ADAPTIVE: Final = ("grr", "olh")
-"""Between these "auto" decides."""
+"""The oracles between which "auto" chooses."""
 CROWD: Final = 512
-"""Different sets that a made-up crowd holds."""
+"""The number of sets in a synthetic population."""
 SPREAD: Final = 0.6180339887498949, 0.41421356237309515
-"""Steps of sequences that fill 0 to 1 evenly: from one made-up set to the next, and within one."""
+"""Steps of sequences that fill 0 to 1 evenly: from one synthetic set to the next, and within a set."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class ItemShares(WideMeasure):
 
     domain: Items
     pad: int = 1
-    """How many items a set is filled up to: who holds more is counted for fewer."""
+    """The size up to which a set is padded: users who hold more count for fewer items."""
 
     name = "items"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The items, or their numbers."""
+        """The names of the items, or their numbers where they have none."""
         return self._names
 
     @cached_property
@@ -57,7 +57,7 @@ class ItemShares(WideMeasure):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """One item of a set, or a dummy."""
+        """The single view, which samples one item of a set, or a dummy."""
         return self._views
 
     @cached_property
@@ -66,27 +66,25 @@ class ItemShares(WideMeasure):
 
     @property
     def serving(self) -> tuple[str, ...]:
-        """The oracles that are best somewhere, and the one whose reports hold a bit an item."""
+        """The oracles of which one is best somewhere, and OUE, whose reports hold a bit per item."""
         return (*ADAPTIVE, "oue")
 
     def best(self, view: View, epsilon: Epsilon, prefer: Prefer) -> Mechanism:
-        """GRR or OLH, by the exact variance of a share when users hold as many items as are filled up to."""
+        """GRR or OLH, whichever has the smaller exact variance of a share when users hold `pad` items on average."""
         usual = min(1.0, self.pad / self.domain.d)
         able = [mechanism({"name": name, "d": view.d, "epsilon": epsilon}) for name in ADAPTIVE]
         return min(able, key=lambda one: float(Viewed(view, one).variance(1, usual)))
 
     def true_of(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which items each set holds; *none* holds nothing."""
+        """Which items each set holds, none for *none*: bool[n, items]."""
         d = self.domain.d
         holds = np.zeros((len(rows), d + 1), np.bool_)  # the last column takes what is no item
-        told = np.where(self.views[0].of.silent(rows)[:, np.newaxis], FILLER, rows)
-        holds[np.arange(len(rows))[:, np.newaxis], np.minimum(told, d)] = True
+        items = np.where(self.views[0].of.silent(rows)[:, np.newaxis], FILLER, rows)
+        holds[np.arange(len(rows))[:, np.newaxis], np.minimum(items, d)] = True
         return holds[:, :d]
 
     def crowd(self) -> tuple[Rows, Floats]:
-        """Sets of none to `pad` items, all as frequent as each other. The k-th item is in about a k-th of as many sets
-        as the first.
-        """
+        """Sets of 0 to `pad` items, all equally frequent; the k-th item is in about 1/k as many sets as the first."""
         d, sizes = self.domain.d, np.arange(CROWD) % (min(self.pad, self.domain.d) + 1)
         popular = np.cumsum(1 / np.arange(1.0, d + 1))
         rows = np.full((CROWD, self.domain.most), FILLER, np.uint32)
@@ -98,18 +96,18 @@ class ItemShares(WideMeasure):
         return rows, np.ones(CROWD)
 
     def said(self, code: int) -> str:
-        """What users say of whom no value was valid yet."""
+        """Users who have had no valid value yet count as holding nothing."""
         return "holders of nothing"
 
     @property
     def what(self) -> str:
-        """What a user holds, out of how many items, and how many dummies fill it up."""
+        """The largest set of a user, the number of items, and the padding."""
         most = min(self.domain.most, self.domain.d)
         return f"each user's set (up to {most} of {self.domain.d} items, padded to {self.pad})"
 
     @property
     def bias(self) -> str:
-        """Only where a set can have more items than are filled up to."""
+        """An explanation of the bias where a set may have more items than `pad`."""
         most = min(self.domain.most, self.domain.d)
         if self.pad >= most:
             return ""
@@ -120,12 +118,12 @@ class ItemShares(WideMeasure):
 
     @property
     def called(self) -> tuple[str, str]:
-        """As a page calls them."""
+        """The words for items on the page."""
         return "Item", "Items"
 
     def example(self, mark: int, *, peak: bool) -> list[str] | list[int]:
-        """The items are in every second, third, fourth ... set; in the peak two fifths of all hold the third (or the
-        last), too.
+        """The k-th item is in every (k+1)-th set; in the peak two fifths of the sets also hold the third item (or the
+        last).
         """
         d, most = self.domain.d, self.domain.most
         held = [item for item in range(min(d, 98)) if mark % (item + 2) == 0][:most]

@@ -1,10 +1,10 @@
-"""Marginals: how several attributes of users go together, as tables of shares, one for each declared set of attributes.
+"""Marginals: joint shares of several attributes of users, one table for each declared set of attributes.
 
-Contract: each user answers for one table, drawn without regard to the value, and tells the cell of that table.  A cell
-is the share of all users who are asked; those without a value are told and counted, and stand in no table.  A table's
-own order of its attributes is how its cells are named and shaped; what is asked knows the declared order alone.
+Contract: each user answers about one table, which is drawn independently of the value, and reports the own cell in it.
+A cell is a share of all users, those without a value included, who are in no cell.  A table lists its attributes in
+its own order, which names and shapes its cells; questions list them in the order in which they are declared.
 Source: Wang 2021, section 6.2, all marginals (ARCHITECTURE section 5.13).  Not here: attributes (attributes.py), tables
-that are made consistent with each other.
+that are made consistent with each other (they are not).
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from murmurate.topics.domains import Row
 from murmurate.topics.release import BETWEEN, Table
 
 MADE_UP: Final = 1 << 10
-"""Different rows that a made-up crowd holds, at most."""
+"""The largest number of different rows of a synthetic population."""
 _ALIKE: Final = 0.5
-"""How much of an attribute's place a made-up user has in common with the other attributes."""
+"""How strongly the attributes of a synthetic user depend on each other: the weight of a common component."""
 
 
 @dataclass(frozen=True)
 class Marginals(WideMeasure):
-    """Shares of the cells of tables."""
+    """Shares of users in each cell of several tables."""
 
     domain: Row
     attributes: tuple[Attribute, ...] = field(kw_only=True)
-    """In the order of the domain."""
+    """The declared attributes, in the order of the domain."""
     tables: tuple[tuple[int, ...], ...] = field(kw_only=True)
     """Each table lists the numbers of its attributes, in the order in which its cells are named."""
 
@@ -47,7 +47,7 @@ class Marginals(WideMeasure):
 
     @classmethod
     def of(cls, attributes: Sequence[Attribute], tables: Sequence[Sequence[str]], *, says_none: bool = True) -> Self:
-        """Tables of these attributes by their names."""
+        """The measure with these attributes and tables, which list attributes by name."""
         place = {attribute.name: number for number, attribute in enumerate(attributes)}
         return cls(
             Row(tuple((attribute.name, attribute.domain) for attribute in attributes)),
@@ -58,7 +58,7 @@ class Marginals(WideMeasure):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One a cell, table after table."""
+        """The names of all cells, table after table."""
         return self._names
 
     @cached_property
@@ -67,17 +67,17 @@ class Marginals(WideMeasure):
 
     @cached_property
     def shapes(self) -> tuple[Table, ...]:
-        """The tables as a release has them."""
+        """The tables as a release lists them, with the names of their attributes and values."""
         return tuple(
             Table(of=tuple(one.name for one in of), values=tuple(one.values for one in of))
             for of in ([self.attributes[number] for number in table] for table in self.tables)
         )
 
-    # ---- how it is asked ----
+    # ---- which questions devices get ----
 
     @property
     def views(self) -> tuple[Marginal, ...]:
-        """One a table."""
+        """One view per table: the marginal of its attributes."""
         return self._views
 
     @cached_property
@@ -85,17 +85,17 @@ class Marginals(WideMeasure):
         return tuple(Marginal(self.layout, sorted(table)) for table in self.tables)
 
     def true_of(self, rows: Rows) -> NDArray[np.bool_]:
-        """Each user is in one cell of each table, or says of it that there is no value."""
-        told = np.zeros((len(rows), self.statistics), np.bool_)
+        """For each user and table the one cell, or *none*, that holds the user: bool[n, statistics]."""
+        true = np.zeros((len(rows), self.statistics), np.bool_)
         start = 0
         for view in self.views:
-            told[np.arange(len(rows)), start + view.cells_of(rows)] = True
+            true[np.arange(len(rows)), start + view.cells_of(rows)] = True
             start += view.d
-        return told
+        return true
 
     @property
     def shown(self) -> NDArray[np.int64]:
-        """Every cell, in its table's own order, and nobody without a value."""
+        """The indices of all cells in the order of each table's own attributes, without *none*."""
         return self._shown
 
     @cached_property
@@ -104,78 +104,80 @@ class Marginals(WideMeasure):
         for table, view in zip(self.tables, self.views, strict=True):
             rising = sorted(table)
             sizes = [self.domain.sizes[number] for number in rising]
-            told = np.arange(prod(sizes)).reshape(sizes).transpose([rising.index(number) for number in table])
-            found.append(start + told.reshape(-1))
+            cells = np.arange(prod(sizes)).reshape(sizes).transpose([rising.index(number) for number in table])
+            found.append(start + cells.reshape(-1))
             start += view.d
         return np.concatenate(found)
 
-    # ---- what is said of it ----
+    # ---- the figures of a release ----
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> InTables:
         """The figures of each table's cells."""
-        told, filled, start = self.told(decision), list[Filled](), 0
+        named, filled, start = self.told(decision), list[Filled](), 0
         for table in self.shapes:
             shape = tuple(map(len, table.values))
             cells = slice(start, start + prod(shape))
-            of = (figures[cells].reshape(shape) for figures in (told.estimate, told.stderr, told.unbiased))
+            of = (figures[cells].reshape(shape) for figures in (named.estimate, named.stderr, named.unbiased))
             filled.append(Filled(table, *of))
             start = cells.stop
-        return InTables(tuple(filled), told.course)
+        return InTables(tuple(filled), named.course)
 
     @property
     def what(self) -> str:
-        """How many tables, of what."""
+        """The number of tables and cells, and their attributes."""
         tables = f"{len(self.tables)} table{'s' if len(self.tables) > 1 else ''}"
         return f"{tables} ({'; '.join(' by '.join(table.of) for table in self.shapes)}) with {len(self.names)} cells"
 
     @property
     def brief(self) -> str:
-        """Its name, and how many tables and cells."""
+        """The name, and the number of tables."""
         return f"{self.name} of {len(self.tables)} table{'s' if len(self.tables) > 1 else ''}"
 
     def said(self, code: int) -> str:
-        """The row that the domain begins with."""
+        """The row whose attributes all have the domain's first value."""
         row = self.domain.initial
         pairs = zip(self.attributes, self.domain.sizes, self.domain.places, strict=True)
         return BETWEEN.join(f"{one.name}={one.values[row[word] // times % size]}" for one, size, (word, times) in pairs)
 
     def page(self) -> dict[str, Any]:
-        """With what stands above each table, and how many cells it has: they follow each other among the names."""
+        """The page's description, with the title and the number of cells of each table; their cells are consecutive
+        names.
+        """
         tables = [{"title": BETWEEN.join(table.of), "cells": len(table.names)} for table in self.shapes]
         return {**super().page(), "tables": tables}
 
     @property
     def called(self) -> tuple[str, str]:
-        """As a page calls them."""
+        """The words for cells on the page."""
         return "Cell", "Cells"
 
-    # ---- what is made up of it ----
+    # ---- synthetic values ----
 
     def crowd(self) -> tuple[Rows, Floats]:
-        """Rows whose attributes go together by half, each value of an attribute as frequent as `usual` has it."""
+        """Rows whose attributes are correlated, with the frequencies of `Attribute.usual` for each."""
         return _crowd(self)
 
     def example(self, mark: int, *, peak: bool) -> dict[str, Any]:
-        """Attributes that go together; in the peak, two fifths of all say the third value (or the last) of the first
+        """Correlated attributes; in the peak two fifths of the events have the third value (or the last) of the first
         attribute.
         """
-        said: dict[str, Any] = {}
+        event: dict[str, Any] = {}
         for place, (one, size) in enumerate(zip(self.attributes, self.domain.sizes, strict=True)):
             own = (mark * _STEPS[place % len(_STEPS)] + 17 * place) % 100 / 100
             code = one.usual(_ALIKE * mark / 100 + (1 - _ALIKE) * own)
             if peak and mark % 5 < 2 and not place:
                 code = min(2, size - 1)
-            said[one.name] = one.example(code, own)
-        return said
+            event[one.name] = one.example(code, own)
+        return event
 
 
 _STEPS: Final = (37, 61, 83, 29, 71, 13, 47, 91)
-"""Odd and no multiples of five: each takes a hundred marks through all hundredths."""
+"""Numbers prime to 100: multiples of each run through all residues of a hundred."""
 
 
 @lru_cache(maxsize=16)
 def _crowd(measure: Marginals) -> tuple[Rows, Floats]:
-    """Points that fill a cube evenly, by multiples of roots of primes, as rows; the same rows together."""
+    """Rows from a low-discrepancy sequence (multiples of square roots of primes), each row once, with its share."""
     k = min(MADE_UP, prod(measure.domain.sizes) * 4)
     at = (np.arange(k) + 0.5) / k
     columns = []

@@ -1,10 +1,11 @@
-"""What a stream measures, as one object that everything else asks: nothing decides anything by a measure's name.
+"""What a stream measures, as one object: other code calls its methods and never branches on a measure's name.
 
-Contract: immutable; a function of what was declared.  A kind of measure is a subclass with a name, which is the word
-for it in a deployment file and in a release.  What is said here of the others fits shares of the codes of a domain, so
-that a kind says only what is different about it.  Its parts: what is declared; how it is asked and followed; what is
-said of it, in figures and in words; and how it is planned for (planned.py).  Not here: the kinds (frequency.py,
-mean.py, distribution.py), their tables in a deployment file (config/measures), the list of them (registry.py).
+Contract: immutable; a function of what was declared.  A kind of measure is a subclass with a name, which stands for it
+in a deployment file and in a release.  The defaults here fit shares of the codes of a domain; a kind overrides what is
+different.  The parts: what is declared; which questions devices get and how a filter follows the answers; the figures
+of a release; its description in words; and what planning needs (planned.py).  Not here: the kinds (frequency.py,
+mean.py, distribution.py, items.py, marginals.py, strings.py), their tables in a deployment file (config/measures), the
+list of them (registry.py).
 """
 
 from __future__ import annotations
@@ -36,50 +37,52 @@ AUTO: Final = "auto"
 
 @dataclass(frozen=True)
 class Measure(PlannedMeasure):
-    """What one stream measures."""
+    """What one stream measures: its domain, the mechanisms that serve it, and how its estimates become a release."""
 
     domain: Domain
-    """What an event of the stream may say."""
+    """The values that an event of the stream may have."""
     says_none: bool = True
-    """Whether a user may have no value; a user without one says so by the last code."""
+    """Whether a user may have no value; a user without one reports the last code."""
     unit: str | None = None
     """The unit of the numbers, in words: "EUR"."""
 
     # ---- the kind: facts that no declaration changes ----
 
     name: ClassVar[str]
-    """The word for it in a deployment file and a release."""
+    """The name of the kind in a deployment file and a release."""
     shaped: ClassVar[bool] = False
-    """Whether post-processing shapes its estimates: they are shares of values in no order, which readers ask for by the
-    kind of their question.
+    """Whether post-processing shapes its estimates. They are shares of unordered values, and a reader may ask for the
+    post-processing that suits a query.
     """
     ranked: ClassVar[bool] = False
-    """Whether its largest figures are told first; else in the order of their names."""
+    """Whether a listing shows its largest figures first; otherwise it keeps the order of the names."""
     ordered: ClassVar[bool] = False
-    """Whether neighbouring names are neighbours in truth, so that together they are a picture."""
+    """Whether neighbouring names are neighbouring values, so that the figures together can be drawn as one curve."""
     all_shares: ClassVar[bool] = True
     """Whether every figure is the share of users with one of the codes."""
     sums_to_one: ClassVar[bool] = False
-    """Whether the statistics that a filter follows are such shares, whose sum it knows."""
+    """Whether the statistics that a filter follows are shares of all users that sum to 1."""
     even_noise: ClassVar[bool] = False
-    """Whether the noise of the statistics hardly depends on the values, as the papers' rule for variances supposes."""
+    """Whether the noise of the statistics hardly depends on the values, as the papers' variance rule assumes."""
     keeps_answers: ClassVar[bool] = True
-    """Whether a release says more of an answer than its statistics do, so that it is kept with them."""
+    """Whether a release needs the answer itself (its counts) besides the statistics, so that a method keeps it."""
     zero_stands: ClassVar[bool] = True
-    """Whether zeros may stand until something is measured; else the first answer is published at any price."""
+    """Whether zeros are a meaningful release before anything is measured; otherwise the first answer is always
+    published.
+    """
     clips: ClassVar[bool] = False
-    """Whether a threshold can be found at which its numbers are clipped."""
+    """Whether its numbers can be clipped at a threshold that is estimated from reports."""
 
     # ---- what is declared ----
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The statistics of a release, in their order; none where they are found, and part of the result."""
+        """The names of a release's statistics, in their order; empty where names are found and part of the result."""
 
     @property
     def most_names(self) -> int:
-        """How many statistics a release has at most."""
+        """The largest number of statistics of a release."""
         return len(self.names)
 
     def fits(self, names: Iterable[str]) -> bool:
@@ -88,90 +91,98 @@ class Measure(PlannedMeasure):
 
     @property
     def true_names(self) -> tuple[str, ...]:
-        """What `truth` is about: every name that can be found, where names are found."""
+        """The names of the values that `truth` returns; where names are found, every name that can be found."""
         return self.names
 
     @property
     def d(self) -> int:
-        """How many codes there are, *none* included where users say it."""
+        """The number of codes, *none* included where users may report it."""
         return self.domain.none + self.says_none
 
     @property
     def layout(self) -> tuple[Any, ...]:
-        """What the words of a user's value mean, as randomizers read it."""
+        """The layout of a user's value in words, as randomizers read it."""
         return self.domain.layout(self.says_none)
 
     @property
     def range(self) -> Range | None:
-        """The range of numbers: those outside count as the nearer end."""
+        """The declared range of numbers, None where there is none; a number outside counts as the nearer end."""
         return None
 
     def limits(self, name: str) -> Range:
-        """Between which a statistic lies."""
+        """The smallest and the largest value that a statistic can have."""
         return 0.0, 1.0
 
     @property
     def default_code(self) -> int:
-        """Where values stand for ever, what users say of whom no value was valid yet, unless the file says it."""
+        """The code of users who have had no valid value yet, in a stream whose values stand for ever and whose file
+        declares none.
+        """
         return 0
 
-    # ---- how it is asked, and how a filter follows it ----
+    # ---- which questions devices get, and how a filter follows the answers ----
 
     @property
     @abstractmethod
     def serving(self) -> tuple[str, ...]:
-        """The mechanisms that serve it."""
+        """The names of the mechanisms that can serve it."""
 
     @abstractmethod
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """What "auto" takes at this epsilon: a function of what is declared."""
+        """The question that the mechanism "auto" stands for at this epsilon; it depends on the declaration alone."""
 
     def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """What a device is asked by: the mechanism of this name, or what "auto" takes."""
+        """The question that devices answer: by the mechanism of this name, or the one that "auto" stands for."""
         if name == AUTO:
             return self.choose(epsilon, prefer)
         return mechanism({"name": name, "d": self.d, "epsilon": epsilon})
 
     @property
     def possible(self) -> tuple[str, ...]:
-        """Those of the serving mechanisms that take so large a domain."""
+        """The serving mechanisms whose largest domain is large enough for this one."""
         return tuple(name for name in self.serving if self.d <= STREAMED[name].max_domain)
 
     @property
     def shown(self) -> slice | NDArray[np.int64]:
-        """Which of the statistics that a method follows are figures of a release."""
+        """The indices of those statistics, among all that a method follows, that a release shows."""
         return slice(None)
 
     def ranges(self, question: Question) -> Sequence[Range] | None:
-        """Between what the statistics of a mechanism lie; None for shares."""
+        """The range of each statistic that a mechanism estimates; None for shares."""
         return None
 
     def wholes(self, question: Question) -> Sequence[int] | None:
-        """For shares, how many follow each other that sum to 1, whole after whole, one where a share stands by itself;
-        None: all of them together, or there are none.
+        """For shares, the lengths of consecutive groups that each sum to 1 (1 for a share that belongs to no group);
+        None if all sum to 1 together, or none do.
         """
         return None
 
     def follows_reports(self, division: Division) -> bool:
-        """Whether a filter follows shares of reports instead of statistics: where all come by one mechanism."""
+        """Whether a filter follows shares of reports instead of statistics, which is possible where all rounds use one
+        mechanism.
+        """
         return False
 
     def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
-        """The mean squared error of what a release says of n reports, on the scale of the mechanism. users: of how many
-        they are a sample; None: of none. A profile is what `Question.profile` would find without noise.
+        """The mean squared error of a release from n reports, on the scale of the mechanism. users: the number of users
+        of whom they are a sample; None if they are no sample. profile: what `Question.profile` would give without
+        noise.
         """
         error = publication_error(question, n, users or n, profile, "sampling")
         return error + float(question.added_variance(max(1, round(n)), profile)[: question.statistics].mean())
 
-    # ---- what is said of it, in figures ----
+    # ---- the figures of a release ----
 
     @abstractmethod
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Result:
-        """What a release shows of a decision. shaping: of estimates that are shares, if they are shaped."""
+        """The figures that a release shows of a decision. shaping: the post-processing of estimates, where they are
+        shaped.
+        """
 
     def truth(self, counts: NDArray[Any]) -> Floats:
-        """What a release without any noise would say where so many users hold each code, int64[d], in the order of the
-        names: NaN of what is true of nobody. Of rows of words `counts` are everybody's: uint32[n, words].
+        """The figures of a release without any noise, in the order of the names, where so many users hold each code,
+        int64[d]; NaN for the mean of nobody. For values of several words `counts` holds the row of every user:
+        uint32[n, words].
         """
         users = int(counts.sum())
         return np.asarray(counts / users) if users else np.full(len(self.true_names), np.nan)
@@ -182,60 +193,60 @@ class Measure(PlannedMeasure):
 
     @property
     def scored(self) -> tuple[str, ...]:
-        """The statistics whose errors are the errors of a release, the first ones."""
+        """The names of the statistics whose errors count as the errors of a release; they come first."""
         return self.names
 
     @property
     def two_sided(self) -> bool:
-        """Whether there are but two shares, which the papers count as one."""
+        """Whether there are only two shares, which the papers count as one since they sum to 1."""
         return False
 
-    # ---- what is said of it, in words ----
+    # ---- descriptions in words ----
 
     def is_share(self, name: str) -> bool:
-        """Whether a statistic is a share of users, or else a number in the measure's unit."""
+        """Whether a statistic is a share of users; otherwise it is a number in the measure's unit."""
         return True
 
     def scale(self, stream: str) -> str:
-        """What squared errors are in: the unit of numbers, or "share"."""
+        """The scale of squared errors: the unit of numbers, or "share". Errors on different scales are not averaged."""
         return "share"
 
     @property
     def what(self) -> str:
-        """What it is of, in words: "4 values"."""
+        """What is measured, in words: "4 values"."""
         return f"{len(self.names)} values"
 
     @property
     def resolution(self) -> str:
-        """How finely numbers are read, where that is worth a word."""
+        """The resolution of numbers, in words, where it is worth mentioning."""
         return ""
 
     @property
     def bias(self) -> str:
-        """By what its figures are off in the mean, however many users there are, in words; empty where by nothing."""
+        """The systematic error that no number of users removes, in words; empty where estimates are unbiased."""
         return ""
 
     @property
     def brief(self) -> str:
-        """What it is, in as few words as tell it."""
+        """A short description of the measure."""
         return f"{self.name} of {self.what}"
 
     @property
     def shown_as(self) -> str:
-        """What a line of a release shows."""
+        """What one line per release shows of it, in words."""
         return "the estimate and its standard error"
 
     def said(self, code: int) -> str:
-        """What users of this code say, in words."""
+        """The value of users who report this code, in words."""
         return f'"{self.names[code]}"'
 
     @property
     def called(self) -> tuple[str, str]:
-        """What a page calls a statistic, and several."""
+        """The words for one statistic and for several on the page."""
         return "Statistic", "Statistics"
 
     def page(self) -> dict[str, Any]:
-        """All that a page has to know about how it is shown."""
+        """The description of the measure that the page needs to draw it."""
         one, many = self.called
         return {
             "of": self.what, "one": one, "many": many, "ordered": self.ordered, "ranked": self.ranked,
@@ -244,21 +255,25 @@ class Measure(PlannedMeasure):
 
     @abstractmethod
     def example(self, mark: int, *, peak: bool) -> Any:
-        """The value of a made-up event, by a mark from 0 to 99; `peak`: in the minutes in which something happens."""
+        """The value of a synthetic event. mark: a number from 0 to 99 that selects it; peak: whether the event lies in
+        the minutes in which values shift.
+        """
 
     # ---- for the kinds ----
 
     def _named(
         self, decision: Decision, estimate: Floats, stderr: Floats, course: Floats | None = None
     ) -> NamedFigures:
-        """Figures that are known as far as anything was measured: before that a method has zeros, to compare its first
+        """The figures of a release, NaN while nothing was measured: a method then holds zeros to compare its first
         answer with.
         """
-        told = NamedFigures(self.names, estimate, stderr, decision.vector.unbiased, course)
-        return told if decision.measured_t is not None else told.unmeasured(estimated=decision.vector.best is not None)
+        figures = NamedFigures(self.names, estimate, stderr, decision.vector.unbiased, course)
+        if decision.measured_t is not None:
+            return figures
+        return figures.unmeasured(estimated=decision.vector.best is not None)
 
 
 def stands(decision: Decision) -> Estimate:
-    """What stands for the period: the filter's estimate where one follows the stream, else the method's."""
-    told = decision.vector
-    return told.best or Estimate(decision.t, told.unbiased, told.variance)
+    """The estimate that a release of the period shows: the filter's where one follows the stream, else the method's."""
+    vector = decision.vector
+    return vector.best or Estimate(decision.t, vector.unbiased, vector.variance)

@@ -1,4 +1,4 @@
-"""What measures of numbers share: a declared range, a unit, and made-up numbers."""
+"""The common part of measures of numbers: a declared range, a unit, and synthetic numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from murmurate.topics.domains import Grid
 
 @dataclass(frozen=True)
 class Numbers(Measure):
-    """Something about the numbers that users hold."""
+    """A statistic of numbers that users hold."""
 
     domain: Grid
 
@@ -31,40 +31,42 @@ class Numbers(Measure):
 
     @property
     def serving(self) -> tuple[str, ...]:
-        """The mechanisms for it that can say *none*, or those that need not."""
+        """The mechanisms for it; where users may have no value, those that can report *none*."""
         return serving(self.name, says_none=self.says_none)
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """HM where it serves, whose worst variance is never above SR's or PM's; else the one there is."""
+        """HM where it serves, whose worst-case variance is never above SR's or PM's; otherwise the first mechanism that
+        does.
+        """
         names = self.serving
         return STREAMED["hm" if "hm" in names else names[0]](d=self.d, epsilon=epsilon)
 
     def ends(self) -> tuple[int, int]:
-        """The cells of the numbers 0 and 1."""
+        """The codes of the numbers 0 and 1."""
         return self.domain.code(0), self.domain.code(1)
 
     def codes_of(self, recorded: NDArray[Any]) -> NDArray[Any]:
-        """The cells of numbers, -1 of NaN."""
+        """The codes of these numbers, -1 for NaN."""
         numbers = np.asarray(recorded, np.float64)
-        spoken = ~np.isnan(numbers)
-        return np.where(spoken, self.domain.encode(np.where(spoken, numbers, self.domain.low)).astype(np.int64), -1)
+        known = ~np.isnan(numbers)
+        return np.where(known, self.domain.encode(np.where(known, numbers, self.domain.low)).astype(np.int64), -1)
 
     def spread_over(self, columns: int) -> NDArray[np.uint32]:
-        """Evenly over the range, both ends among them."""
+        """Codes evenly over the range, both ends among them."""
         return np.rint(np.linspace(0, self.domain.cells - 1, columns)).astype(np.uint32)
 
     @property
     def what(self) -> str:
-        """Which numbers."""
+        """The range of the numbers and their unit."""
         low, high = (f"{end:.12g}" for end in self.range)
         return f"numbers from {low} to {high}{f' {self.unit}' if self.unit else ''}"
 
     @property
     def brief(self) -> str:
-        """Its name: the range is known."""
+        """The name alone, since the range is declared."""
         return self.name
 
     def example(self, mark: int, *, peak: bool) -> float:
-        """In the lower half of the range; in the peak, two fifths of them in the upper one."""
+        """A number in the lower half of the range; in the peak two fifths of them lie in the upper half."""
         low, high = self.range
         return round(low + (high - low) * (mark + 100 * (peak and mark % 5 < 2)) / 200, 6)

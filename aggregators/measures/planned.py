@@ -1,7 +1,7 @@
-"""What planning asks of a measure: made-up truths, what is true of users who hold codes, and on which scale errors are.
+"""What planning needs of a measure: synthetic truths, the true figures of users with given codes, the scale of errors.
 
-Contract: counts of users are int64[periods, d].  A truth that is made up wanders around where it begins (wandering.py).
-What is said here fits shares of codes.  Not here: users and reports (agents/replay), which methods are tried.
+Contract: counts of users are int64[periods, d].  A synthetic truth wanders around its start (wandering.py).  The
+defaults fit shares of codes.  Not here: users and reports (agents/replay), which methods are simulated.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Holders = NDArray[np.int64]
 
 
 class PlannedMeasure(ABC):
-    """A measure, as far as one plans for it."""
+    """The part of a measure that planning uses."""
 
     says_none: bool
 
     costly: ClassVar[bool] = False
-    """Whether an estimate takes a hundredth of a second or more."""
+    """Whether an estimate takes a hundredth of a second or more, so that planning simulates fewer periods."""
     recorded_as: ClassVar[tuple[str, str]] = "iu", "integers"
     """What an array of values holds, by NumPy's kinds and in words: the codes themselves, -1 for no event."""
 
     @property
     @abstractmethod
     def d(self) -> int:
-        """How many codes there are, *none* included where users say it."""
+        """The number of codes, *none* included where users may report it."""
 
     @property
     def held_by(self) -> NDArray[np.uint32] | None:
@@ -43,23 +43,27 @@ class PlannedMeasure(ABC):
         return self
 
     def told_apart(self, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        """Bytes of each row of words that are alike where no statistic tells two of them apart: uint8[n, k]."""
+        """For each row of words bytes that are equal exactly where all statistics are: uint8[n, k]."""
         return np.ascontiguousarray(rows, np.uint32).view(np.uint8)
 
     def tried(self) -> Self:
-        """The measure on which methods are tried: itself, or one of fewer codes whose errors are the same."""
+        """The measure with which methods are simulated: itself, or one of fewer codes with the same errors."""
         return self
 
     def binned(self, shares: Floats) -> Floats:
-        """Shares of its codes as shares of the codes of `tried`."""
+        """Shares of its codes, regrouped as shares of the codes of `tried`."""
         return shares
 
     def usual_shares(self, values: int) -> Floats:
-        """Around which shares of so many values a made-up truth wanders, *none* aside; of any sum."""
+        """The shares around which a synthetic truth of so many values wanders, without *none*; their sum does not
+        matter.
+        """
         return np.ones(values)
 
     def made_up(self, *, drift: float, presence: float, periods: int, seed: int) -> Floats:
-        """Shares of all codes that wander: float64[periods, d]. drift: what a share moves in a period."""
+        """Wandering shares of all codes: float64[periods, d]. drift: the root mean square change of a share in a
+        period.
+        """
         base = self.usual_shares(self.d - self.says_none)
         base = base / base.sum() * presence
         if self.says_none:
@@ -75,32 +79,32 @@ class PlannedMeasure(ABC):
         return recorded
 
     def spread_over(self, columns: int) -> NDArray[np.uint32]:
-        """The codes that so many columns of made-up counts stand for."""
+        """The codes for which so many columns of synthetic counts stand."""
         return np.arange(columns, dtype=np.uint32)
 
     def true_figures(self, holders: Holders) -> Floats:
-        """What a release without noise would say of the statistics that are scored: float64[periods, k]."""
+        """The true values of the scored statistics of a release: float64[periods, k]."""
         return np.asarray(holders / holders.sum(axis=1, keepdims=True))
 
     def true_statistics(self, holders: Holders) -> Floats:
-        """What a method without noise would say of each period, where everybody has a value: float64[periods, k]."""
+        """The true values of the statistics that a method follows, if everybody has a value: float64[periods, k]."""
         return np.asarray(holders / holders.sum(axis=1, keepdims=True))
 
     def true_profiles(self, holders: Holders) -> Floats:
-        """What a mechanism's profile of each period would be without noise: float64[periods, k]."""
+        """The true profile of a mechanism in each period: float64[periods, k]."""
         return np.asarray(holders / holders.sum(axis=1, keepdims=True))
 
     @property
     def guess(self) -> float:
-        """What a reader takes a figure for of which nothing is known."""
+        """The value that a reader would assume for a figure without any data."""
         return 0.0
 
     @property
     def spread(self) -> float:
-        """How long, in figures of a release, one is on the scale of the mechanism."""
+        """The length, in the unit of a release, of 1 on the scale of the mechanism."""
         return 1.0
 
     @property
     def drifts(self) -> str:
-        """What a made-up drift is a part of, in words that end in a space: for a mean its range."""
+        """The quantity of which a synthetic drift is a part, in words that end in a space: the range, for a mean."""
         return ""

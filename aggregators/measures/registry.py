@@ -1,4 +1,4 @@
-"""The kinds of measures there are, by name: for whoever has only the word in a release.
+"""The kinds of measures by name, for code that has only the name in a release.
 
 Contract: another kind is added by registering its table in a deployment file (config/measures/registry.py).  Not here:
 what a kind is (measure.py).

@@ -1,7 +1,8 @@
-"""What a decision says in the end, as a release shows it: figures by name, declared or found, or in tables.
+"""The figures of a release: by name, which is declared or found, or in tables.
 
-Contract: three times as many figures as names, in the order of the names; NaN where nothing is known.  A table is
-figures by name, too: its cells have names.  Not here: how they come from a decision (a measure's `result`), the record
+Contract: an estimate, its standard error and an unbiased estimate for each name, in the order of the names; NaN where
+nothing is known.  The cells of tables have names, too.  Not here: how they come from a decision (a measure's `result`),
+the record
 (agents/stages/release.py).
 """
 
@@ -19,39 +20,39 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class NamedFigures:
-    """Figures by name."""
+    """Estimates with standard errors, by name."""
 
     names: tuple[str, ...]
     estimate: Floats
-    """The best estimate there is, always a possible one."""
+    """The best estimate, always within the possible range."""
     stderr: Floats
     """The standard error of `estimate`."""
     unbiased: Floats
-    """What the period's own method says: raw and unbiased."""
+    """The unbiased, raw estimate of the period's method."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
     found: bool = False
-    """Whether the names are data, too."""
+    """Whether the names themselves were found in the data."""
 
     @property
     def named(self) -> NamedFigures:
-        """Itself."""
+        """The figures by name, which these are already."""
         return self
 
     @property
     def known(self) -> bool:
-        """Whether anything is known."""
+        """Whether any estimate is known."""
         return not bool(np.isnan(self.estimate).all())
 
     def unmeasured(self, *, estimated: bool) -> NamedFigures:
-        """The result before reports have spoken. estimated: whether something is known by then all the same."""
+        """The figures before anything was measured. estimated: whether a filter has an estimate all the same."""
         unknown = np.full(len(self.unbiased), np.nan)
         return replace(self, unbiased=unknown) if estimated else NamedFigures(self.names, unknown, unknown, unknown)
 
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """A table with its figures, an axis an attribute."""
+    """A table with its figures; each attribute is an axis of the arrays."""
 
     table: Table
     estimate: Floats
@@ -61,7 +62,7 @@ class Filled:
 
 @dataclass(frozen=True, eq=False)
 class InTables:
-    """Figures of every combination of some attributes' values."""
+    """Figures of every combination of some attributes' values, table by table."""
 
     filled: tuple[Filled, ...]
     course: Floats | None = None
@@ -69,7 +70,7 @@ class InTables:
 
     @property
     def named(self) -> NamedFigures:
-        """The figures by the names of cells."""
+        """The figures of all tables by the names of their cells."""
         names = tuple(name for one in self.filled for name in one.table.names)
         estimate, stderr, unbiased = (
             np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])

@@ -22,21 +22,21 @@ from murmurate.randomizers.views import Prefix
 from murmurate.topics.domains import Bits
 
 MAX_PREFIX: Final = 12
-"""Bits of a prefix: each of the 4 096 that there are has a figure in every release."""
+"""The largest length of a prefix in bits, since each of the 4 096 prefixes has a figure in every release."""
 MOST_MADE_UP: Final = 256
-"""Prefixes that a made-up crowd uses, at most."""
+"""The largest number of prefixes in a synthetic population."""
 _BYTE: Final = 8
 _WORDS: Final = ("weather", "train", "news", "recipe", "map", "cinema", "bike", "guitar", "library", "storm")
-"""What made-up users say, the most popular one first; the last one is what they say in the peak."""
+"""The texts of synthetic users, the most popular one first; the last one becomes popular in the peak."""
 
 
 @dataclass(frozen=True)
 class Prefixes(WideMeasure):
-    """Shares of the prefixes of strings."""
+    """Shares of users by the prefix of their string."""
 
     domain: Bits
     prefix: int = _BYTE
-    """How many bits of a string make its prefix."""
+    """The length of a prefix in bits."""
 
     name = "strings"
     sums_to_one = True
@@ -44,7 +44,7 @@ class Prefixes(WideMeasure):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One a prefix, in the order of their bits, and "none"."""
+        """The names of all prefixes in numerical order, and "none"."""
         return self._names
 
     @cached_property
@@ -60,7 +60,7 @@ class Prefixes(WideMeasure):
 
     @property
     def views(self) -> tuple[Prefix, ...]:
-        """The prefix."""
+        """The single view, which maps a string to its prefix."""
         return self._views
 
     @cached_property
@@ -68,24 +68,24 @@ class Prefixes(WideMeasure):
         return (Prefix(self.layout, self.prefix),)
 
     def true_of(self, rows: Rows) -> NDArray[np.bool_]:
-        """Its prefix, or that there is no string."""
+        """For each user the prefix of the string, or *none*: bool[n, statistics]."""
         return np.asarray(self._prefixes(rows)[:, np.newaxis] == np.arange(self.statistics))
 
     def _prefixes(self, rows: Rows) -> NDArray[np.int64]:
-        """The number of each one's prefix, and after all of them that of no string: int64[n]."""
+        """The number of each string's prefix, and 2^prefix for no string: int64[n]."""
         found = (rows[:, 0] >> np.uint32(31 - self.prefix)).astype(np.int64)  # the first of the 32 bits is no string's
         if self.says_none:
             found[layout(self.layout).silent(rows)] = 1 << self.prefix
         return found
 
     def truth(self, counts: Rows) -> Floats:
-        """The share of each prefix among everybody's words."""
+        """The share of each prefix among the rows of all users."""
         if not len(counts):
             return np.full(self.statistics, np.nan)
         return np.asarray(np.bincount(self._prefixes(counts), minlength=self.statistics) / len(counts))
 
     def crowd(self) -> tuple[Rows, Floats]:
-        """A string for each of some prefixes, far apart; the k-th has a k-th of the first one's share."""
+        """One string for each of several prefixes at equal distances; the k-th share is proportional to 1/k."""
         made = min(1 << self.prefix, MOST_MADE_UP)
         rows = np.zeros((made, self.domain.words), np.uint32)
         rows[:, 0] = np.arange(made) * ((1 << self.prefix) // made) << (31 - self.prefix)
@@ -95,24 +95,24 @@ class Prefixes(WideMeasure):
 
     @property
     def what(self) -> str:
-        """How long the strings are, and how much of each is told."""
+        """The length of the strings, and how many of their bits make a prefix."""
         bits, text = self.domain.m, self.domain.form == "text"
         length = f"up to {bits // 8} bytes" if text else f"{bits // 4} hexadecimal digits"
         first = f"{self.prefix} bits" if self.prefix > 1 else "bit"
         return f"{length} (grouped by their first {first})"
 
     def said(self, code: int) -> str:
-        """The string of nothing but zeros, which is the empty text."""
+        """The string of zeros, which is the empty text."""
         return f'"{self.domain.value(self.domain.initial)}"'
 
     @property
     def called(self) -> tuple[str, str]:
-        """As a page calls them."""
+        """The words for prefixes on the page."""
         return "Prefix", "Prefixes"
 
     def example(self, mark: int, *, peak: bool) -> str:
-        """A word that people look for, half as often as the one before; in the peak two fifths say the last one. Of
-        hexadecimal digits those of its letters.
+        """One of the popular texts, each half as frequent as the one before; in the peak two fifths have the last one.
+        Where strings are hexadecimal digits, those of the text's letters.
         """
         place = len(_WORDS) - 1
         if not peak or mark % 5 > 1:

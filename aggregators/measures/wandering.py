@@ -1,8 +1,9 @@
-"""Paths of made-up truths: shares, or a number, that wander around where they begin.
+"""Synthetic truths for planning: shares, or a mean, that wander around their start.
 
-Contract: the same name gives the same path, by the keyed PRF under a key that is no secret.  Drift is the root mean
-square of what a statistic moves in a period.  A path is drawn back by a 500th of its way a period, so that it neither
-ends at a border nor grows with the time simulated.  Not here: users (agents/simulate/trial_truths.py).
+Contract: the same seed gives the same path, by the keyed PRF under a key that is no secret.  Drift is the root mean
+square change of a statistic in a period.  In each period a path is drawn back by a 500th of its distance from the
+start, so that it neither stays at a border nor spreads with the time simulated.  Not here: users
+(agents/simulate/trial_truths.py).
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ from murmurate.randomizers.randomness import contexts
 Floats = NDArray[np.float64]
 
 BACK = 0.002
-"""How much of its way a made-up truth is drawn back in a period."""
+"""The part of its distance from the start by which a synthetic truth is drawn back in each period."""
 BUMP = 0.3
-"""The standard deviation of numbers around their mean, where the range is 2 long."""
+"""The standard deviation of synthetic numbers around their mean, on a range of length 2."""
 FARTHEST = 0.5
-"""How far from the middle a made-up number goes."""
+"""The largest distance of a synthetic mean from the middle of the range."""
 _KEY = Key(hashlib.sha256(b"murmurate/shapes/1").digest(), deployment="shapes")  # no secret: nobody is there yet
 
 
 def wandering_shares(base: Floats, drift: float, periods: int, seed: int) -> Floats:
-    """Shares whose steps go with their size, so that none falls below 0, all of them together by `drift`."""
+    """Shares that wander with steps proportional to their size, so that none falls below 0; their root mean square step
+    is `drift`.
+    """
     steps = _normal(f"walk {seed}", (periods, len(base)))
     shares, path = base, np.empty_like(steps)
     for t, step in enumerate(steps):
@@ -41,7 +44,7 @@ def wandering_shares(base: Floats, drift: float, periods: int, seed: int) -> Flo
 
 
 def wandering_number(drift: float, periods: int, seed: int) -> Floats:
-    """A number that wanders around the middle of -1 and 1: float64[periods]."""
+    """A mean that wanders around the middle of -1 to 1: float64[periods]."""
     at, path = 0.0, np.empty(periods)
     for t, step in enumerate(_normal(f"way {seed}", (periods, 1))[:, 0].tolist()):
         path[t] = at
@@ -50,13 +53,13 @@ def wandering_number(drift: float, periods: int, seed: int) -> Floats:
 
 
 def bumps(middles: Floats, cells: int) -> Floats:
-    """Shares of cells around each of these numbers: float64[len(middles), cells]."""
+    """Shares of cells around each of these means: float64[len(middles), cells]."""
     heights = np.exp(-(((np.linspace(-1, 1, cells) - middles[:, None]) / BUMP) ** 2) / 2)
     return np.asarray(heights / heights.sum(axis=1, keepdims=True))
 
 
 def _normal(purpose: str, shape: tuple[int, int]) -> Floats:
-    """Normal numbers of a name, by Box and Muller."""
+    """Standard normal numbers, a function of the name, by the method of Box and Muller."""
     rows = contexts(np.arange(shape[0] * shape[1]))
     words = _KEY.words("permutation", rows, round=hashlib.sha256(purpose.encode()).digest(), k=2)
     one, other = ((words >> np.uint64(11)).astype(np.float64).T + 0.5) / (1 << 53)

@@ -1,9 +1,9 @@
-"""What measures of sets, rows and strings have in common: shares of users of whom something is true, as views tell it.
+"""The common part of measures of sets, rows and strings: shares of users for whom a statement about their value holds.
 
-Contract: a question looks at a value through one view, or each user answers through one of several (branches).  A
-statistic is the share of users of whom something is true; a kind says of rows of words of which users it is
-(`true_of`), which statistics its releases name (`shown`), and what a made-up crowd holds (`crowd`).  Not here: the
-kinds (each a file beside this one), where names are found (the methods that find them).
+Contract: a question maps a value to a code by one view, or each user answers through one of several views (branches).
+A statistic is the share of users for whom a statement is true.  A kind defines for which rows of words each statement
+is true (`true_of`), which statistics its releases name (`shown`), and the values of a synthetic population (`crowd`).
+Not here: the kinds (each a file beside this one), where names are found (the methods that find them).
 """
 
 from __future__ import annotations
@@ -33,63 +33,63 @@ from murmurate.randomizers.views import View
 Rows = NDArray[np.uint32]
 """Values of several words: uint32[n, words]."""
 
-_LANE: Final = 1 << 12
-"""How many rows are looked at together, so that nobody holds a number for every user and statistic."""
+_ROWS_AT_ONCE: Final = 1 << 12
+"""The number of rows examined at once, which bounds the memory for one number per row and statistic."""
 
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """Different values that made-up or recorded users hold, so that counts of users can be counts of these."""
+    """Distinct values that synthetic or recorded users hold, so that users can be counted by value."""
 
     values: Rows
-    """One row for each, *none* among them where users say it."""
+    """One row for each value, with *none* among them where users may report it."""
 
 
 @dataclass(frozen=True)
 class WideMeasure(Measure):
-    """Shares of users of whom something is true."""
+    """Shares of users for whom a statement about their value is true."""
 
     among: Catalogue | None = field(default=None, compare=False, repr=False)
-    """The values whose holders are counted where one plans; None: a made-up crowd's."""
+    """The values whose holders are counted in planning; None for those of a synthetic population."""
 
     ranked: ClassVar[bool] = True
     keeps_answers: ClassVar[bool] = False
 
-    # ---- what a kind says ----
+    # ---- what a kind defines ----
 
     @property
     @abstractmethod
     def views(self) -> tuple[View, ...]:
-        """What is told of a value; where there are several, each user tells by one of them."""
+        """The functions of a value that a question may ask for; where there are several, each user answers for one."""
 
     @abstractmethod
     def true_of(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which statistics are true of whom, none included where a view tells it: bool[n, statistics]."""
+        """Which statistics are true of which row, *none* included where a view reports it: bool[n, statistics]."""
 
     @abstractmethod
     def crowd(self) -> tuple[Rows, Floats]:
-        """Different values that a made-up crowd holds, *none* not among them, and their usual shares."""
+        """Distinct values of a synthetic population, *none* not among them, and their usual shares."""
 
     @property
     def shown(self) -> NDArray[np.int64]:
-        """Which statistics are figures of a release, in the order of its names."""
+        """The indices of the statistics that a release names, in the order of its names."""
         return np.arange(len(self.names))
 
-    # ---- how it is asked ----
+    # ---- which questions devices get ----
 
     @cached_property
     def statistics(self) -> int:
-        """How many numbers a method follows."""
+        """The number of statistics that a method follows."""
         return sum(view.statistics or view.d for view in self.views)
 
     @property
     def d(self) -> int:
-        """How many numbers a method follows: values of several words have no codes."""
+        """The number of statistics that a method follows, since values of several words have no codes."""
         return self.statistics
 
     @property
     def default_code(self) -> int:
-        """The domain's own first value is what users say then."""
+        """The index of the value that the domain itself takes for its first one."""
         return 0
 
     @property
@@ -99,19 +99,19 @@ class WideMeasure(Measure):
 
     @property
     def possible(self) -> tuple[str, ...]:
-        """Those that can stand behind every view, with reports short enough."""
+        """The oracles that can serve every view with reports that are short enough."""
         return tuple(name for name in self.serving if _can(self, name))
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """Behind each view the oracle that is best for its codes."""
+        """For each view the oracle that is best for its number of codes."""
         return self._branched([Viewed(view, self.best(view, epsilon, prefer)) for view in self.views])
 
     def best(self, view: View, epsilon: Epsilon, prefer: Prefer) -> Mechanism:
-        """The oracle that "auto" takes behind one view."""
+        """The oracle that "auto" stands for with one view."""
         return choose(d=view.d, epsilon=epsilon, prefer=prefer)
 
     def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """The mechanism of this name behind each view, or what "auto" takes."""
+        """For each view the mechanism of this name, or the one that "auto" stands for."""
         if name == AUTO:
             return self.choose(epsilon, prefer)
         return self._branched(
@@ -119,54 +119,56 @@ class WideMeasure(Measure):
         )
 
     def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
-        """The error of what a release names, which need not be all that is followed."""
+        """The mean squared error of the statistics that a release names, which may be fewer than a method follows."""
         near, shown = question.plausible(profile), self.shown
         error = question.noise(near) / n + question.sampling(near) / n * finite_population_factor(n, users or n)
         return float((error + question.added_variance(max(1, round(n)), near))[shown].mean())
 
     def wholes(self, question: Question) -> tuple[int, ...]:
-        """The codes of a view are a whole; of a sample each share stands by itself."""
+        """The lengths of groups of shares that sum to 1: all codes of a view, or each share by itself where one item is
+        sampled.
+        """
         lengths = [(view.d,) if view.statistics is None else (1,) * view.statistics for view in self.views]
         return tuple(chain.from_iterable(lengths))
 
     def _branched(self, each: list[Viewed]) -> Question:
         return each[0] if len(each) == 1 else Branches([(1, question) for question in each])
 
-    # ---- what is said of it ----
+    # ---- the figures of a release ----
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> Result:
-        """Shares that there can be."""
+        """The estimated shares, clipped to 0 to 1, by name."""
         return self.told(decision)
 
     def told(self, decision: Decision) -> NamedFigures:
-        """The figures of a release by name."""
-        said, shown = stands(decision), self.shown
+        """The figures of the statistics that a release names, clipped to 0 to 1."""
+        standing, shown = stands(decision), self.shown
         own = decision.with_vector(unbiased=decision.vector.unbiased[shown])
-        course = None if said.course is None else said.course[:, shown]
-        return self._named(own, np.clip(said.statistics[shown], 0, 1), np.sqrt(said.variance[shown]), course)
+        course = None if standing.course is None else standing.course[:, shown]
+        return self._named(own, np.clip(standing.statistics[shown], 0, 1), np.sqrt(standing.variance[shown]), course)
 
     def truth(self, counts: Rows) -> Floats:
-        """The share of users of whom each statistic is true, from everybody's words."""
+        """The share of users for whom each statistic is true, from the row of every user."""
         if not len(counts):
             return np.full(len(self.shown), np.nan)
         total = np.zeros(self.statistics, np.int64)
-        for start in range(0, len(counts), _LANE):
-            total += self.true_of(counts[start : start + _LANE]).sum(axis=0)
+        for start in range(0, len(counts), _ROWS_AT_ONCE):
+            total += self.true_of(counts[start : start + _ROWS_AT_ONCE]).sum(axis=0)
         return np.asarray(total[self.shown] / len(counts))
 
     # ---- how it is planned for ----
 
     def over(self, values: Rows) -> Self:
-        """The measure where counts of users are counts of these values."""
+        """A measure with the same statistics, whose users are counted by these values."""
         return replace(self, among=Catalogue(values))
 
     def told_apart(self, rows: Rows) -> NDArray[np.uint8]:
-        """What is true of them."""
+        """The statistics that are true of each row, packed as bits."""
         return np.packbits(self.true_of(rows), axis=1)
 
     @property
     def held_by(self) -> Rows:
-        """The values whose holders are counted."""
+        """The values whose holders are counted, with *none* last where a synthetic population may report it."""
         if self.among is not None:
             return self.among.values
         values, _ = self.crowd()
@@ -175,11 +177,13 @@ class WideMeasure(Measure):
         return np.vstack((values, np.array([self.domain.nothing], np.uint32)))
 
     def usual_shares(self, values: int) -> Floats:
-        """Those of the made-up crowd."""
+        """The usual shares of the synthetic population's values."""
         return self.crowd()[1]
 
     def made_up(self, *, drift: float, presence: float, periods: int, seed: int) -> Floats:
-        """Shares of all values of the crowd that wander, so that what is told of them moves by `drift` in a period."""
+        """Wandering shares of the values of the synthetic population, scaled so that the figures move by `drift` in a
+        period.
+        """
         base = self.usual_shares(0)
         base = base / base.sum() * presence
         if self.says_none:
@@ -191,15 +195,15 @@ class WideMeasure(Measure):
         return wandering_shares(base, drift * drift / moves, periods, seed) if moves else path
 
     def true_figures(self, holders: Holders) -> Floats:
-        """Shares of users of whom what a release names is true."""
+        """The true share of users for each figure of a release: float64[periods, figures]."""
         return np.asarray(holders @ self._figures / holders.sum(axis=1, keepdims=True))
 
     def true_statistics(self, holders: Holders) -> Floats:
-        """The truth of everything that a method follows."""
+        """The true value of each statistic that a method follows: float64[periods, statistics]."""
         return np.asarray(holders @ self._true / holders.sum(axis=1, keepdims=True))
 
     def true_profiles(self, holders: Holders) -> Floats:
-        """The true statistics: there is nothing else in a profile."""
+        """The true statistics, since a profile of such a question contains nothing else."""
         return self.true_statistics(holders)
 
     @property
@@ -213,7 +217,7 @@ class WideMeasure(Measure):
 
 @lru_cache(maxsize=2)  # of a hundred megabytes at most
 def _true_of(measure: WideMeasure, among: Catalogue | None) -> Floats:
-    """What is true of each value of the crowd: float64[values, statistics]."""
+    """Which statistics are true of each value that is counted, as 0 and 1: float64[values, statistics]."""
     return measure.true_of(measure.held_by).astype(np.float64)
 
 

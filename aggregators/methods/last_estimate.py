@@ -1,10 +1,11 @@
 """The estimate measured last, which later periods release again, with its variance as an estimate of the present.
 
 Contract: variances are per statistic, as errors of the estimate *of period t*.  Freshly measured: the mechanism's
-exact variance at the nearest plausible profile, and the sampling of n of n_hat users where slots were drawn.  Older:
-the measured drift is added.  Nothing measured: zeros, with variance 1, since the error is then the statistic itself, at
-most 1 (1/4 would bound only deviations from one half).  Where numbers are measured the answer itself is kept: a release
-needs more of it than the statistics.  Not here: whether to publish.
+exact variance at the nearest shares of the same sum (`Question.likely`), so that their mean is right also where few
+users answered, and the sampling of n of n_hat users where slots were drawn.  Older: the measured drift is added.
+Nothing measured: zeros, with variance 1, since the error is then the statistic itself, at most 1 (1/4 would bound only
+deviations from one half).  Where numbers are measured the answer itself is kept: a release needs more of it than the
+statistics.  Not here: whether to publish.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def measured(t: int, mechanism: Question, answer: Answer, users: float | None, *
     """
     n = answer.counted
     raw = mechanism.profile(answer.support, n)
-    near = mechanism.plausible(raw)
+    near = mechanism.likely(raw)
     variance = mechanism.noise(near) / n + mechanism.added_variance(n, near[: mechanism.statistics])
     if users is not None:
         variance = variance + mechanism.sampling(near) / n * finite_population_factor(n, users)

@@ -121,8 +121,8 @@ def cells_of(cut_up: Clipped) -> tuple[Floats, Floats]:
 def find(
     setting: Setting, answers: ExpectedAnswers, t: int, answer: Answer
 ) -> tuple[FoundThreshold, OutsideEstimate] | None:
-    """What the answer of period t says, and what a method that clips there knows by it; None where nobody is known to
-    hold a value.
+    """The threshold found in the answer of period t, and the estimates from it for a method that clips there; None
+    where nobody is known to hold a value.
     """
     question, cut_up = first_question(setting)
     unbiased = _unbiased(question, answer)

@@ -67,8 +67,8 @@ def _pays(setting: Setting, answers: ExpectedAnswers, question: Viewed, share: f
 
 
 def _affordable(setting: Setting, answers: ExpectedAnswers, question: Viewed, share: float) -> bool:
-    """Whether what everybody's answer says of the mean is nearly as good as a window of the method's own answers, where
-    this share holds amounts that are all alike: whichever these are.
+    """Whether everybody's answer determines the mean nearly as well as a window of the method's own answers, where this
+    share holds equal amounts, whatever these are.
     """
     values = 2 * cells_of(grid_of(question))[0] / grid_of(question).clip - 1
     mechanism, n = usual_answer(setting, answers, USERS)
@@ -83,8 +83,8 @@ def _with(share: float, noise: Floats) -> Floats:
 
 @lru_cache(maxsize=4)  # half a second, and 2 MB
 def _of_what_lies_above(question: Viewed) -> Floats:
-    """The variance of what everybody's answer says of what lies above each edge, of one user: where all hold an amount
-    of one cell, and last where all say none: float64[edges, inputs].
+    """The variance, for one user, with which everybody's answer determines what lies above each edge: where all hold an
+    amount of one cell, and last where all report none: float64[edges, inputs].
     """
     return _noise(question, clipping.excess(*cells_of(grid_of(question))))
 

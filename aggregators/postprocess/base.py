@@ -36,7 +36,7 @@ def threshold(context: Context, alpha: float) -> float:
 
 
 def base(estimate: Floats, context: Context) -> Floats:
-    """What the oracle said: unbiased, and the one that may be added up and subtracted."""
+    """The unbiased estimates of the oracle, unchanged; only these may be added up and subtracted."""
     return context.checked(estimate)
 
 

@@ -28,7 +28,7 @@ Known = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Read:
-    """What a release says to one kind of question."""
+    """The figures of a release for one kind of query."""
 
     query: Query
     method: str

@@ -4,8 +4,9 @@ Contract: the s of least error by ToPS's equation (7), in units of the squared c
 
     (b - 1) (h - s)^3 2 / epsilon^2  +  b^(2 s) / 36
 
-the noise of h - s levels, and a bias of a third of the threshold in each of half a block's values.  The paper's formula is
-careful about bias: on its own data s = 3 erred less than the 2 that it chooses, so whoever knows the data may say s.
+the noise of h - s levels, and a bias of a third of the threshold in each of half a block's values.  The paper's
+formula is careful about bias: on its own data s = 3 erred less than the 2 that it chooses, so whoever knows the data
+may say s.
 Source: ToPS 3.5.  Not here: what stands for the values inside a block (smoothers.py).
 """
 
@@ -30,4 +31,5 @@ def block_error(tree: Tree, s: int, epsilon: float) -> float:
         raise ParameterError(f"epsilon: found {shown(epsilon)}; allowed: above 0")
     if not 0 <= s < tree.levels:
         raise ParameterError(f"block: found {shown(s)}; allowed: 0 to {tree.levels - 1}")
-    return (tree.fanout - 1) * (tree.levels - s) ** 3 * 2 / epsilon**2 + tree.fanout ** (2 * s) / 36
+    noise = (tree.fanout - 1) * (tree.levels - s) ** 3 * 2 / epsilon**2
+    return noise + int(tree.fanout ** (2 * s)) / 36

@@ -1,10 +1,11 @@
 """Consistent noise of the leaves of one tree, as they are needed: in order, or from anywhere after a restart.
 
-Contract: `numerator(leaf)` is what `dyadic_leaves` gives for the noise of all nodes, bit for bit, whichever leaves were
-asked for before.  What is kept: one number for each sub-tree of at most 2^16 leaves, and the leaves of the sub-tree that
-was asked for last.  The first leaf of all needs the noise of the whole tree, since its root weighs it; after that a
-sub-tree's noise is made once more when its first leaf is reached.  Whole numbers modulo 2^64: `fits` says whether they
-are the true ones.  Source: ToPS appendix C; ARCHITECTURE section 5.5.  Not here: where noise comes from (central/noise.py).
+Contract: `numerator(leaf)` is what `dyadic_leaves` gives for the noise of all nodes, bit for bit, whichever leaves
+were asked for before.  What is kept: a number for each sub-tree of at most `chunk` leaves, and the leaves of the one
+that was asked for last.  The first leaf of all needs the noise of the whole tree, since its root weighs it: that is one
+pass, 2^16 leaves at a time; after it a sub-tree's noise is made once more when its first leaf is reached.  Whole
+numbers are modulo 2^64: `fits` says whether they are the true ones.
+Source: ToPS appendix C; ARCHITECTURE section 5.5.  Not here: where noise comes from (central/noise.py).
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from murmurate.randomizers.central.noise import NoiseOfNodes
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.trees import Tree
 
-CHUNK = 1 << 16
-"""Most leaves of a sub-tree that are made at a time: their numbers stay in a core's second-level cache."""
+CHUNK = 1 << 12
+"""Most leaves that are kept, unless a caller says otherwise: 32 KiB for each tree of each cell."""
+PASS = 1 << 16
+"""Most leaves that are at hand during the pass over the whole tree: they stay in a core's second-level cache."""
 
 
 class LeafNoise:
@@ -29,9 +32,10 @@ class LeafNoise:
 
     def __init__(self, tree: Tree, noise: NoiseOfNodes, *, chunk: int = CHUNK) -> None:
         self._tree, self._noise = tree, noise
-        self._level = max(level for level in range(1, tree.levels + 1) if level == 1 or tree.span(level) <= chunk)
+        self._level = _highest(tree, chunk)
+        """Level of the tops of the sub-trees whose leaves are made at a time."""
         self._tops: NDArray[np.int64] | None = None
-        """Of every sub-tree's top, in order: its consistent noise times b^(2 levels - 1 - its level)."""
+        """Consistent noise of the top of every sub-tree, in order, times b^(2 levels - 1 - its level)."""
         self._at = -1
         """Number of the sub-tree whose leaves are at hand."""
         self._leaves = np.empty(0, np.int64)
@@ -59,7 +63,7 @@ class LeafNoise:
         """The leaves of a sub-tree."""
         if at != self._at:
             whole = self._level == self._tree.levels
-            upwards = self._upwards(at)
+            upwards = self._upwards(self._level, at)
             tops = upwards[-1] if whole else self._all_tops()[at : at + 1]
             depth = self._tree.levels - self._level
             self._leaves = dyadic_downwards(tops, upwards[:-1], self._tree.fanout, depth)
@@ -67,29 +71,36 @@ class LeafNoise:
         return self._leaves
 
     def _all_tops(self) -> NDArray[np.int64]:
-        """Of every sub-tree's top, once: up from what lies below them, and down again from the root."""
+        """The consistent noise of all tops, worked out once: up from what lies below them, down from the root."""
         if self._tops is None:
             tree, lowest = self._tree, self._level
-            tops = np.array([self._upwards(at)[-1][0] for at in range(tree.nodes(lowest))], np.int64)
+            large = max(lowest, _highest(tree, PASS))
+            parts = [self._upwards(large, at)[lowest - 1] for at in range(tree.nodes(large))]
+            tops = np.concatenate(parts)
             above = [self._noise.of(level, 0, tree.nodes(level)) for level in range(lowest + 1, tree.levels + 1)]
             upwards = dyadic_upwards([tops, *above], tree.fanout, lowest)
             self._tops = dyadic_downwards(upwards[-1], upwards[:-1], tree.fanout)
         return self._tops
 
-    def _upwards(self, at: int) -> list[NDArray[np.int64]]:
-        """The upward pass over one sub-tree."""
-        counts = [self._tree.span(self._level) // self._tree.span(level) for level in range(1, self._level + 1)]
+    def _upwards(self, top: int, at: int) -> list[NDArray[np.int64]]:
+        """The upward pass over the sub-tree below a node of level `top`."""
+        counts = [self._tree.span(top) // self._tree.span(level) for level in range(1, top + 1)]
         levels = [self._noise.of(level, at * count, count) for level, count in enumerate(counts, 1)]
         return dyadic_upwards(levels, self._tree.fanout)
 
 
+def _highest(tree: Tree, leaves: int) -> int:
+    """The highest level whose nodes hold at most so many leaves, or the leaves' own."""
+    return max(level for level in range(1, tree.levels + 1) if level == 1 or tree.span(level) <= leaves)
+
+
 def fits(tree: Tree, law: DiscreteLaplace, total: int = 0) -> bool:
-    """Whether a leaf of at most `total`, with its noise, is a whole number of 63 bits: but for a chance below 2^-64 a tree.
+    """Whether leaves of at most `total` keep to 63 bits with their noise, but for a chance below 2^-64 a tree.
 
     Where it is not, numerators are true modulo 2^64 only: still a function of noisy nodes and so as private, but wrong.
 
-    >>> fits(Tree(16, 5), DiscreteLaplace(Fraction(1, 10**6)), 10**9), fits(Tree(16, 5), DiscreteLaplace(Fraction(1, 10**8)))
-    (True, False)
+    >>> [fits(Tree(16, 5), DiscreteLaplace(Fraction(1, 10**scale))) for scale in (6, 8)]
+    [True, False]
     """
     room = ((1 << 63) - 1) // tree.denominator - total
     most = int(room / heaviest(tree))

@@ -1,15 +1,15 @@
 """What stands for single periods while a block is open: predictions from the blocks that are complete.
 
-Contract: a block of n periods is released as n - 1 times the prediction and, with its last period, what its noisy sum has
-beyond those (`spread`): so periods add up to the tree's leaves.  A prediction depends on the noisy sums of complete blocks
-only (u_1 .. u_t, and u_0, which is half of the largest possible sum), so it costs no privacy.
+Contract: a block of n periods is released as n - 1 times the prediction and, with its last period, what its noisy sum
+has beyond those (`spread`): so periods add up to the tree's leaves.  A prediction depends on the noisy sums of
+complete blocks only (u_1 .. u_t, and u_0, which is half of the largest possible sum), so it costs no privacy.
 
     recent   u_t / n                              mean         (u_0 + .. + u_t) / ((t + 1) n)
     median   median(u_1 .. u_t) / n               exponential  p_0 = u_0 / n, p_t = a u_t / n + (1 - a) p_(t-1)
     moving   the mean of the last w of u_0 .. u_t, over n
 
-Source: ToPS appendix D, with ARCHITECTURE erratum E16.  Numbers are floats or Fractions; what comes out is of their kind.
-Not here: how long a block is (block.py).
+Source: ToPS algorithm 1 and appendix D, with ARCHITECTURE erratum E15 and erratum E16.  Numbers are floats or
+Fractions; what comes out is of their kind.  Not here: how long a block is (block.py).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from murmurate.randomizers.errors import ParameterError, shown
@@ -62,6 +63,7 @@ class RecentSmoother(Smoother):
     name = "recent"
 
     def add(self, total: Number) -> None:
+        """Take in the noisy sum of one more complete block."""
         self._kept = [total]
 
 
@@ -75,6 +77,7 @@ class MeanSmoother(Smoother):
         self._kept = [first, 1]
 
     def add(self, total: Number) -> None:
+        """Take in the noisy sum of one more complete block."""
         self._kept = [self._kept[0] + total, self._kept[1] + 1]
 
     @property
@@ -89,6 +92,7 @@ class MedianSmoother(Smoother):
     name = "median"
 
     def add(self, total: Number) -> None:
+        """Take in the noisy sum of one more complete block."""
         insort(self._kept, total, lo=1)
 
     @property
@@ -112,6 +116,7 @@ class MovingSmoother(Smoother):
         self.width = width
 
     def add(self, total: Number) -> None:
+        """Take in the noisy sum of one more complete block."""
         self._kept = [*self._kept, total][-self.width :]
 
     @property
@@ -121,11 +126,11 @@ class MovingSmoother(Smoother):
 
 
 class ExponentialSmoother(Smoother):
-    """Recent blocks count most: each takes the share `recent` of the prediction and leaves the rest to those before it."""
+    """Recent blocks count most: each takes the share `recent` of the prediction and leaves the rest to older ones."""
 
     name = "exponential"
 
-    def __init__(self, block: int, first: Number, *, recent: Number = 0.6) -> None:
+    def __init__(self, block: int, first: Number, *, recent: Number = Fraction(3, 5)) -> None:
         super().__init__(block, first)
         if not 0 <= recent <= 1:
             raise ParameterError(f"recent: found {shown(recent)}; allowed: 0 to 1")
@@ -133,6 +138,7 @@ class ExponentialSmoother(Smoother):
         self._kept = [first / block]
 
     def add(self, total: Number) -> None:
+        """Take in the noisy sum of one more complete block."""
         self._kept = [self.recent * (total / self.block) + (1 - self.recent) * self._kept[0]]
 
     @property

@@ -6,8 +6,8 @@ variance of z at level l,
 
     variance = sum over roots of m^2 v_h  +  sum over inner nodes x of v_(l-1) sum over children y of (m(y) - m(x))^2
 
-because what a child's z has beside its siblings' mean is uncorrelated with all that lies above.  Only the nodes that an end
-of the stretch cuts count, so an answer takes O(levels) steps in whole numbers; weights come last.
+because what a child's z has beside its siblings' mean is uncorrelated with all that lies above.  Only the nodes that
+an end of the stretch cuts count, so an answer takes O(levels) steps in whole numbers; weights come last.
 Source: derived for ToPS's tree; tests compare it with the dense covariance.  Not here: what the noise is.
 """
 
@@ -95,7 +95,7 @@ def _terms(tree: Tree, low: int, high: int) -> list[int]:
 
 
 def _spread(low: int, high: int, below: int, b: int) -> int:
-    """The sum over the children of one node, of `below` leaves each, where its leaves low..high-1 are in the stretch."""
+    """Sum over the children of one node, of `below` leaves each, whose leaves low..high-1 are in the stretch."""
     count = high - low
     if count <= 0 or count == b * below:
         return 0

@@ -1,7 +1,7 @@
-"""How a deployment file declares attributes of users: texts, whole numbers, numbers in stretches; and tables of them.
+"""How a deployment file declares attributes of users: texts, whole numbers, numbers in intervals; and tables of them.
 
-Contract: an attribute is read or every mistake in it is said in a line.  Not here: what tables and attributes owe each
-other (marginals.py).
+Contract: an attribute is read or every mistake in it is reported in a line.  Not here: how tables and attributes have
+to match (marginals.py).
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class AttributesKind(Kind):
         if not isinstance(table, Mapping) or not 1 <= len(table) <= MAX_ATTRIBUTES:
             raise ValueError
         attributes, mistakes = list[Attribute](), list[Mistake]()
-        for name, said in table.items():
+        for name, declared in table.items():
             try:
-                attributes.append(_attribute(str(name), said))
+                attributes.append(_attribute(str(name), declared))
             except NotAllowedError as error:
                 mistakes += [mistake.below(str(name), where="") for mistake in error.mistakes]
         if mistakes:
@@ -109,7 +109,7 @@ def _listed(found: Any, most: int) -> bool:
     return isinstance(found, (list, tuple)) and 1 <= len(found) <= most
 
 
-def _attribute(name: str, said: Any) -> Attribute:
+def _attribute(name: str, declared: Any) -> Attribute:
     """One attribute, or NotAllowedError with keys below its name."""
     try:
         NAME.read(name)
@@ -117,18 +117,20 @@ def _attribute(name: str, said: Any) -> Attribute:
         raise NotAllowedError(Mistake("", f"the name {seen(name)}", NAME.allowed)) from None
     if BETWEEN in f" {name} ":
         raise NotAllowedError(Mistake("", f"the name {seen(name)}", _NO_BAR))
-    if isinstance(said, (list, tuple)):
-        return _of_texts(name, said, other=False, key="")
-    form = next((form for form in _KEYS if isinstance(said, Mapping) and form in said), None)
+    if isinstance(declared, (list, tuple)):
+        return _of_texts(name, declared, other=False, key="")
+    form = next((form for form in _KEYS if isinstance(declared, Mapping) and form in declared), None)
     if form is None:
-        raise NotAllowedError(Mistake("", seen(said), FORMS))
+        raise NotAllowedError(Mistake("", seen(declared), FORMS))
     known = _KEYS[form]
-    strange = [Mistake(str(key), "an unknown key", ", ".join(known)) for key in said if key not in known]
+    strange = [Mistake(str(key), "an unknown key", ", ".join(known)) for key in declared if key not in known]
     if strange:
         raise NotAllowedError(*strange)
     if form == "values":
-        return _of_texts(name, said["values"], other=_read("other", Flag(), said.get("other", False)), key="values")
-    return _of_whole(name, said) if form == "whole" else _of_range(name, said)
+        return _of_texts(
+            name, declared["values"], other=_read("other", Flag(), declared.get("other", False)), key="values"
+        )
+    return _of_whole(name, declared) if form == "whole" else _of_range(name, declared)
 
 
 def _read(key: str, kind: Kind, found: Any) -> Any:
@@ -167,25 +169,25 @@ def _wrong_texts(values: tuple[str, ...], key: str, *, other: bool) -> Iterator[
         yield Mistake(key, f"{len(values)} value", "2 or more, other included")
 
 
-def _of_whole(name: str, said: Mapping[str, Any]) -> Attribute:
-    ends = said["whole"]
+def _of_whole(name: str, declared: Mapping[str, Any]) -> Attribute:
+    ends = declared["whole"]
     if not isinstance(ends, (list, tuple)) or len(ends) != 2:
         raise NotAllowedError(Mistake("whole", seen(ends), "two whole numbers, the lower one first, such as [0, 99]"))
     low, high = (_read("whole", _WHOLE, end) for end in ends)
     if not low < high:
         raise NotAllowedError(Mistake("whole", f"[{low}, {high}]", "two whole numbers, the lower one first"))
     count = high - low + 1
-    if "cells" not in said and count > MAX_NAMES:
+    if "cells" not in declared and count > MAX_NAMES:
         raise NotAllowedError(Mistake("cells", "nothing", f"{_CELLS.allowed} that divides {count}, how many there are"))
-    cells = _read("cells", _CELLS, said.get("cells", count))
+    cells = _read("cells", _CELLS, declared.get("cells", count))
     if count % cells:
         allowed = f"a divisor of {count}, how many whole numbers there are from {low} to {high}"
         raise NotAllowedError(Mistake("cells", seen(cells), allowed))
     return Attribute.of_whole(name, low, high, cells)
 
 
-def _of_range(name: str, said: Mapping[str, Any]) -> Attribute:
-    low, high = _read("range", Range(), said["range"])
-    if "cells" not in said:
+def _of_range(name: str, declared: Mapping[str, Any]) -> Attribute:
+    low, high = _read("range", Range(), declared["range"])
+    if "cells" not in declared:
         raise NotAllowedError(Mistake("cells", "nothing", _CELLS.allowed))
-    return Attribute.of_range(name, low, high, _read("cells", _CELLS, said["cells"]))
+    return Attribute.of_range(name, low, high, _read("cells", _CELLS, declared["cells"]))

@@ -4,12 +4,13 @@ Contract: for every whole x: P[x] <= e^gamma P[x + 1] and P[x + 1] <= e^gamma P[
 constructor compares every pair of neighbours that the tables can make, and refuses a gamma for which one fails.
 
 How: x = g with chance near 1 / (1 + a), else x = -1 - g; g >= 0 is written with digits g = (q n + t) w + lower digits,
-where lower digits take 2^10 values or fewer, w is the product of their sizes and t takes n values.  Digits of a geometric
-law are independent: each is drawn from one 64-bit word by a table of whole levels.  The first word gives the sign and t,
-or says (chance about e^-10) that q >= 1; then a further word gives t or that q is one more, without end.
-Levels are those of a rate smaller than gamma by `slack`, which pays for their rounding: e^(gamma - slack) and an error of
-a word in each level stay below e^gamma at every digit, at every carry, where q grows, and between -1 and 0.
-Source: ARCHITECTURE section 5.5; Canonne, Kamath and Steinke 2020 for the law.  Not here: where words come from (noise.py).
+where lower digits take 2^10 values or fewer, w is the product of their sizes and t takes n values.  Digits of a
+geometric law are independent: each is drawn from one 64-bit word by a table of whole levels.  The first word gives the
+sign and t, or says (seldom) that q >= 1; then a further word gives t or that q is one more, without end.
+Levels are those of a rate smaller than gamma by `slack`, which pays for their rounding: e^(gamma - slack) and an error
+of a word in each level stay below e^gamma at every digit, at every carry, where q grows, and between -1 and 0.
+Source: ARCHITECTURE section 5.5; Canonne, Kamath and Steinke 2020 for the law.  Not here: where words come from
+(noise.py).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Further = Callable[[NDArray[np.int64], int], NDArray[np.uint64]]
 """A function of rows and the number of the trial (1, 2, ...) that gives one more word for each of these rows."""
 
 LANE = 1 << 14  # rows whose words and noise stay in a core's second-level cache
-_DECAY = 10  # nats from digit t = 0 to q = 1: e^-10 of the rows take a further word
+_DECAY = 10  # nats from digit t = 0 to q = 1: e^-10 of the rows take a further word; below the small gamma
+_SMALL, _SMALL_DECAY = Fraction(1, 1 << 20), 4  # e^-4 of them, so that no level is too small to be rounded
 _MOST = 1023  # values of t, so that both signs and "q >= 1" fit into 2^11 cells
 _DIGIT = 10  # bits of a lower digit
 _SCALE = 256  # bits behind the point of e^gamma and of powers of it
@@ -48,9 +50,10 @@ class DiscreteLaplace:
         if isinstance(gamma, bool) or not isinstance(gamma, (int, Fraction)) or not Fraction(1, 1 << 40) <= gamma <= 20:
             raise ParameterError(f"gamma: found {shown(gamma)}; allowed: a whole number or Fraction, 2^-40 to 20")
         self.gamma = Fraction(gamma)
-        bits = self._split()
+        decay = _DECAY if self.gamma >= _SMALL else _SMALL_DECAY
+        bits = self._split(decay)
         self._weight = 1 << sum(bits)
-        self._size = -(-_DECAY * self.gamma.denominator // (self.gamma.numerator * self._weight))
+        self._size = -(-decay * self.gamma.denominator // (self.gamma.numerator * self._weight))
         self._block = self._size * self._weight
         ratio = exp_below(self.gamma)
         self.slack = self._least_slack(len(bits))
@@ -178,22 +181,23 @@ class DiscreteLaplace:
         mean = top * self._weight + low
         return mean, (both - top**2) * self._weight**2 + spread + mean**2
 
-    def _split(self) -> list[int]:
+    def _split(self, decay: int) -> list[int]:
         """Bits of the lower digits, the lowest first.
 
         With few values of t its levels are large, and their rounding is paid by less slack: a small gamma needs that.
         """
+        bits = max(0, (self.gamma.denominator // self.gamma.numerator).bit_length() - 1)  # a step of t is a nat at most
         for digits in range(3):
-            if (self.gamma * _MOST) * (1 << _DIGIT * digits) >= _DECAY:
-                return [_DIGIT] * digits
-        bits = (self.gamma.denominator // self.gamma.numerator).bit_length() - 1
+            if self.gamma * _MOST * (1 << _DIGIT * digits) >= decay:
+                bits = min(bits, _DIGIT * digits)  # no more digits than it takes
+                break
         return [_DIGIT] * (bits // _DIGIT) + [bits % _DIGIT] * (bits % _DIGIT > 0)
 
     def _least_slack(self, digits: int) -> Fraction:
         """A power of two that pays for an error of a word in every level that two neighbours differ by."""
         step = float(self.gamma * self._weight)
         least = math.exp(-step * self._size - float(self.gamma)) / 2 * min(1.0, math.expm1(step))
-        return Fraction(1, 1 << int(-math.log2(4 / (least * TOP) + digits * 8 * (1 << _DIGIT) / TOP)))
+        return Fraction(1, 1 << int(-math.log2(4 / (least * TOP) + digits * 2 * (1 << _DIGIT) / TOP)))
 
     def _realise(self, rate: Fraction, bits: Sequence[int]) -> None:
         """All levels, for a geometric law of this rate."""

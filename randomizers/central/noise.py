@@ -1,17 +1,19 @@
 """Keyed central noise: the same key, digest and place always give the same noise.
 
-Contract: noise is a function of (key, digest, cell, level, index) and of nothing else, whatever is asked for at a time, so
-that a stage that dies and starts anew adds the same noise to the same sum (ARCHITECTURE rule 27).  The digest is of all
-that shapes the sums: stream, absolute time, clipping, tree, gamma.  Words are those of `Key.words("noise", ...)` for
+Contract: noise is a function of (key, digest, cell, level, index) and of nothing else, whatever is asked for at a
+time, so that a stage that dies and starts anew adds the same noise to the same sum (ARCHITECTURE rule 27).  The digest
+is of all that shapes the sums: stream, absolute time, clipping, tree, gamma.  Words are `Key.words("noise", ...)` for
 
     context = index (64 bits), then trial (16 bits), level (16), cell (32)        all little-endian
 
+The rate of a node's noise is epsilon / (levels times sensitivity), not as printed (ARCHITECTURE erratum E14).
 Not here: the law (discrete_laplace.py), what the noise is added to.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +31,7 @@ class NoiseOfNodes(Protocol):
 
     def of(self, level: int, first: int, count: int) -> NDArray[np.int64]:
         """Noise of the nodes first..first+count-1 of a level (1 = leaves)."""
+        ...
 
 
 class NodeNoise:
@@ -44,13 +47,15 @@ class NodeNoise:
     def __init__(self, key: Key, digest: bytes, gamma: Fraction | int | DiscreteLaplace, cell: int = 0) -> None:
         if isinstance(cell, bool) or not isinstance(cell, int) or not 0 <= cell < 1 << 32:
             raise ParameterError(f"cell: found {shown(cell)}; allowed: a whole number below 2^32")
-        self.law = gamma if isinstance(gamma, DiscreteLaplace) else DiscreteLaplace(gamma)
+        self.law = gamma if isinstance(gamma, DiscreteLaplace) else law_of(gamma)
         self._key, self._digest, self._cell = key, checked_digest(digest, "digest"), cell
 
     def of(self, level: int, first: int, count: int) -> NDArray[np.int64]:
         """Noise of the nodes first..first+count-1 of a level (1 = leaves): int64[count]."""
         if not 0 < level < 1 << 16 or first < 0 or count < 0:
-            raise ParameterError(f"nodes: found {count} of level {level} from {first}; allowed: from 0, level 1 to 65535")
+            raise ParameterError(
+                f"nodes: found {count} of level {level} from {first}; allowed: from 0, level 1 to 65535"
+            )
         place = self._cell << 16 | level
         return keyed_noise(self.law, self._key, np.arange(first, first + count), digest=self._digest, place=place)
 
@@ -66,6 +71,12 @@ class NodeNoise:
 
     def __repr__(self) -> str:
         return f"NodeNoise(gamma={self.gamma}, cell={self._cell})"
+
+
+@lru_cache(maxsize=64, typed=True)
+def law_of(gamma: Fraction | int) -> DiscreteLaplace:
+    """The law of this rate: its tables are made once and shared by all trees and cells that use it."""
+    return DiscreteLaplace(gamma)
 
 
 def keyed_noise(
@@ -84,5 +95,4 @@ def keyed_noise(
 
 
 def _words(key: Key, index: NDArray[np.int64], part: int, digest: bytes, k: int) -> NDArray[np.uint64]:
-    found: NDArray[np.uint64] = key.words("noise", contexts(index, part), round=digest, k=k)  # type: ignore[assignment]
-    return found
+    return key.words("noise", contexts(index, part), round=digest, k=k).view(np.uint64)

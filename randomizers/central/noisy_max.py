@@ -23,9 +23,10 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.central.discrete_laplace import DiscreteLaplace
+from murmurate.randomizers.central.noise import keyed_noise
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
-from murmurate.randomizers.numeric.discrete_laplace import DiscreteLaplace
-from murmurate.randomizers.randomness import Key, checked_digest, contexts
+from murmurate.randomizers.randomness import Key, checked_digest
 
 SCALE: Final = 60
 """The paper's constant c, by which the number of values above a threshold stands for what they exceed it by."""
@@ -140,8 +141,7 @@ class NoisyMax:
     def _noise(self, key: Key, digest: bytes) -> NDArray[np.int64]:
         """Noise of each candidate, from words of its own: no tree of the same stream draws from this digest."""
         own = hashlib.sha256(b"murmurate/noisy max/1\n" + checked_digest(digest, "digest")).digest()
-        words = key.words("noise", contexts(np.arange(len(self.candidates))), round=own, k=self._law.words)
-        return self._law.noise(words)
+        return keyed_noise(self._law, key, np.arange(len(self.candidates)), digest=own)
 
     def _checked(self, above: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         counts = np.asarray(above)

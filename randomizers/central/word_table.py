@@ -1,6 +1,7 @@
 """Outcomes of one 64-bit word, each for exactly as many of the 2^64 words as its level says.
 
-Contract: `count` of an outcome is its level, whole and exact; a word is looked up in two reads, whatever the levels are.
+Contract: `count` of an outcome is its level, whole and exact; a word is looked up in two reads, whatever the levels
+are.
 Source: Walker 1977, with Vose's construction (1991), here in whole numbers, so that nothing is rounded.
 Not here: where levels come from (discrete_laplace.py).
 """
@@ -22,14 +23,16 @@ class WordTable:
 
     >>> table = WordTable([1 << 63, 1 << 62, 1 << 62], [10, 20, 30])
     >>> table.pick_one(0), table.pick(np.array([0, (1 << 64) - 1], np.uint64)).tolist(), table.count(20) == 1 << 62
-    (10, [10, 10], True)
+    (10, [10, 30], True)
     """
 
     __slots__ = ("_bits", "_last", "_pair")
 
     def __init__(self, levels: Sequence[int], values: Sequence[int]) -> None:
         if len(levels) != len(values) or sum(levels) != TOP or min(levels) < 0:
-            raise ParameterError(f"levels: found {len(levels)} that add to {sum(levels)}; allowed: whole, adding to 2^64")
+            raise ParameterError(
+                f"levels: found {len(levels)} that add to {sum(levels)}; allowed: whole, adding to 2^64"
+            )
         self._bits = max(1, (len(levels) - 1).bit_length())
         cells, width = 1 << self._bits, TOP >> self._bits
         left = [*levels, *[0] * (cells - len(levels))]

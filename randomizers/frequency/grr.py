@@ -1,4 +1,4 @@
-"""Generalized randomized response (GRR): tell the true value with probability p, each other one with q.
+"""Generalized randomized response (GRR): report the true value with probability p, each other one with q.
 
 Contract: for all x, x', y: P[y|x] <= e^epsilon P[y|x'], in exact arithmetic (`law`).  q is rounded up to a whole
 number out of 2^64 and p is what remains, so p/q can only fall below e^epsilon.  Best while d < 3 e^epsilon + 2.
@@ -46,9 +46,10 @@ class GRR(PureOracle):
         vars(self).update(_low=low, q=q, p=1 - (self.d - 1) * q)
 
     def sampled(self, length: int) -> GRR:
-        """What tells a code that was drawn with a chance of at most 1 / length: with the ratio length (e^epsilon - 1) +
-        1, an exact Fraction, which costs epsilon in all, since P[y|x] = q (1 + (p/q - 1) times that chance).  Its
-        digest is SHA-256 of b"murmurate/sampled/1", a line feed, the length as 8 little-endian bytes, and its own.
+        """The mechanism for a code that was drawn with a probability of at most 1 / length. Its ratio is length
+        (e^epsilon - 1) + 1, an exact Fraction, and costs epsilon together with the draw, since P[y|x] = q (1 + (p/q -
+        1) times that probability). Its digest is SHA-256 of b"murmurate/sampled/1", a line feed, the length as 8
+        little-endian bytes, and its own.
         """
         made = copy(self)
         vars(made).pop("_noise", None)
@@ -59,7 +60,7 @@ class GRR(PureOracle):
 
     @property
     def wire_size(self) -> int:
-        """Bytes that hold d - 1."""
+        """The bytes that hold d - 1."""
         return int_bytes(self.d)
 
     @property
@@ -89,35 +90,35 @@ class GRR(PureOracle):
         return value.to_bytes(self.wire_size, "little")
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports of a value past the domain."""
+        """Which reports lie past the domain."""
         return np.asarray(unpack_ints(self._reports(reports)) >= self.d)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports name each value."""
+        """The number of reports that name each value."""
         return np.bincount(unpack_ints(self._well_formed(reports)), minlength=self.d)
 
     @property
     def reports_possible(self) -> int:
-        """One for each value."""
+        """The number of values, each of which is a report."""
         return self.d
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """For the value itself p, for every other q."""
+        """The probability p for the value itself, q for every other one."""
         value = self.checked(value)
         self._check_listable()
         return {y.to_bytes(self.wire_size, "little"): self.p if y == value else self.q for y in range(self.d)}
 
     def blanket(self) -> Blanket:
-        """Each report has q from everybody; of a pair each has its own p / q times as often."""
+        """One atom with q for each report; of a pair of values each has its own report p / q times as often."""
         apart = self.p / self.q
         pair = Atom(self.q, apart, Fraction(1)), Atom(self.q, Fraction(1), apart)
         return pair if self.d == 2 else (*pair, Atom((self.d - 2) * self.q, Fraction(1), Fraction(1)))
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports that name `one`."""
+        """Which reports name `one`."""
         return np.asarray(unpack_ints(self._reports(reports)) == self.checked(one))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The chances p and q."""
+        """The probabilities p and q."""
         return self.p, self.q

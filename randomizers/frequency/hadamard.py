@@ -1,6 +1,6 @@
-"""Hadamard response: one bit of the value's row of a Hadamard matrix, at a place that chance chose.
+"""Hadamard response: one bit of the value's column of a Hadamard matrix, in a random row.
 
-Contract: the place j is uniform and says nothing about the value, the bit is turned over with probability
+Contract: the row j is uniform and independent of the value, the bit is flipped with probability
 1 / (e^eps + 1), rounded up to a whole number out of 2^64, so P[y|x] / P[y|x'] <= e^epsilon, in exact arithmetic
 (`law`).  Source: Wang 2021, sections 3.1.3 and 9.6 (it names the method; binary local hashing with the rows as hash
 functions).  Not here: Hadamard response with more than one bit (Acharya, Sun and Zhang 2019).
@@ -42,7 +42,7 @@ class HadamardResponse(PureOracle):
 
     @property
     def wire_size(self) -> int:
-        """Bytes that hold a row and a bit."""
+        """The bytes that hold a row's number and a bit."""
         return int_bytes(self.reports_possible)
 
     @property
@@ -51,7 +51,7 @@ class HadamardResponse(PureOracle):
         return self.p / (1 - self.p)
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """Two words u, t a user: row u mod K, and its bit turned over while t < low."""
+        """Reports from two words u, t a user: row u mod K, and its bit, flipped while t < low."""
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         low, last = np.uint64(self._low), np.uint64(self.rows - 1)
@@ -70,11 +70,13 @@ class HadamardResponse(PureOracle):
         return (row + bit * self.rows).to_bytes(self.wire_size, "little")
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports of a row past the matrix."""
+        """Which reports name a row past the matrix."""
         return np.asarray(unpack_ints(self._reports(reports)) >= self.reports_possible)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports agree with the column of each value: O(n + K log K), and memory for K counts."""
+        """The number of reports that agree with the column of each value, in time O(n + K log K) and memory for K
+        counts.
+        """
         reports = self._well_formed(reports)
         plus, minus = np.bincount(unpack_ints(reports), minlength=self.reports_possible).reshape(2, self.rows)
         signs = _transformed(plus - minus)[1 : self.d + 1]
@@ -82,11 +84,11 @@ class HadamardResponse(PureOracle):
 
     @property
     def reports_possible(self) -> int:
-        """Two for each row."""
+        """Two reports for each row."""
         return 2 * self.rows
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """The bit of the row with p / K, the other one with (1 - p) / K."""
+        """The probability p / K for each row with its bit, (1 - p) / K with the flipped one."""
         value = self.checked(value)
         self._check_listable()
         law = {}
@@ -99,7 +101,7 @@ class HadamardResponse(PureOracle):
         return law
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports that support `one` and not `other`."""
+        """Which reports support `one` and not `other`."""
         numbers = unpack_ints(self._reports(reports)).astype(np.uint64)
         row, bit = numbers % np.uint64(self.rows), numbers // np.uint64(self.rows) == 1
         mine, theirs = (_odd(row & np.uint64(self.checked(value) + 1)) for value in (one, other))
@@ -107,7 +109,7 @@ class HadamardResponse(PureOracle):
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """Half of p and half of 1 - p: columns differ in half the rows."""
+        """The probabilities p / 2 and (1 - p) / 2, since two columns differ in half the rows."""
         return self.p / 2, (1 - self.p) / 2
 
 

@@ -71,7 +71,8 @@ def first_seed(round: bytes) -> int:
 
 
 def count_matches(seeds: Words, cells: Words, values: Integers, g: int) -> NDArray[np.int64]:
-    """For each value, how many of the n pairs (seeds[i], cells[i]) have it in their cell: int64[values].
+    """For each value, the number of pairs (seeds[i], cells[i]) in which the seed's hash of the value is the cell:
+    int64[values].
 
     All n * values pairs are hashed, in blocks.  A cell is a stretch of z, so that no pair needs the multiplication.
     """
@@ -87,7 +88,7 @@ def count_matches(seeds: Words, cells: Words, values: Integers, g: int) -> NDArr
 
 
 def sum_table(table: NDArray[np.int64], seeds: Words, values: Integers, g: int) -> NDArray[np.int64]:
-    """For each value, the sum over seeds of what the table (int64[seeds * g]) has in its cell: int64[values]."""
+    """For each value, the sum over seeds of the entries of the table (int64[seeds * g]) at its cell: int64[values]."""
     sums = np.zeros(len(values), np.int64)
     first = np.arange(len(seeds), dtype=np.uint64) * np.uint64(_checked(g))
     for rows, columns, z, scratch in _blocks(seeds, values):
@@ -117,7 +118,7 @@ def _blocks(seeds: Words, values: Integers) -> Iterator[tuple[slice, slice, Word
 
 
 def _keys(seeds: Words, out: Words, scratch: Words) -> Words:
-    """Where the sequence of each seed begins."""
+    """The start of each seed's sequence."""
     _mix(seeds, np.array([_STEP], np.uint64), out, scratch)
     np.right_shift(out, 31, out=scratch)
     return np.bitwise_xor(out, scratch, out=out)
@@ -134,7 +135,7 @@ def _mix(keys: Words, steps: Words, out: Words, scratch: Words) -> None:
 
 
 def _cells(z: Words, g: int, scratch: Words) -> Words:
-    """floor(z g / 2^64), in place: from two halves of z, or for a power of two by one shift."""
+    """The cells floor(z g / 2^64), in place: from two halves of z, or for a power of two by one shift."""
     if g & (g - 1) == 0:
         z >>= 65 - g.bit_length()
         return z

@@ -12,7 +12,7 @@ price: holders of u with the same seed fall into the cell of v together, which a
 (S (g-1)) to the variance of frequencies.  Below 5 % of it while S > 20 n sum f_u^2 / (V (g-1)), V = n `variance`: the
 default pool of 2^14 keeps that at epsilon 1 up to n sum f_u^2 = 9000, say 100 000 reports with sum f_u^2 = 0.09.
 
-A report tells the number of its seed in the pool.  Which hash functions these numbers stand for is public and follows
+A report has the number of its seed in the pool.  Which hash functions these numbers stand for is public and follows
 from the round's digest (`hashing.first_seed`): every round has functions of its own, so that what the pool adds is an
 error of the round, and averaging over rounds removes it.  A device knows the round from its draw; a server reads
 reports by `of_round(digest)`.  Version 1 had the same functions in every round; without a pool it still stands.
@@ -58,9 +58,9 @@ class LocalHash(PureOracle):
     version = 2
     max_domain = 1 << 24
     g: int
-    """Cells of the hash functions."""
+    """The number of cells of the hash functions."""
     pool: int
-    """Different seeds, 0 to pool - 1; 0: a fresh seed of 64 bits for every report."""
+    """The number of different seeds, 0 to pool - 1; 0 stands for a fresh seed of 64 bits in every report."""
 
     def __init__(self, *, d: int, epsilon: Epsilon, pool: int = DEFAULT_POOL) -> None:
         if isinstance(pool, bool) or not isinstance(pool, int) or not 0 <= pool <= MAX_POOL:
@@ -83,14 +83,14 @@ class LocalHash(PureOracle):
     @staticmethod
     @abstractmethod
     def _cells(ratio: Fraction) -> int:
-        """How many cells go with this e^epsilon."""
+        """The number of cells for this e^epsilon."""
 
     def spec(self) -> dict[str, str | int]:
-        """With the pool: another pool is another mechanism."""
+        """The description, the pool included: another pool is another mechanism."""
         return {**super().spec(), "pool": self.pool}
 
     def of_round(self, round: bytes) -> Self:
-        """With the hash functions that the pool has in this round: what reads the round's reports."""
+        """The mechanism with the hash functions that the pool has in this round, with which its reports are read."""
         if not self.pool:
             return self
         bound = copy(self)
@@ -105,16 +105,16 @@ class LocalHash(PureOracle):
 
     @property
     def wire_size(self) -> int:
-        """Bytes of the seed and of the cell."""
+        """The bytes of the seed and of the cell."""
         return self._seed_bytes + int_bytes(self.g)
 
     @property
     def realised(self) -> Fraction:
-        """The own cell against another one, for a seed that separates two values."""
+        """The ratio of the own cell to another one, for a seed whose hash separates two values."""
         return self.p / Fraction(self._low, 1 << _BITS)
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """Two words a user: one gives the seed, u of the other cell number u div low among the others, else the own."""
+        """Reports from two words a user, one for the seed: another cell, number u div low, or the own one."""
         values = self._values(values, draw)
         first = self._first_seed_of(draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
@@ -145,17 +145,17 @@ class LocalHash(PureOracle):
         return self._report(number, cell)
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports of a seed outside the pool or of a cell past the last."""
+        """Which reports have a seed outside the pool or a cell past the last."""
         numbers, cells = self._read(self._reports(reports))
         bad = cells >= self.g
         return np.asarray(bad | (numbers >= self.pool) if self.pool else bad)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports have each value in their cell. With a pool this takes at most pool * d hashes."""
+        """The number of reports with each value in their cell. With a pool this takes at most pool * d hashes."""
         return self.support_of(reports, np.arange(self.d, dtype=np.uint64))
 
     def support_of(self, reports: Reports, values: NDArray[np.integer[Any]]) -> Counts:
-        """The support of these values only: int64[values]. A question about few values of a large domain is cheap."""
+        """The support of these values only: int64[values]. It takes time for these alone, however large the domain."""
         numbers, cells = self._read(self._well_formed(reports))
         first = self._first_seed
         if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
@@ -171,9 +171,9 @@ class LocalHash(PureOracle):
         return sums
 
     def pool_variance(self, n: int, frequencies: Floats) -> Floats:
-        """What the pool adds to `variance` for each value, from all frequencies (float64[d]), over the choice of its
-        hash functions: sum over the other values u of f_u (f_u - 1/n) / (pool (g-1)), which is exact for random
-        functions. Every round chooses anew: errors of two rounds have nothing in common.
+        """The variance that the pool adds to `variance` for each value, from all frequencies (float64[d]), over the
+        choice of its hash functions: sum over other values u of f_u (f_u - 1/n) / (pool (g-1)), exact for random
+        functions. Errors of two rounds are independent.
         """
         f = np.asarray(frequencies)
         if not isinstance(n, int) or n < 1 or f.shape != (self.d,) or not np.all((f >= 0) & (f <= 1)):
@@ -187,24 +187,24 @@ class LocalHash(PureOracle):
         return np.asarray((pairs.sum() - pairs) / (self.pool * (self.g - 1)), np.float64)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
-        """That of the pool."""
+        """The variance that the pool adds."""
         return self.pool_variance(n, profile)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
         """The formula of a pure protocol, q = 1/g: exact over the users' coins and independent random hash functions.
 
         That is pool = 0. A pool adds `pool_variance` over the choice of a round's functions. Given these, the estimate
-        varies no more than this says, and is off by an error whose mean square is about that addition.
+        varies no more than this, and is off by an error whose mean square is about that addition.
         """
         return super().variance(n, frequency)
 
     @property
     def reports_possible(self) -> int:
-        """Each seed with each cell."""
+        """The number of pairs of a seed and a cell."""
         return (self.pool or 1 << 64) * self.g
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """Each seed with its share of 2^32 words, and under it p for the cell of the value."""
+        """The law over seeds, each with its share of 2^32 words, and cells, with p for that of the value."""
         value = self.checked(value)
         if self.reports_possible > MAX_LAW:
             seeds = f"a pool of {self.pool} seeds" if self.pool else "fresh seeds (pool = 0)"
@@ -220,7 +220,9 @@ class LocalHash(PureOracle):
         return law
 
     def law_given(self, seed: int, value: int) -> list[Fraction]:
-        """The chance of each cell under one seed, in a pool its number. The seed itself tells nothing of the value."""
+        """The probability of each cell under one seed (in a pool its number). The seed itself is independent of the
+        value.
+        """
         if self.g > MAX_LAW:
             raise ParameterError(f"{self.name}: law_given: found g = {self.g} cells; allowed: at most {MAX_LAW}")
         chances = [Fraction(self._low, 1 << _BITS)] * self.g
@@ -228,7 +230,7 @@ class LocalHash(PureOracle):
         return chances
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports whose cell holds `one` and not `other`."""
+        """Which reports have the cell of `one` and not that of `other`."""
         numbers, cells = self._read(self._reports(reports))
         seeds = numbers + self._first_seed
         for_one, for_other = (hash_pairs(seeds, np.array([self.checked(v)]), self.g) == cells for v in (one, other))
@@ -236,12 +238,14 @@ class LocalHash(PureOracle):
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The own cell and a certain other one, each for the seeds that separate two values: 1 - 1/g of all."""
+        """The probabilities of the own cell and of one other one, for the seeds that separate two values: 1 - 1/g of
+        all.
+        """
         return self.p * (1 - self.q), Fraction(self._low, 1 << _BITS) * (1 - self.q)
 
     @property
     def _first_seed(self) -> np.uint64:
-        """What is added to a report's number, modulo 2^64, to have its seed."""
+        """The number added to a report's seed number, modulo 2^64, to get its seed."""
         if not self.pool:
             return np.uint64(0)
         if self._round is None:
@@ -252,7 +256,7 @@ class LocalHash(PureOracle):
         return np.uint64(first_seed(self._round))
 
     def _first_seed_of(self, draw: Draw | DrawOne) -> np.uint64:
-        """The first seed of the pool for a device, whose draw says the round."""
+        """The first seed of the pool for a device, whose draw knows the round."""
         if not self.pool:
             return np.uint64(0)
         if self._round not in (None, draw.round):
@@ -274,7 +278,7 @@ class LocalHash(PureOracle):
             yield part, np.bincount(mine - start, minlength=stop - start)
 
     def _write(self, rows: Reports, numbers: Words, cells: Words) -> None:
-        """Byte by byte into uint8[n, wire_size]: columns are faster than rows of three bytes."""
+        """Write seeds and cells byte by byte into uint8[n, wire_size]: columns are faster than rows of three bytes."""
         for start, words, width in ((0, numbers, self._seed_bytes), (self._seed_bytes, cells, int_bytes(self.g))):
             digits = np.ascontiguousarray(words, "<u8").view(np.uint8).reshape(-1, 8)
             for k in range(width):

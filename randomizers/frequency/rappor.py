@@ -1,7 +1,7 @@
-"""RAPPOR: unary encoding that a user keeps, on the values (BasicRAPPOR) or on hashes of them in cohorts (RAPPOR).
+"""RAPPOR: a memoised unary encoding, of the values (BasicRAPPOR) or of hashes of them in cohorts (RAPPOR).
 
 Contract: the permanent row belongs to user and value and to no round, so however many reports of one value a user
-sends, they tell at most what the row tells: P[row|x] / P[row|x'] <= e^epsilon, in exact arithmetic.  Every further
+sends, they reveal at most what the row reveals: P[row|x] / P[row|x'] <= e^epsilon, in exact arithmetic.  Every further
 value of a user costs epsilon again, and an unchanged report is recognised: one-shot streams with a lifetime ledger
 only (`memoised`).  An optional second step draws each report from the row anew.  f / 2 is rounded up to a whole
 number out of 2^32.  Source: Erlingsson, Pihur and Korolova 2014; Wang 2021, sections 3.1.1 and 3.1.2.
@@ -44,7 +44,7 @@ class BasicRAPPOR(Unary):
         super().__init__(d=d, epsilon=epsilon)
 
     def spec(self) -> dict[str, str | int]:
-        """With the number of steps."""
+        """The description, with the number of steps."""
         return {**super().spec(), "steps": self.steps}
 
     def _levels(self) -> Levels:
@@ -56,16 +56,16 @@ class BasicRAPPOR(Unary):
 
     @property
     def f(self) -> Fraction:
-        """The share of bits that chance decides: 2 / (e^(eps/2) + 1)."""
+        """The share of bits that are random: 2 / (e^(eps/2) + 1)."""
         return Fraction(2 * self._low, 1 << 32)
 
     @property
     def permanent(self) -> Fraction:
-        """The largest ratio of a row: what all reports of one value together can show."""
+        """The largest ratio of a row, which bounds what all reports of one value together reveal."""
         return ((1 - self.f / 2) / (self.f / 2)) ** 2
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """The row, as unary encoding draws it under `lasting`; a second step takes one word a cell of the round."""
+        """The row, drawn like a unary encoding but under `lasting`; a second step takes one word per bit each round."""
         values = self._values(values, draw)
         reports = super().perturb(values, draw.lasting())
         if self.steps == 2:
@@ -114,17 +114,17 @@ class RAPPOR(Mechanism):
         self.places = places(d, bits, hashes, cohorts)
 
     def spec(self) -> dict[str, str | int]:
-        """With bits, hashes and cohorts."""
+        """The description, with bits, hashes and cohorts."""
         return {**super().spec(), "bits": self.bits, "hashes": self.hashes, "cohorts": self.cohorts}
 
     @property
     def f(self) -> Fraction:
-        """The share of bits that chance decides."""
+        """The share of bits that are random."""
         return 2 * self.q
 
     @property
     def wire_size(self) -> int:
-        """A byte for the cohort, then those that hold the bits."""
+        """The bytes of the cohort and of the bits."""
         return 1 + bit_bytes(self.bits)
 
     @cached_property
@@ -136,7 +136,7 @@ class RAPPOR(Mechanism):
 
     @cached_property
     def _farthest(self) -> int:
-        """In how many bits two values differ at most, within a cohort."""
+        """The largest number of bits in which two values differ, within a cohort."""
         most = 0
         for rows in self.design:
             sizes = rows.sum(axis=1)
@@ -149,11 +149,13 @@ class RAPPOR(Mechanism):
 
     @property
     def realised(self) -> Fraction:
-        """(p / q) to the power of the bits in which the two most different values differ."""
+        """The ratio (p / q) to the power of the bits in which the two most different values differ."""
         return (self.p / self.q) ** self._farthest
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """A word for the cohort (of the context d, which is no value), then one word u a bit: 1 while u < its level."""
+        """Reports from a word for the cohort (of the context d, which is no value), then one word u a bit: 1 while u <
+        its level.
+        """
         values, lasting = self._values(values, draw), draw.lasting()
         reports = np.empty((len(values), self.wire_size), np.uint8)
         for rows, words in lasting.open(self.digest, canonical(np.full(len(values), self.d))).words(1, np.uint64):
@@ -176,12 +178,14 @@ class RAPPOR(Mechanism):
         return bytes([cohort]) + row.to_bytes(self.wire_size - 1, "little")
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports of no cohort, or with a bit past the row."""
+        """Which reports have no valid cohort, or a bit past the row."""
         reports = self._reports(reports)
         return np.asarray(padding_set(reports[:, 1:], self.bits) | (reports[:, 0] >= self.cohorts))
 
     def support(self, reports: Reports) -> Counts:
-        """For each cohort its reports, and how many of them set each bit: int64[cohorts, 1 + bits]."""
+        """For each cohort the number of its reports, and the number of those that set each bit: int64[cohorts, 1 +
+        bits].
+        """
         reports = self._well_formed(reports)
         counts = np.empty((self.cohorts, 1 + self.bits), np.int64)
         for cohort in range(self.cohorts):
@@ -208,7 +212,7 @@ class RAPPOR(Mechanism):
 
     @cached_property
     def _inverse(self) -> Floats:
-        """Least squares as a matrix: float64[d, cohorts * bits]."""
+        """The least-squares estimator as a matrix: float64[d, cohorts * bits]."""
         columns = self.design.transpose(0, 2, 1).reshape(-1, self.d).astype(np.float64)
         if self.d > len(columns) or np.linalg.matrix_rank(columns) < self.d:
             raise ParameterError(
@@ -218,7 +222,7 @@ class RAPPOR(Mechanism):
         return np.asarray(np.linalg.pinv(columns), np.float64)
 
     def estimate(self, support: Counts, n: int) -> Floats:
-        """Least squares for all values together: unbiased, while the bits tell the values apart."""
+        """The least-squares estimates of all values together, unbiased if the values' bits are linearly independent."""
         return np.asarray(self._inverse @ self.debiased(support, n).reshape(-1), np.float64)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
@@ -239,7 +243,7 @@ class RAPPOR(Mechanism):
 
     @cached_property
     def _variances(self) -> Floats:
-        """What one report of a holder of u adds to the variance of n times v's estimate: float64[d (v), d (u)].
+        """The variance that one report of a holder of u adds to n times the estimate of v: float64[d (v), d (u)].
 
         The noise of its bits, whichever the cohort, and the chance of the cohort: means differ between cohorts.
         """
@@ -266,7 +270,7 @@ class RAPPOR(Mechanism):
         return law
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports with every bit as `one` sets it where `other` does not, and the other way round."""
+        """Which reports have every bit as `one` sets it where `other` does not, and the other way round."""
         reports = self._reports(reports)
         rows = np.unpackbits(reports[:, 1:], axis=1, count=self.bits, bitorder="little").view(np.bool_)
         cohort = reports[:, 0] % self.cohorts
@@ -275,7 +279,9 @@ class RAPPOR(Mechanism):
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """For the two extreme values: p and q to the power of the bits that differ, on average over the cohorts."""
+        """The probabilities for the two extreme values: p and q to the power of the differing bits, averaged over the
+        cohorts.
+        """
         differ = (self.design[:, 0] != self.design[:, -1]).sum(axis=1).tolist()
         one, other = (sum((chance**k for k in differ), Fraction(0)) / self.cohorts for chance in (self.p, self.q))
         return one, other

@@ -28,7 +28,7 @@ from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
 _BITS = 64
 _SCALE = 256  # bits behind the point of a power
-_BUCKETS = 16  # a word's first bits tell nearly always where in the table it falls
+_BUCKETS = 16  # a word's first bits nearly always determine its place in the table
 _TOP = (1 << 16) - 1
 
 
@@ -59,7 +59,7 @@ class SHE(Mechanism):
         self._spread = (_moment(self._levels, 2) - self.mean**2) / self.gap**2
 
     def spec(self) -> dict[str, str | int]:
-        """With the grid and its reach."""
+        """The description, with the grid and its reach."""
         return {**super().spec(), "grid": self.grid, "reach": self.reach}
 
     @property
@@ -68,17 +68,17 @@ class SHE(Mechanism):
 
     @property
     def wire_size(self) -> int:
-        """Bytes of d cells."""
+        """The bytes of d cells."""
         return self.d * self._size
 
     @property
     def bits(self) -> int:
-        """Bits of a cell's number."""
+        """The number of bits of a cell's number."""
         return self.top.bit_length()
 
     @property
     def outcomes(self) -> int:
-        """Bits of all cells' numbers."""
+        """The number of bits of all cells' numbers."""
         return self.d * self.bits
 
     @cached_property
@@ -92,7 +92,9 @@ class SHE(Mechanism):
         return self._ratio**2
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """One word u a cell: how many steps of the table are at most u; in the own cell, top less that."""
+        """Reports from one word u a cell: the number of steps of the table that are at most u; in the own cell, top
+        less that.
+        """
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         for rows, words in draw.open(self.digest, canonical(values)).words(self.d, np.uint64):
@@ -111,7 +113,7 @@ class SHE(Mechanism):
         return _table(self.epsilon_micro, self.grid, self.reach)
 
     def _looked_up(self, words: NDArray[Any]) -> NDArray[np.int64]:
-        """As np.searchsorted(steps, words, side="right"), for nearly all words without a search."""
+        """Compute np.searchsorted(steps, words, side="right"), for nearly all words without a search."""
         table, bucket = self._table, words >> np.uint64(_BITS - _BUCKETS)
         cells = table.starts[bucket]
         cells += (words >= table.ends[cells]) & (cells < self.top)
@@ -129,16 +131,16 @@ class SHE(Mechanism):
         return report
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports with a cell above the top."""
+        """Which reports have a cell above the top."""
         return np.asarray((self._cells(reports) > self.top).any(axis=1))
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports set each bit of a cell's number, cell by cell, the lowest first: int64[outcomes]."""
+        """The number of reports that set each bit of a cell's number, cell by cell, lowest first: int64[outcomes]."""
         counts = count_bits(self._well_formed(reports), 8 * self.wire_size)
         return np.ascontiguousarray(counts.reshape(self.d, -1)[:, : self.bits]).reshape(-1)
 
     def estimate(self, support: Counts, n: int) -> Floats:
-        """(sum of a cell / n - mean of an empty cell) / distance of the means."""
+        """The unbiased frequencies (sum of a cell / n - mean of an empty cell) / distance of the means."""
         support = np.asarray(support)
         if support.shape != (self.outcomes,) or support.dtype.kind not in "iu":
             raise ReportError(
@@ -171,7 +173,7 @@ class SHE(Mechanism):
 
     @property
     def reports_possible(self) -> int:
-        """Every number in every cell."""
+        """Every combination of numbers in the cells."""
         return int((self.top + 1) ** self.d)
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
@@ -187,13 +189,15 @@ class SHE(Mechanism):
         return law
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports with the cell of `one` at its own place or above, and that of `other` at the empty one or below."""
+        """Which reports have in the cell of `one` at least the mean of a held cell, and in that of `other` at most that
+        of an empty one.
+        """
         cells, empty = self._cells(reports), self.reach * self.grid
         return np.asarray((cells[:, self.checked(one)] >= empty + self.grid) & (cells[:, self.checked(other)] <= empty))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The squares of an empty cell's chances to be empty or below, and to be full or above."""
+        """The squares of an empty cell's probabilities to be at most its mean, and at least a held cell's mean."""
         empty = self.reach * self.grid
         low, high = sum(self._levels[: empty + 1]), sum(self._levels[empty + self.grid :])
         return Fraction(low, 1 << _BITS) ** 2, Fraction(high, 1 << _BITS) ** 2
@@ -205,7 +209,7 @@ class SHE(Mechanism):
 
 @lru_cache(maxsize=64)
 def levels(epsilon_micro: int, grid: int, reach: int) -> tuple[int, ...]:
-    """How many of 2^64 words give an empty cell each number: int[(2 reach + 1) grid + 1].
+    """For each number of an empty cell, how many of the 2^64 words give it: int[(2 reach + 1) grid + 1].
 
     Pairs y and top - y from the end inwards. Beyond both places a pair's ratio is e^(eps/2), a hair less so that its
     square stays below `exp_floor`; between them it falls by two steps at a time to that of the middle, 1.
@@ -233,7 +237,9 @@ def levels(epsilon_micro: int, grid: int, reach: int) -> tuple[int, ...]:
 
 
 class _Table(NamedTuple):
-    """Where words fall. No mechanism keeps one, nor its levels: a round can ask by a thousand of them."""
+    """A lookup table from words to numbers. No mechanism keeps one, nor its levels, since a round can name a thousand
+    of them.
+    """
 
     steps: NDArray[np.uint64]
     """For each number but the last, the first word above its own words."""
@@ -242,7 +248,7 @@ class _Table(NamedTuple):
     crowded: NDArray[np.bool_]
     """Which buckets hold words of more than two numbers."""
     ends: NDArray[np.uint64]
-    """The steps, and the last word."""
+    """The steps, followed by the last word."""
 
 
 @lru_cache(maxsize=16)

@@ -3,7 +3,7 @@
 Contract: a subset has one probability if it holds the value and another if not, the same for all such subsets, so
 P[y|x] / P[y|x'] = p a / ((1-p) b) <= e^epsilon, in exact arithmetic (`law`), where a and b are the chances of one of
 the subsets with the value and of one of those without it; 1 - p is rounded up to a whole number out of 2^64.  Where
-words cannot be shared out (subsets.py) the report is the first k values, whatever the truth: that says nothing.
+words cannot be shared out (subsets.py) the report is the first k values, whatever the truth, which reveals nothing.
 Source: Ye and Barg 2018; Wang et al. 2016.
 """
 
@@ -40,11 +40,11 @@ class SubsetSelection(PureOracle):
     sums: ClassVar[bool] = True
     max_domain = 1 << 16
     numbered: ClassVar[int] = NUMBERED
-    """Up to this domain subsets are numbered."""
+    """The largest domain whose subsets are numbered."""
 
     def __init__(self, *, d: int, epsilon: Epsilon, k: int | None = None) -> None:
         micro = micro_nats(epsilon)
-        fits = isinstance(d, int) and 2 <= d <= self.max_domain  # if it does not, what is above us says so
+        fits = isinstance(d, int) and 2 <= d <= self.max_domain  # if not, the base class refuses it below
         best = max(1, int(d / (exp_floor(micro) + 1) + Fraction(1, 2))) if fits and k is None else k
         self.k = whole(self.name, "k", best, 1, d - 1) if fits else 1
         super().__init__(d=d, epsilon=epsilon)
@@ -54,12 +54,12 @@ class SubsetSelection(PureOracle):
         self.q = (self.k - self.p) / (d - 1)
 
     def spec(self) -> dict[str, str | int]:
-        """With k."""
+        """The description, with k."""
         return {**super().spec(), "k": self.k}
 
     @property
     def wire_size(self) -> int:
-        """Bytes that hold d bits."""
+        """The bytes that hold d bits."""
         return bit_bytes(self.d)
 
     @property
@@ -68,7 +68,7 @@ class SubsetSelection(PureOracle):
         return self.p * self._way.odds / (1 - self.p)
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """A word u, then those that choose the subset. Own cell out while u < low."""
+        """Reports from a word u, and those that choose the subset: the own value is left out while u < low."""
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         low = np.uint64(self._low)
@@ -86,21 +86,23 @@ class SubsetSelection(PureOracle):
         return _bits(range(self.k) if chosen is None else chosen, self.wire_size)
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports that do not hold k values, or one past the domain."""
+        """Which reports do not hold k values, or hold one past the domain."""
         reports = self._reports(reports)
         return np.asarray(padding_set(reports, self.d) | (held(reports) != self.k))
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports hold each value."""
+        """The number of reports that hold each value."""
         return count_bits(self._well_formed(reports), self.d)
 
     @property
     def reports_possible(self) -> int:
-        """Every subset of k values."""
+        """The number of subsets of k values."""
         return comb(self.d, self.k)
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """Even among the subsets with the value and among those without, and the ties."""
+        """The law: equal probabilities among the subsets with the value, among those without, and the one of ties
+        added.
+        """
         value = self.checked(value)
         self._check_listable()
         if self.d > _LISTED:
@@ -114,12 +116,12 @@ class SubsetSelection(PureOracle):
         return law
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports that hold `one` and not `other`."""
+        """Which reports hold `one` and not `other`."""
         return one_without_other(self._reports(reports), self.checked(one), self.checked(other))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The chances p (d-k) / (d-1) and (1-p) k / (d-1)."""
+        """The probabilities p (d-k) / (d-1) and (1-p) k / (d-1)."""
         return self.p * (self.d - self.k) / (self.d - 1), (1 - self.p) * self.k / (self.d - 1)
 
 

@@ -1,4 +1,4 @@
-"""Thresholded histogram encoding (THE): Laplace noise on a one-hot row, and of it only which cells exceed theta.
+"""Thresholded histogram encoding (THE): Laplace noise on a one-hot row, of which only cells above theta are sent.
 
 Contract: the noise of a cell is Laplace of scale 2 / epsilon and independent, so that a report is a unary encoding
 with p = 1 - e^(eps(theta-1)/2) / 2 and q = e^(-eps theta/2) / 2; it is drawn as one, and no noise is ever computed.
@@ -32,7 +32,7 @@ class THE(Unary):
         super().__init__(d=d, epsilon=epsilon)
 
     def spec(self) -> dict[str, str | int]:
-        """With theta, so that whoever reads it needs no search."""
+        """The description, with theta, so that whoever reads it need not search for it."""
         return {**super().spec(), "theta": self.theta}
 
     def _levels(self) -> Levels:
@@ -59,7 +59,7 @@ def optimal_theta(epsilon_micro: int) -> int:
 
 
 def _tails(epsilon_micro: int, theta: int) -> tuple[Decimal, Decimal]:
-    """The chances that noise keeps the own cell below theta, and that it lifts another one above."""
+    """The probabilities that noise keeps the own cell below theta, and that it lifts another one above."""
     half = Decimal(epsilon_micro) / (2 * MICRO)
     return (-half * (STEPS - theta) / STEPS).exp() / 2, (-half * theta / STEPS).exp() / 2
 

@@ -25,7 +25,7 @@ _FINE = 1 << 16  # a level below this would be rounded by more than 2^-16 of its
 
 
 class Levels(NamedTuple):
-    """How many of 2^bits equally likely words set the own bit, and how many any other one."""
+    """The number of 2^bits equally likely words that set the own bit, and the number that set any other one."""
 
     high: int
     low: int
@@ -54,22 +54,22 @@ class Unary(PureOracle):
         """The levels of p and q. The constructor lowers p until the promise holds."""
 
     def _sent(self, drawn: Fraction) -> Fraction:
-        """The chance that a bit is sent as 1 from that of drawing 1: not the same where a step follows."""
+        """The probability that a bit is sent as 1, given that of drawing 1; they differ where a second step follows."""
         return drawn
 
     @property
     def wire_size(self) -> int:
-        """Bytes that hold d bits."""
+        """The bytes that hold d bits."""
         return bit_bytes(self.d)
 
     @property
     def realised(self) -> Fraction:
-        """p(1-q) / (q(1-p)): the own bit set and another one's clear."""
+        """The ratio p(1-q) / (q(1-p)): the own bit set and another one's clear, against the opposite."""
         one, other = self.telling
         return one / other
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """One word u a cell: its bit is 1 while u < low, in the own cell while u < high."""
+        """Reports from one word u a cell: its bit is 1 while u < low, in the own cell while u < high."""
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         word = np.uint32 if self._bits == 32 else np.uint64
@@ -90,11 +90,11 @@ class Unary(PureOracle):
         return row.to_bytes(self.wire_size, "little")
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports with a bit past the domain."""
+        """Which reports have a bit past the domain."""
         return padding_set(self._reports(reports), self.d)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports set each bit."""
+        """The number of reports that set each bit."""
         return count_bits(self._well_formed(reports), self.d)
 
     @property
@@ -116,12 +116,12 @@ class Unary(PureOracle):
         return law
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports with the bit of `one` set and that of `other` clear."""
+        """Which reports have the bit of `one` set and that of `other` clear."""
         return one_without_other(self._reports(reports), self.checked(one), self.checked(other))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """p(1-q) and q(1-p)."""
+        """The probabilities p(1-q) and q(1-p)."""
         return self.p * (1 - self.q), self.q * (1 - self.p)
 
 
@@ -158,5 +158,5 @@ def symmetric(epsilon_micro: int, bits: int) -> Levels:
 
 
 def one_without_other(rows: NDArray[np.uint8], one: int, other: int) -> NDArray[np.bool_]:
-    """Which rows of bits have this cell set and that one clear."""
+    """Which rows have the bit of the one value set and that of the other clear."""
     return np.asarray((rows[:, one // 8] >> (one % 8) & 1 == 1) & (rows[:, other // 8] >> (other % 8) & 1 == 0))

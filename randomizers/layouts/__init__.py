@@ -1,4 +1,4 @@
-"""What the words of a stream's values mean: integers only, so that devices and auditors need no names of a domain.
+"""The meaning of the words of a stream's values: integers only, so that devices and auditors need no domain names.
 
 Contract: a layout is a tuple of words and whole numbers (`spec`), the same list in JSON, and `layout` reads it.
 
@@ -13,7 +13,7 @@ Contract: a layout is a tuple of words and whole numbers (`spec`), the same list
 
 `none` is 1 where a user may have no value: a row that begins with NONE, the other words 0.  Every other value begins
 with a word below 2^31.  Values of one word are int[n], of more uint32[n, words].  Source: ARCHITECTURE rule 23.  Not
-here: how JSON becomes words (topics/domains), what a question makes of them (views.py).
+here: how JSON becomes words (topics/domains), the codes that a question makes of them (views.py).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def layout(spec: Any) -> Layout:
-    """The layout that a tuple (or a list, from JSON) says.
+    """The layout that a tuple (or a list, from JSON) describes.
 
     >>> layout(["items", 100, 8, 0]).words
     8

@@ -1,4 +1,4 @@
-"""What every layout says of its words, and the simplest: one code."""
+"""The contract of every layout of words, and the simplest layout: one code."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Mask = NDArray[np.bool_]
 
 FILLER: Final = 0x7FFFFFFF
 NONE: Final = 0xFFFFFFFE
-"""The first word of no value, given when a period's values are frozen."""
+"""The first word of *none*, which is set when a period's values are frozen."""
 REFUSED: Final = 0xFFFFFFFF
-"""Every word of a value that was wrong: in raw blocks alone."""
+"""The word that fills a wrong value, in raw blocks alone."""
 UNIT: Final = 1 << 16
 """The code of 1 on the grid of a signed number; it is also what is added to the number to get its code."""
 MAX_BITS, MAX_MOST, MAX_ATTRIBUTES, MAX_WORD = 256, 64, 64, 1 << 31
@@ -28,29 +28,29 @@ _MAX_LISTED = 1 << 12  # values that `enumerate` gives
 
 
 class Layout(ABC):
-    """The words of a value, and which rows of them are one."""
+    """The words of a value, and which rows of words are values."""
 
     word: ClassVar[str]
-    """What its description begins with."""
+    """The first entry of its description."""
     words: int
     none: bool
 
     @abstractmethod
     def spec(self) -> LayoutSpec:
-        """The tuple that says it."""
+        """The tuple that describes it."""
 
     @abstractmethod
     def _wrong(self, rows: Row) -> Mask:
-        """Which rows are no value, none left aside."""
+        """Which rows are no value, *none* aside."""
 
     @abstractmethod
     def _listed(self) -> Iterator[tuple[int, ...]]:
-        """Every value but none."""
+        """Every value except *none*."""
 
     @property
     @abstractmethod
     def _size(self) -> int:
-        """How many those are."""
+        """The number of values except *none*."""
 
     @property
     def nothing(self) -> Value:
@@ -65,11 +65,11 @@ class Layout(ABC):
         return rows[:, np.newaxis] if rows.ndim == 1 else rows
 
     def silent(self, rows: Row) -> Mask:
-        """Who has no value."""
+        """Which rows are *none*: bool[n]."""
         return np.asarray(rows[:, 0] == NONE)
 
     def wrong(self, values: Values) -> Mask:
-        """Which of int[n] or uint32[n, words] are no value of it: bool[n]."""
+        """Which of int[n] or uint32[n, words] are no value of this layout: bool[n]."""
         rows = self.rows(values)
         bad = self._wrong(rows)
         if self.none:
@@ -81,7 +81,7 @@ class Layout(ABC):
         return bad
 
     def enumerate(self) -> Iterator[Value]:
-        """Every value, none included: of small layouts only."""
+        """Every value, none included, for small layouts only."""
         if self._size > _MAX_LISTED:
             raise ParameterError(f"layout: found {self._size} values to list; allowed: {_MAX_LISTED}")
         for value in self._listed():
@@ -98,7 +98,7 @@ class Layout(ABC):
 
 @dataclass(frozen=True)
 class CodeLayout(Layout):
-    """One word below d. None, if any, is the last one."""
+    """A layout of one word below d. None, if any, is the last one."""
 
     word: ClassVar[str] = "code"
     d: int
@@ -110,11 +110,11 @@ class CodeLayout(Layout):
         checked("code: d", self.d, 2, MAX_WORD)
 
     def spec(self) -> LayoutSpec:
-        """Name and size."""
+        """The description by name and size."""
         return "code", self.d
 
     def wrong(self, values: Values) -> Mask:
-        """Those below 0 or not below d."""
+        """Which codes are below 0 or not below d."""
         flat = values.reshape(len(values))
         return np.asarray((flat < 0) | (flat >= self.d))
 

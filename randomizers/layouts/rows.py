@@ -26,7 +26,7 @@ from murmurate.randomizers.question import LayoutSpec, Values
 
 @dataclass(frozen=True)
 class RowLayout(Layout):
-    """A row of attributes, each a code below its size."""
+    """A layout of rows of attributes, each a code below its size."""
 
     word: ClassVar[str] = "row"
     sizes: tuple[int, ...]
@@ -40,7 +40,7 @@ class RowLayout(Layout):
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """For each attribute, its word and what its code is multiplied with there."""
+        """For each attribute, the index of its word and the factor of its code in it."""
         packed: list[list[int]] = []
         for size in self.sizes:
             if not packed or prod(packed[-1]) * size > MAX_WORD:
@@ -50,11 +50,11 @@ class RowLayout(Layout):
 
     @property
     def words(self) -> int:  # type: ignore[override]
-        """As few as the rule gives."""
+        """The number of words, the smallest that the rule allows."""
         return self.places[-1][0] + 1
 
     def spec(self) -> LayoutSpec:
-        """Name, sizes, whether there is none."""
+        """The description by name, sizes and whether there is *none*."""
         return "row", self.sizes, int(self.none)
 
     def digit(self, rows: Row, attribute: int) -> NDArray[np.uint32]:
@@ -89,7 +89,7 @@ class RowLayout(Layout):
 
 @dataclass(frozen=True)
 class MeasuredLayout(Layout):
-    """A value, and a public number beside it. Of a user without a value the number is 0."""
+    """A layout of a value with a public number beside it, which is 0 for a user without a value."""
 
     word: ClassVar[str] = "measured"
     inner: Layout
@@ -102,20 +102,20 @@ class MeasuredLayout(Layout):
 
     @property
     def words(self) -> int:  # type: ignore[override]
-        """One more than the value."""
+        """The number of words: one more than the value has."""
         return self.inner.words + 1
 
     @property
     def none(self) -> bool:  # type: ignore[override]
-        """As of the value. Where that is a code, none is its last one."""
+        """Whether the value may be *none*. Where it is a code, none is its last one."""
         return self.inner.none
 
     def spec(self) -> LayoutSpec:
-        """Name, the value's, how many numbers there are."""
+        """The description by name, the value's layout and the number of levels."""
         return "measured", self.inner.spec(), self.levels
 
     def values(self, rows: Row) -> Values:
-        """What is told privately."""
+        """The private part of each row: the values."""
         return rows[:, 0] if self.inner.words == 1 else rows[:, :-1]
 
     def _wrong(self, rows: Row) -> Mask:

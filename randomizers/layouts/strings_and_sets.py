@@ -26,7 +26,7 @@ from murmurate.randomizers.question import LayoutSpec
 
 @dataclass(frozen=True)
 class BitsLayout(Layout):
-    """A string of m bits."""
+    """A layout of strings of m bits."""
 
     word: ClassVar[str] = "bits"
     m: int
@@ -37,11 +37,11 @@ class BitsLayout(Layout):
 
     @property
     def words(self) -> int:  # type: ignore[override]
-        """A leading 0 and m bits."""
+        """The number of words that hold a leading 0 and m bits."""
         return self.m // 32 + 1
 
     def spec(self) -> LayoutSpec:
-        """Name, length, whether there is none."""
+        """The description by name, length and whether there is *none*."""
         return "bits", self.m, int(self.none)
 
     def _wrong(self, rows: Row) -> Mask:
@@ -60,7 +60,7 @@ class BitsLayout(Layout):
 
 @dataclass(frozen=True)
 class ItemsLayout(Layout):
-    """A set of at most `most` items below d."""
+    """A layout of sets of at most `most` items below d."""
 
     word: ClassVar[str] = "items"
     d: int
@@ -73,11 +73,11 @@ class ItemsLayout(Layout):
 
     @property
     def words(self) -> int:  # type: ignore[override]
-        """One an item."""
+        """The number of words: one for each item."""
         return self.most
 
     def spec(self) -> LayoutSpec:
-        """Name, items, the most of them, whether there is none."""
+        """The description by name, number of items, largest set and whether there is *none*."""
         return "items", self.d, self.most, int(self.none)
 
     def _wrong(self, rows: Row) -> Mask:
@@ -102,7 +102,7 @@ class ItemsLayout(Layout):
 
 @dataclass(frozen=True)
 class SignedLayout(Layout):
-    """At most `most` items below d, each with a number from -1 to 1 on a grid, and not 0."""
+    """A layout of at most `most` items below d, each with a number from -1 to 1 on a grid that is not 0."""
 
     word: ClassVar[str] = "signed"
     d: int
@@ -115,11 +115,11 @@ class SignedLayout(Layout):
 
     @property
     def words(self) -> int:  # type: ignore[override]
-        """Two an item."""
+        """The number of words: two for each item."""
         return 2 * self.most
 
     def spec(self) -> LayoutSpec:
-        """Name, items, the most of them, whether there is none."""
+        """The description by name, number of items, largest set and whether there is *none*."""
         return "signed", self.d, self.most, int(self.none)
 
     def _wrong(self, rows: Row) -> Mask:

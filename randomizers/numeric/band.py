@@ -1,4 +1,4 @@
-"""A band of chances and its linear inverse: what a sliding window makes of frequencies, and back, in linear time.
+"""The channel of a sliding window as a banded matrix: applied to frequencies, and inverted, in linear time.
 
 Contract: `forward` is y_j = q + (p - q) (the sum of x over j - width + 1 .. j), the chance of each output where the
 frequencies of the cells are x, and `inverse` is exactly unbiased: inverse(forward(x)) = x for every x, the raw ones
@@ -15,7 +15,9 @@ from murmurate.randomizers.mechanism import Floats
 
 
 class Band:
-    """`width` likelier outputs of cells + width - 1, with chance p each, from the value's own on; the others have q."""
+    """A banded channel: of cells + width - 1 outputs the `width` from the value's own on have probability p each, the
+    others q.
+    """
 
     def __init__(self, cells: int, width: int, p: float, q: float) -> None:
         self.cells, self.width, self.p, self.q = cells, width, p, q
@@ -25,7 +27,7 @@ class Band:
         self._constant = self.inverse(np.zeros(cells + width - 1))
 
     def forward(self, x: Floats) -> Floats:
-        """The chance of each output: float64[cells + width - 1] of float64[cells]."""
+        """The probability of each output: float64[cells + width - 1] of float64[cells]."""
         sums = np.zeros(self.cells + 2 * self.width - 1)  # zeros, the prefix sums of x, then their total on and on
         np.cumsum(x, out=sums[self.width : self.width + self.cells])
         sums[self.width + self.cells :] = sums[self.width + self.cells - 1]
@@ -45,7 +47,7 @@ class Band:
 
     @property
     def own(self) -> Floats:
-        """`variance` of each cell where everybody holds its own value."""
+        """The variance of each cell where everybody holds its own value."""
         alone = 1 if self.width == 1 else self._left**2 + self._right**2
         squares = self._squares(np.full(self.cells + self.width - 1, self.q)) + alone / (self.p - self.q)
         return np.asarray(squares - (1 - self._constant) ** 2, np.float64)
@@ -69,7 +71,7 @@ class Band:
 
 
 def _pairs(y: Floats) -> Floats:
-    """Each entry with the one before it; before the first is nothing."""
+    """Each entry with the one before it; before the first stands 0."""
     both = y.copy()
     both[1:] += y[:-1]
     return both

@@ -1,4 +1,4 @@
-"""Numbers told by a mechanism for a smaller grid: those above a threshold count as it, neighbours as one.
+"""Numbers reported on a smaller grid: those above a threshold count as it, and neighbours share a cell.
 
 Contract: code c of a number is cell min(c, clip) // group of the inner mechanism, and *none* is its none: every code
 has one cell, by itself and whoever holds it, and every cell of the inner mechanism some code.  Statistics are of the
@@ -31,15 +31,15 @@ from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import Codes, View
 
 NAME: Final = "recoded"
-"""The word for it in a round."""
+"""The name of a clipped question in a round."""
 INNER: Final[Mapping[str, type[Mechanism]]] = {
     kind.name: kind for kind in (HM, PM, SR, ValueAndPresence, WaveMean, WaveMeanAndPresence)
 }
-"""The mechanisms for a mean by which the cells may be told."""
+"""The mechanisms for a mean that may report the cells."""
 
 
 class Clipped(View):
-    """The cell of a number."""
+    """A view from the code of a number to its cell, clipped at a threshold."""
 
     name = "clipped"
 
@@ -58,20 +58,20 @@ class Clipped(View):
             )
         self.of, self.size, self.says_none = CodeLayout(size), size, says_none
         self.cells = self.clip // self.group + 1
-        """How many cells of numbers the inner mechanism has."""
+        """The number of cells of numbers that the inner mechanism has."""
         self.d = self.cells + says_none
 
     def parameters(self) -> dict[str, Any]:
-        """Threshold and group."""
+        """The threshold and the group size."""
         return {"clip": self.clip, "group": self.group, "says_none": int(self.says_none)}
 
     def spec_with(self, mechanism: Mechanism) -> dict[str, Any]:
-        """One flat table, with what the inner mechanism is."""
+        """The description as one flat table, the inner mechanism's fields included."""
         claim = {"name": NAME, "d": self.size, "epsilon_micro": mechanism.epsilon_micro}
         return {**claim, "inner": mechanism.name, "clip": self.clip, "group": self.group}
 
     def codes(self, values: Values, draw: Draw) -> Codes:
-        """The cells."""
+        """The cell of each code."""
         cells = np.minimum(values, self.clip) // self.group
         return np.where(values == self.size - 1, self.cells, cells) if self.says_none else cells
 
@@ -81,7 +81,7 @@ class Clipped(View):
 
     @property
     def extremes(self) -> tuple[Value, Value]:
-        """The lowest and the last."""
+        """The lowest and the last code."""
         return 0, self.size - 1
 
     def middle(self, cell: int) -> Fraction:
@@ -91,7 +91,7 @@ class Clipped(View):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """What -1 and 1 stand for, as codes: equally long cells from end to end."""
+        """The codes for which -1 and 1 stand, if cells are equally long."""
         half = Fraction(self.group - 1, 2)
         return half, (self.cells - 1) * self.group + half
 
@@ -105,7 +105,7 @@ class Clipped(View):
 def clipped(
     *, d: int = GRID, epsilon: Epsilon, inner: str = HM.name, clip: int | None = None, group: int = 1
 ) -> Viewed:
-    """A mechanism for a mean behind a threshold: from the parameters of its flat table."""
+    """A mechanism for a mean over clipped numbers, from the parameters of its flat table."""
     if not isinstance(inner, str) or inner not in INNER:
         raise ParameterError(f"{NAME}: inner: found {shown(inner)}; allowed: {', '.join(sorted(INNER))}")
     kind = INNER[inner]
@@ -115,5 +115,5 @@ def clipped(
 
 
 def view_clipped(question: Question) -> Clipped | None:
-    """The threshold that a question's numbers are clipped at; None where they are not."""
+    """The threshold at which a question clips numbers; None if it does not."""
     return question.view if isinstance(question, Viewed) and isinstance(question.view, Clipped) else None

@@ -3,9 +3,9 @@
 Contract: the coin is tossed with the keyed words and is in the report; it does not depend on the value, so the ratio
 is the larger of the two mechanisms'.  Unbiased; the variance hardly depends on the value, (K^2 + (h + 3) / (3 (h -
 1))) / h with h = e^(epsilon/2).  Source: ARCHITECTURE section 5.3, erratum E3 (L's equation 10 squares h - 1; T's 14 is
-right).  SR's reports say nothing of the mean square, PM's do: their squares, less what noise and coin add to them on
-average, are an unbiased estimate, and the variance from it is the one among the reports.  Not here: skewed values,
-for which SR alone may be better.
+right).  SR's reports have no information on the mean square, PM's do: their squares, less what noise and coin add to
+them on average, are an unbiased estimate, and the variance from it is the one among the reports.  Not here: skewed
+values, for which SR alone may be better.
 """
 
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ SWITCH_MICRO = 610_000
 
 
 class HM(MeanMechanism):
-    """PM's number, a bit that says SR instead, and SR's bit. `support` is int64[bits]: how many have each bit set, and
-    then each bit of the square of PM's number.
+    """The mechanism that sends PM's number, or a flag for SR and SR's bit. `support` is int64[bits]: the number of
+    reports with each bit set, and then with each bit of the square of PM's number.
     """
 
     name = "hm"
@@ -39,7 +39,7 @@ class HM(MeanMechanism):
         super().__init__(d=d, epsilon=epsilon)
         self._sr = SR(d=d, epsilon=epsilon)
         self._pm = PM(d=d, epsilon=epsilon) if self.epsilon_micro > SWITCH_MICRO else None
-        self._flag = self._pm.bits if self._pm else 0  # the bit that says SR
+        self._flag = self._pm.bits if self._pm else 0  # the bit that stands for SR
         self._coin = int(TOP / exp_floor(self.epsilon_micro, 2)) if self._pm else TOP  # words that choose SR
         self.coin = Fraction(self._coin, TOP)
         self.floor, self.slope = self._mixed("floor"), self._mixed("slope")
@@ -51,31 +51,31 @@ class HM(MeanMechanism):
 
     @property
     def bits(self) -> int:
-        """Bits of a report."""
+        """The number of bits of a report."""
         return self._flag + 2
 
     @property
     def outcomes(self) -> int:
-        """Bits of a report, and of the square of PM's number."""
+        """The number of bits of a report, and of the square of PM's number."""
         return self.bits + (square_bits(self._pm.cells) if self._pm else 0)
 
     @property
     def wire_size(self) -> int:
-        """Bytes that hold a report's bits."""
+        """The bytes that hold a report's bits."""
         return bit_bytes(self.bits)
 
     @property
     def reports_possible(self) -> int:
-        """PM's and SR's together."""
+        """The reports of PM and of SR together."""
         return 2 + (self._pm.reports_possible if self._pm else 0)
 
     @property
     def realised(self) -> Fraction:
-        """The larger one of the two."""
+        """The larger ratio of the two mechanisms."""
         return max(self._sr.realised, self._pm.realised) if self._pm else self._sr.realised
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """Two words a user: the coin, then the mechanism's own."""
+        """Reports from two words a user: one for the coin, the other for the mechanism it chooses."""
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         for rows, words in draw.open(self.digest, canonical(values)).words(2, np.uint64):
@@ -98,14 +98,16 @@ class HM(MeanMechanism):
         return number.to_bytes(self.wire_size, "little")
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports past PM's last cell that are not one of SR's two."""
+        """Which reports lie past PM's last cell and are not one of SR's two."""
         numbers = unpack_ints(self._reports(reports))
         cells = self._pm.window.cells if self._pm else 0
         sr = (numbers == 1 << self._flag) | (numbers == 3 << self._flag)
         return np.asarray((numbers >= cells) & ~sr)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports have each bit set, the lowest first, and of the square of PM's number: int64[outcomes]."""
+        """The number of reports with each bit set, the lowest first, and with each bit of the square of PM's number:
+        int64[outcomes].
+        """
         counts = count_bits(self._well_formed(reports), self.bits)
         if not self._pm:
             return counts
@@ -114,7 +116,7 @@ class HM(MeanMechanism):
         return np.concatenate((counts, count_square_bits(numbers, self._pm.cells)))
 
     def worth(self, report: bytes) -> Fraction:
-        """What SR or PM says it is."""
+        """The worth of the report under the mechanism that made it, SR or PM."""
         number = int.from_bytes(report, "little")
         if self._pm and not number >> self._flag:
             return self._pm.worth(report)
@@ -139,18 +141,18 @@ class HM(MeanMechanism):
         return {number.to_bytes(self.wire_size, "little"): chance for number, chance in law.items()}
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """What is evidence to the mechanism that was used."""
+        """Which reports are evidence under the mechanism that made them."""
         numbers = unpack_ints(self._reports(reports))
         flag = np.asarray(numbers >> self._flag)
-        told = np.asarray(flag == (3 if self.checked(one) > self.checked(other) else 1))
+        found = np.asarray(flag == (3 if self.checked(one) > self.checked(other) else 1))
         if self._pm:
             window = self._pm.window
-            told |= (flag == 0) & window.within(numbers, one) & ~window.within(numbers, other)
-        return told
+            found |= (flag == 0) & window.within(numbers, one) & ~window.within(numbers, other)
+        return found
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The mixture of both."""
+        """The probabilities of both mechanisms, mixed by the coin."""
         one, other = self._sr.telling
         if not self._pm:
             return one, other

@@ -1,4 +1,4 @@
-"""What every mechanism for the mean of a number keeps: a grid of whole numbers, and exact moments of its reports.
+"""The common part of mechanisms for the mean of a number: a grid of whole numbers, and exact moments of reports.
 
 Contract: a value is a cell 0..d-1 that stands for -1 + 2 cell / (d - 1), so both ends are on the grid; what a report
 is worth (`worth`) has exactly that mean, and the variance floor + slope v^2, both Fractions of the integer levels.
@@ -20,7 +20,7 @@ from murmurate.randomizers.mechanism import Counts, Floats, Mechanism
 from murmurate.randomizers.packing import bit_bytes, count_bits, pack_ints
 
 GRID = (1 << 16) + 1
-"""The cells of a grid where nobody asks for another number: steps of 2^-15."""
+"""The default number of cells of a grid: steps of 2^-15."""
 MAX_GRID = (1 << 22) + 1
 
 
@@ -33,21 +33,21 @@ class MeanMechanism(Mechanism):
     floor: Fraction
     """The variance of one report's worth where the value is 0."""
     slope: Fraction
-    """What v^2 adds to the variance of one report's worth; it may be negative."""
+    """The coefficient of v^2 in the variance of one report's worth; it may be negative."""
 
     @property
     @abstractmethod
     def outcomes(self) -> int:
-        """How long the support is."""
+        """The length of the support."""
 
     @property
     def statistics(self) -> int:
-        """The mean."""
+        """The single statistic, the mean."""
         return 1
 
     @abstractmethod
     def worth(self, report: bytes) -> Fraction:
-        """What one report adds to the sum of values: unbiased, exact."""
+        """The contribution of one report to the sum of values: unbiased, exact."""
 
     @abstractmethod
     def _sums(self, support: Counts, n: int) -> tuple[Fraction, Fraction]:
@@ -68,21 +68,21 @@ class MeanMechanism(Mechanism):
     def profile(self, support: Counts, n: int) -> Floats:
         """The mean and the mean square, unbiased and raw: float64[2].
 
-        Where every report has the same square (SR) they tell nothing of the mean square, and the square of the mean
-        stands in for it, the least it can be. Noise and sampling together are exact all the same; noise alone is never
-        too small, nor is noise with the part of the sampling that is left where n of few users answer.
+        Where every report has the same square (SR) they have no information on the mean square, and the square of
+        the mean stands in for it, the least it can be. Noise and sampling together are exact all the same; noise alone
+        is never too small, nor is noise with the part of the sampling that is left where n of few users answer.
         """
         total, squares = (whole / n for whole in self._sums(checked_support(self, support, n, self.outcomes), n))
         square = (squares - self.floor) / (1 + self.slope) if self.slope != -1 else total**2
         return np.array([float(total), float(square)])
 
     def plausible(self, profile: Floats) -> Floats:
-        """A mean from -1 to 1, and a mean square from its square to 1."""
+        """The nearest possible moments: a mean from -1 to 1, and a mean square from the square of the mean to 1."""
         mean = min(max(float(profile[0]), -1.0), 1.0)
         return np.array([mean, min(max(float(profile[1]), mean * mean), 1.0)])
 
     def noise(self, profile: Floats) -> Floats:
-        """Floor + slope times the mean square: float64[1]."""
+        """The noise floor + slope times the mean square: float64[1]."""
         return np.asarray(float(self.floor) + float(self.slope) * profile[1:2], np.float64)
 
     def sampling(self, profile: Floats) -> Floats:
@@ -100,7 +100,7 @@ class MeanMechanism(Mechanism):
 
 
 def checked_support(mechanism: Mechanism, support: Counts, n: int, length: int) -> Counts:
-    """The counts, if they can be those of n reports of this mechanism."""
+    """The counts, if n reports of this mechanism can have them."""
     counts = np.asarray(support)
     if counts.shape != (length,) or counts.dtype.kind not in "iu":
         raise ReportError(
@@ -114,16 +114,16 @@ def checked_support(mechanism: Mechanism, support: Counts, n: int, length: int) 
 
 
 def square_bits(cells: int) -> int:
-    """Bits of the square of a cell's number."""
+    """The number of bits of the square of a cell's number."""
     return ((cells - 1) ** 2).bit_length()
 
 
 def count_square_bits(numbers: NDArray[np.unsignedinteger[Any]], cells: int) -> Counts:
-    """In how many of these numbers, all below `cells`, each bit of the square is set, the lowest first."""
+    """For each bit of a square, the lowest first, how many of these numbers (below `cells`) have it set in theirs."""
     bits = square_bits(cells)
     return count_bits(pack_ints(numbers.astype(np.uint64) ** np.uint64(2), bit_bytes(bits)), bits)
 
 
 def bits_sum(counts: NDArray[np.integer[Any]]) -> int:
-    """The sum of numbers of which so many have each bit set, the lowest first."""
+    """The sum of numbers, from how many of them have each bit set, the lowest first."""
     return sum(int(count) << bit for bit, count in enumerate(counts))

@@ -24,8 +24,8 @@ from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
 
 class PM(Sliding, MeanMechanism):
-    """A cell number of one to three bytes. `support` is int64[bits]: in how many reports each bit is set, of the number
-    and then of its square, the lowest first.
+    """The mechanism that sends a cell number of one to three bytes. `support` is int64[bits]: the number of reports
+    with each bit set, of the number and then of its square, the lowest first.
     """
 
     name = "pm"
@@ -38,16 +38,16 @@ class PM(Sliding, MeanMechanism):
 
     @property
     def bits(self) -> int:
-        """Bits of a report's number."""
+        """The number of bits of a report's number."""
         return (self.cells - 1).bit_length()
 
     @property
     def outcomes(self) -> int:
-        """Bits of a number and of its square."""
+        """The number of bits of a number and of its square."""
         return self.bits + square_bits(self.cells)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports have each bit of their number set, and of its square: int64[outcomes]."""
+        """The number of reports with each bit of their number set, and of its square: int64[outcomes]."""
         numbers = unpack_ints(self._well_formed(reports))
         return np.concatenate((count_bits(reports, self.bits), count_square_bits(numbers, self.cells)))
 

@@ -1,4 +1,4 @@
-"""A number or silence in one report: the share of users who hold a value, and the mean of those.
+"""A number or *none* in one report: the share of users who hold a value, and the mean of those.
 
 Contract: a value is a cell 0..d-2 of a grid over [-1, 1], or d - 1: none, with a window of its own (sliding.py).  Two
 statistics are exactly unbiased: `share`, of users who hold a value, and `total`, the sum of values over all users
@@ -30,8 +30,9 @@ from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
 
 class ValueAndPresence(Sliding):
-    """A cell number, or a bit of its own that says none. `support` is int64[bits]: how many have each bit set, and then
-    each bit of the square of a cell's number. A profile is share, total and squares, each a user.
+    """The mechanism that sends a cell number, or a flag for *none*. `support` is int64[bits]: the number of reports
+    with each bit set, and then with each bit of the square of a cell's number. A profile is share, total and squares,
+    each per user.
     """
 
     name = "value_presence"
@@ -49,48 +50,48 @@ class ValueAndPresence(Sliding):
 
     @property
     def _flag(self) -> int:
-        """The bit that says none."""
+        """The bit that stands for *none*."""
         return (self.cells - 1).bit_length()
 
     @property
     def silence(self) -> int:
-        """That bit alone."""
+        """The report *none*: that bit alone."""
         return 1 << self._flag
 
     @property
     def outcomes(self) -> int:
-        """Bits of a report, and of the square of a cell's number."""
+        """The number of bits of a report, and of the square of a cell's number."""
         return self._flag + 1 + square_bits(self.cells)
 
     @property
     def statistics(self) -> int:
-        """Share and total."""
+        """The two statistics, share and total."""
         return 2
 
     def value(self, cell: int) -> Fraction | None:
-        """The number in [-1, 1] that a value stands for, or None."""
+        """The number in [-1, 1] for which a value stands, or None."""
         return None if self.checked(cell) == self.d - 1 else Fraction(2 * cell, self.d - 2) - 1
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports have each bit set, the lowest first, that of none, and each bit of the square of a cell's
-        number: int64[outcomes].
+        """The number of reports with each bit set, the lowest first, with that of none, and with each bit of the square
+        of a cell's number: int64[outcomes].
         """
         numbers = unpack_ints(self._well_formed(reports))
         cells = np.where(numbers < self.cells, numbers, np.asarray(0, numbers.dtype))
         return np.concatenate((count_bits(reports, self._flag + 1), count_square_bits(cells, self.cells)))
 
     def worth(self, report: bytes) -> tuple[Fraction, Fraction]:
-        """What one report adds to the share of holders and to the total of values: unbiased, exact."""
+        """The contributions of one report to the share of holders and to the total of values: unbiased, exact."""
         number = int.from_bytes(report, "little")
         none = number == self.silence
         return (self.p - none) / self.window.gain, Fraction(0) if none else self._cell_worth(number)
 
     def estimate(self, support: Counts, n: int) -> Floats:
-        """The share of holders and the total a user, unbiased and raw: float64[2]."""
+        """The share of holders and the total per user, unbiased and raw: float64[2]."""
         return self.profile(support, n)[:2]
 
     def profile(self, support: Counts, n: int) -> Floats:
-        """The share of holders, and the sums of values and of their squares a user, unbiased and raw: float64[3]."""
+        """The share of holders, and the sums of values and of their squares per user, unbiased and raw: float64[3]."""
         counts = checked_support(self, support, n, self.outcomes)
         bits, none, squares = counts[: self._flag], int(counts[self._flag]), counts[self._flag + 1 :]
         share = (self.p - Fraction(none, n)) / self.window.gain
@@ -99,7 +100,9 @@ class ValueAndPresence(Sliding):
         return np.array([float(share), float(total), float(square)])
 
     def plausible(self, profile: Floats) -> Floats:
-        """A share from 0 to 1, a total no larger than it, and squares from those of equal values to the share."""
+        """The nearest possible moments: a share from 0 to 1, a total no larger than it, and squares between those of
+        equal values and the share.
+        """
         share = min(max(float(profile[0]), 0.0), 1.0)
         total = min(max(float(profile[1]), -share), share)
         return np.array([share, total, min(max(float(profile[2]), total * total / share if share else 0.0), share)])
@@ -113,12 +116,12 @@ class ValueAndPresence(Sliding):
         return np.array([none + share * (holder - none), silent + share * (floor - silent) + square * slope])
 
     def sampling(self, profile: Floats) -> Floats:
-        """The variances among users of holding a value, and of the value: float64[2]."""
+        """The variance among users of holding a value, and of the value: float64[2]."""
         share, total, square = profile
         return np.array([share * (1 - share), square - total * total])
 
     def mean(self, support: Counts, n: int) -> float:
-        """The mean of those who hold a value: total / share, where a share above zero was seen."""
+        """The mean of those who hold a value, total / share, where the estimated share is above zero."""
         share, total = self.estimate(support, n)
         if share <= 0:
             raise ReportError(f"{self.name}: mean: found no share of holders above 0; allowed: more reports")
@@ -147,12 +150,12 @@ class ValueAndPresence(Sliding):
         return np.asarray((none + f * (holder - none)) / n, np.float64)
 
     def total_variance(self, n: int, share: float, mean_square: float) -> float:
-        """The exact variance of the total a user, of n users this share of whom holds values of this mean square."""
+        """The exact variance of the total per user, if this share of n users holds values of this mean square."""
         self.variance(n, share)
         return float(self.noise(np.array([share, 0.0, share * mean_square]))[1]) / n
 
     def covariance(self, n: int, share: float, mean: float) -> float:
-        """The exact covariance of share and total: holders who are taken for silent lose their value too."""
+        """The exact covariance of share and total: a holder who is reported as none adds to neither."""
         self.variance(n, share)
         return share * mean * float(self.q / self.window.gain) / n
 

@@ -24,7 +24,7 @@ TOP = 1 << 64
 
 
 class SR(MeanMechanism):
-    """A byte that is 0 or 1. `support` is int64[1]: how many are 1."""
+    """The mechanism that sends a byte, 0 or 1. `support` is int64[1]: the number of ones."""
 
     name = "sr"
 
@@ -43,17 +43,17 @@ class SR(MeanMechanism):
 
     @property
     def outcomes(self) -> int:
-        """One count."""
+        """The length of the support, one count."""
         return 1
 
     @property
     def wire_size(self) -> int:
-        """One byte."""
+        """The report length, one byte."""
         return 1
 
     @property
     def reports_possible(self) -> int:
-        """Two."""
+        """The two reports."""
         return 2
 
     @property
@@ -66,7 +66,7 @@ class SR(MeanMechanism):
         return np.asarray(words < cells.astype(np.uint64) * np.uint64(self._step) + np.uint64(self._low))
 
     def one(self, word: int, cell: int) -> bool:
-        """What a device sends for one word."""
+        """The report that a device sends for one word."""
         return word < self._low + cell * self._step
 
     def chance(self, cell: int) -> Fraction:
@@ -74,7 +74,7 @@ class SR(MeanMechanism):
         return Fraction(self._low + cell * self._step, TOP)
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """One word u a user: 1 while u < low + value step."""
+        """Reports from one word u a user: 1 while u < low + value step."""
         values = self._values(values, draw)
         reports = np.empty((len(values), 1), np.uint8)
         for rows, words in draw.open(self.digest, canonical(values)).words(1, np.uint64):
@@ -87,34 +87,34 @@ class SR(MeanMechanism):
         return bytes([self.one(draw.open(self.digest, canonical_one(value))(1, 64)[0], value)])
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports that are neither 0 nor 1."""
+        """Which reports are neither 0 nor 1."""
         return np.asarray(self._reports(reports)[:, 0] > 1)
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports are 1: int64[1]."""
+        """The number of ones: int64[1]."""
         return count_bits(self._well_formed(reports), 1)
 
     def worth(self, report: bytes) -> Fraction:
-        """The scale with its sign."""
+        """The worth K of a 1, or -K of a 0."""
         return self.scale if report[0] else -self.scale
 
     def _sums(self, support: Counts, n: int) -> tuple[Fraction, Fraction]:
         return self.sums_of(int(support[0]), n)
 
     def sums_of(self, ones: int, n: int) -> tuple[Fraction, Fraction]:
-        """The sums of worths and of their squares, from how many of n reports are 1."""
+        """The sums of worths and of their squares, from the number of ones among n reports."""
         return (2 * ones - n) * self.scale, n * self.scale**2
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """Two reports."""
+        """The probabilities of both reports."""
         one = self.chance(self.checked(value))
         return {b"\0": 1 - one, b"\1": one}
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """The bit that is likelier for `one`."""
+        """Which reports are the bit that is likelier for `one`."""
         return np.asarray(self._reports(reports)[:, 0] == (self.checked(one) > self.checked(other)))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The chances of a 0 from the lowest and from the highest cell."""
+        """The probabilities of a 0 from the lowest and from the highest cell."""
         return 1 - self.chance(0), 1 - self.chance(self.d - 1)

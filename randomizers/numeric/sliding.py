@@ -1,6 +1,6 @@
-"""Reports that are cells of a sliding window: what PM, Square Wave and both with silence share.
+"""Reports that are cells of a sliding window: the common part of PM, Square Wave and both with *none*.
 
-Contract: the window of window.py starts at the value's cell, of `cells` outputs.  A mechanism that says none has one
+Contract: the window of window.py starts at the value's cell, of `cells` outputs.  A mechanism with *none* has one
 window more, beyond the grid: it is the one of *none*, and its cells are one report; so one epsilon pays for both, and
 every value gives every report.  A cell's worth is its distance from the middle over gain (values - 1) / 2, none's is
 0: exactly unbiased, of variance floor + slope v^2, and `silent` for none.  Source: ARCHITECTURE section 5.3 and rule 7.
@@ -24,7 +24,7 @@ from murmurate.randomizers.thresholds import Epsilon
 
 
 class Sliding(Mechanism):
-    """A mechanism whose report is the number of a cell, of a window that starts at the value, or says none."""
+    """A mechanism whose report is the number of a cell, likelier in a window that starts at the value, or *none*."""
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         super().__init__(d=d, epsilon=epsilon)
@@ -32,7 +32,7 @@ class Sliding(Mechanism):
             raise ParameterError(f"{self.name}: d: found {d}; allowed: two cells and none, at least 3")
         steps, width = self.points - 1, self._width()
         self.cells = steps + width
-        """Outputs that stand for a number."""
+        """The number of outputs that stand for a number."""
         outputs = self.cells + width if self.says_none else self.cells
         self.window = window = Window.fit(self.name, outputs, width, self.epsilon_micro)
         self._unit = 2 / (window.gain * steps)  # what a step of the output is worth
@@ -42,35 +42,35 @@ class Sliding(Mechanism):
 
     @abstractmethod
     def _width(self) -> int:
-        """Cells of the window: an odd number."""
+        """The number of cells of the window, which is odd."""
 
     @property
     def points(self) -> int:
-        """How many values stand for a number: all but none."""
+        """The number of values that stand for a number: all but *none*."""
         return self.d - 1 if self.says_none else self.d
 
     @property
     def silence(self) -> int:
-        """The number that says none: by itself the next after the last cell's."""
+        """The report that stands for *none*: the number after the last cell's."""
         return self.cells
 
     @property
     def reports_possible(self) -> int:
-        """Every cell, and none where it can be said."""
+        """The number of cells, plus *none* where it can be reported."""
         return self.cells + bool(self.says_none)
 
     @property
     def wire_size(self) -> int:
-        """Bytes that hold the number of a cell, and the one of none."""
+        """The bytes that hold the number of a cell, and of none."""
         return int_bytes(self.silence + bool(self.says_none))
 
     @property
     def realised(self) -> Fraction:
-        """The middle of the window against a cell outside."""
+        """The ratio of the middle of the window to a cell outside."""
         return self.window.realised
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
-        """One word a user."""
+        """Reports from one word a user."""
         values = self._values(values, draw)
         reports = np.empty((len(values), self.wire_size), np.uint8)
         for rows, words in draw.open(self.digest, canonical(values)).words(1, np.uint64):
@@ -97,7 +97,7 @@ class Sliding(Mechanism):
         return number.to_bytes(self.wire_size, "little")
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Reports past the last cell that are not none."""
+        """Which reports lie past the last cell and are not *none*."""
         numbers = unpack_ints(self._reports(reports))
         past = np.asarray(numbers >= self.cells)
         return past & (numbers != self.silence) if self.says_none else past
@@ -106,12 +106,12 @@ class Sliding(Mechanism):
         return (number - Fraction(self.cells - 1, 2)) * self._unit
 
     def _sums_worth(self, total: int, squares: int, n: int) -> tuple[Fraction, Fraction]:
-        """The worth of n cells, and that of its squares, from the sums of their numbers and of the squares of these."""
+        """The total worth of n cells, and of its squares, from the sums of their numbers and of their squares."""
         middle = Fraction(self.cells - 1, 2)
         return (total - n * middle) * self._unit, (squares - 2 * middle * total + n * middle**2) * self._unit**2
 
     def law(self, value: int) -> Mapping[bytes, Fraction]:
-        """The levels of all cells, and the sum of the last window's where that is none's."""
+        """The levels of all cells; those of the last window are summed where it stands for *none*."""
         start = self._start(value)
         self._check_listable()
         law = {self._report(cell): self.window.chance(cell, start) for cell in range(self.cells)}
@@ -120,7 +120,7 @@ class Sliding(Mechanism):
         return law
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
-        """Reports in the window of `one` and not in that of `other`."""
+        """Which reports lie in the window of `one` and not in that of `other`."""
         cells = unpack_ints(self._reports(reports))
         if self.says_none:  # its report is any cell of its window
             cells = np.minimum(cells, np.asarray(self.cells, cells.dtype))
@@ -128,7 +128,7 @@ class Sliding(Mechanism):
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
-        """The chances of that for the lowest cell and the last value."""
+        """The probabilities of such a report for the lowest cell and for the last value."""
         own = range(min(self.window.width, self._start(self.d - 1)))
         rest = self.window.rest * (self.window.width // 2 in own)
         return Fraction(self.window.high * len(own) + rest, TOP), Fraction(self.window.low * len(own), TOP)

@@ -24,7 +24,7 @@ from murmurate.randomizers.packing import unpack_ints
 from murmurate.randomizers.thresholds import MICRO, Epsilon, exp_floor, micro_nats
 
 CELLS = 1024
-"""Cells where nobody asks for another number."""
+"""The default number of cells."""
 MAX_CELLS = 1 << 15
 """The most cells of a grid: a support then has 2^16 entries at the smallest epsilon, as many as a tally may have."""
 
@@ -39,7 +39,9 @@ class Wave:
 
     @classmethod
     def of(cls, epsilon: Epsilon) -> "Wave":
-        """B = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)), p = e^eps / (2 b e^eps + 1), q = p / e^eps."""
+        """The wave with b = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)), p = e^eps / (2 b e^eps + 1), q = p /
+        e^eps.
+        """
         micro = micro_nats(epsilon)
         nats, ratio = Fraction(micro, MICRO), exp_floor(micro)
         b = (nats * ratio - ratio + 1) / (2 * ratio * (ratio - 1 - nats))
@@ -47,7 +49,9 @@ class Wave:
 
 
 class WaveHistogram(Sliding):
-    """What Square Wave is with none and without: its window, the histogram of its reports and the inverse of that."""
+    """The common part of Square Wave with and without *none*: its window, the histogram of its reports and the inverse
+    of that.
+    """
 
     measure = "distribution"
 
@@ -61,7 +65,7 @@ class WaveHistogram(Sliding):
 
     @property
     def reach(self) -> int:
-        """Cells on either side of the value that are likely: floor(b cells)."""
+        """The number of cells on either side of the value that are likelier: floor(b cells)."""
         return self.window.width // 2
 
     @property
@@ -76,11 +80,11 @@ class WaveHistogram(Sliding):
 
     @property
     def outcomes(self) -> int:
-        """Cells of the output, and none where it can be said."""
+        """The number of cells of the output, plus *none* where it can be reported."""
         return self.reports_possible
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports name each cell, and none: int64[outcomes]."""
+        """The number of reports that name each cell, and none: int64[outcomes]."""
         return np.bincount(unpack_ints(self._well_formed(reports)), minlength=self.outcomes)
 
     def estimate(self, support: Counts, n: int) -> Floats:
@@ -93,7 +97,7 @@ class WaveHistogram(Sliding):
         return frequencies
 
     def plausible(self, profile: Floats) -> Floats:
-        """The nearest frequencies that sum to 1, none below 0: cell by cell they would sum to many times that."""
+        """The nearest frequencies that sum to 1, none below 0. Clipped one by one they would sum to many times that."""
         falling = np.sort(profile)[::-1]
         over = (np.cumsum(falling) - 1) / np.arange(1, len(falling) + 1)
         return np.asarray(np.maximum(profile - over[np.flatnonzero(falling > over)[-1]], 0.0), np.float64)
@@ -108,8 +112,8 @@ class WaveHistogram(Sliding):
         return np.asarray(total - self.sampling(profile), np.float64)
 
     def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """Exact from the frequencies of all d values. A single one is taken to be each value's in turn, with the rest
-        spread evenly over the others: the mean over the values.
+        """The variance, exact from the frequencies of all d values. A single one is taken to be each value's in turn,
+        with the rest spread evenly over the others: the mean over the values.
         """
         f = np.asarray(frequency)
         if not isinstance(n, int) or n < 1 or f.dtype.kind not in "iuf" or not np.all((f >= 0) & (f <= 1)):
@@ -127,7 +131,9 @@ class WaveHistogram(Sliding):
 
 
 class SW(WaveHistogram):
-    """A cell number of one to two bytes. `support` is int64[d + 2 floor(b d)]: how many reports name each cell."""
+    """The mechanism that sends a cell number of one to two bytes. `support` is int64[d + 2 floor(b d)]: the number of
+    reports that name each cell.
+    """
 
     name = "sw"
     says_none = False
@@ -137,11 +143,11 @@ class SW(WaveHistogram):
         super().__init__(d=d, epsilon=epsilon)
 
     def value(self, cell: int) -> Fraction:
-        """The number in [-1, 1] that a cell stands for where a mean is wanted: both ends are on the grid."""
+        """The number in [-1, 1] for which a cell stands where a mean is wanted: both ends are on the grid."""
         return Fraction(2 * self.checked(cell), self.d - 1) - 1
 
     def worth(self, report: bytes) -> Fraction:
-        """What one report adds to the sum of values: unbiased, exact."""
+        """The contribution of one report to the sum of values: unbiased, exact."""
         return self._cell_worth(int.from_bytes(report, "little"))
 
     def mean(self, support: Counts, n: int) -> float:

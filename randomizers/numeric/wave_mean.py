@@ -1,10 +1,9 @@
-"""Square Wave read as a mean: its reports counted cell by cell, and of them the statistics that a mean stream follows.
+"""Square Wave for a mean: its reports are counted cell by cell, and give the statistics that a mean stream follows.
 
 Contract: windows are Square Wave's (square_wave.py, wave_presence.py), so that EM finds the distribution behind a
 support; statistics, variances and profile are those of PM and of value + presence (mean.py, presence.py), exactly
-unbiased.  For the one round in which a stream of means wants to know how its values lie (a hold-out phase).
-Source: ToPL, ARCHITECTURE section 5.4.  Not here: EM; streams that may name these by themselves, of which there are
-none.
+unbiased.  It serves the hold-out phase, in which a stream of means estimates the distribution of its values.
+Source: ToPL, ARCHITECTURE section 5.4.  Not here: EM; streams that name these mechanisms, which none may.
 """
 
 from fractions import Fraction
@@ -21,7 +20,9 @@ from murmurate.randomizers.thresholds import MICRO
 
 
 class WaveMean(PM):
-    """A cell number. `support` is int64[d + 2 floor(b d)]: how many reports name each cell."""
+    """The mechanism that sends a cell number. `support` is int64[d + 2 floor(b d)]: the number of reports that name
+    each cell.
+    """
 
     name = "sw_mean"
     max_domain = MAX_CELLS
@@ -31,11 +32,11 @@ class WaveMean(PM):
 
     @property
     def outcomes(self) -> int:
-        """Cells of the output."""
+        """The number of cells of the output."""
         return self.cells
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports name each cell: int64[outcomes]."""
+        """The number of reports that name each cell: int64[outcomes]."""
         return np.bincount(unpack_ints(self._well_formed(reports)), minlength=self.cells)
 
     def _sums(self, support: Counts, n: int) -> tuple[Fraction, Fraction]:
@@ -43,7 +44,7 @@ class WaveMean(PM):
 
 
 class WaveMeanAndPresence(ValueAndPresence):
-    """A cell number, or a bit that says none. `support` counts each, none last."""
+    """The mechanism that sends a cell number, or a flag for *none*. `support` counts each, none last."""
 
     name = "sw_mean_presence"
     max_domain = MAX_CELLS + 1
@@ -53,16 +54,16 @@ class WaveMeanAndPresence(ValueAndPresence):
 
     @property
     def outcomes(self) -> int:
-        """Cells of the output, and none."""
+        """The number of cells of the output, and none."""
         return self.cells + 1
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports name each cell, and none: int64[outcomes]."""
+        """The number of reports that name each cell, and none: int64[outcomes]."""
         numbers = np.minimum(unpack_ints(self._well_formed(reports)), self.cells)
         return np.bincount(numbers, minlength=self.outcomes)
 
     def profile(self, support: Counts, n: int) -> Floats:
-        """The share of holders, and the sums of values and of their squares a user, unbiased and raw: float64[3]."""
+        """The share of holders, and the sums of values and of their squares per user, unbiased and raw: float64[3]."""
         counts = checked_support(self, support, n, self.outcomes)
         none = int(counts[-1])
         share = (self.p - Fraction(none, n)) / self.window.gain
@@ -72,11 +73,11 @@ class WaveMeanAndPresence(ValueAndPresence):
 
 
 def _wave_width(epsilon_micro: int, cells: int) -> int:
-    """2 floor(b cells) + 1."""
+    """The width of the window, 2 floor(b cells) + 1."""
     return 2 * int(Wave.of(Fraction(epsilon_micro, MICRO)).b * cells) + 1
 
 
 def _powers(counts: Counts) -> tuple[int, int]:
-    """The sum of the numbers of the cells that were named, and of their squares."""
+    """The sum of the numbers of the reported cells, and of their squares."""
     numbers = np.arange(len(counts))
     return int(counts @ numbers), int(counts @ numbers**2)

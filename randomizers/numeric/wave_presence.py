@@ -13,8 +13,8 @@ from murmurate.randomizers.thresholds import Epsilon
 
 
 class WaveAndPresence(WaveHistogram):
-    """A cell number, or the next number after them for none. `support` counts each, none last: with c = d - 1 it is
-    int64[c + 2 floor(b c) + 1].
+    """The mechanism that sends a cell number, or the number after the last cell for *none*. `support` counts each, none
+    last: with c = d - 1 it is int64[c + 2 floor(b c) + 1].
     """
 
     name = "sw_presence"

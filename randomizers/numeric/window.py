@@ -23,16 +23,16 @@ Words = NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Levels of a window, and which cell a word of 64 bits falls into."""
+    """The levels of a window, and the cell into which a word of 64 bits falls."""
 
     cells: int
     width: int
     low: int
-    """How many words each cell outside the window takes."""
+    """The number of words of each cell outside the window."""
     high: int
-    """How many words each cell inside the window takes."""
+    """The number of words of each cell inside the window."""
     rest: int
-    """How many words the middle of the window takes beside those of its neighbours."""
+    """The number of words that the middle of the window has besides those of its neighbours."""
 
     @classmethod
     def fit(cls, name: str, cells: int, width: int, epsilon_micro: int) -> "Window":
@@ -53,7 +53,7 @@ class Window:
 
     @property
     def gain(self) -> Fraction:
-        """How far the mean of the output moves when the window does: 1 - cells low / 2^64."""
+        """The change of the output's mean when the window moves by a cell: 1 - cells low / 2^64."""
         return 1 - Fraction(self.cells * self.low, TOP)
 
     @property

@@ -22,7 +22,7 @@ from murmurate.agents.audit.auditor import Audit, audit
 from murmurate.agents.cli.peek import describe
 from murmurate.agents.embedded.runtime import Runtime
 from murmurate.agents.kafka.client import Got, Place
-from murmurate.agents.kafka.feed import _said
+from murmurate.agents.kafka.feed import _event_values
 from murmurate.agents.replay.run import Replay
 from murmurate.agents.replay.source import Batch
 from murmurate.agents.replay.sources import SourceError, open_source
@@ -342,7 +342,7 @@ def test_a_feed_tells_events_that_say_what_the_recording_does(kind: str) -> None
     reader = EventReader({"it": domain})
     part = reader.read(records).of(0, domain.words)
     ids = np.zeros(len(records), np.int64)
-    told = list(_said(domain, Batch("it", 5, None, ids, part.times, part.values, {}, len(records), part.long)))
+    told = list(_event_values(domain, Batch("it", 5, None, ids, part.times, part.values, {}, len(records), part.long)))
     assert told.pop() is None
     again = reader.read([orjson.dumps({"user": "u", "time": 5, "value": value}) for value in told])
     assert again.refusals == ()

@@ -49,7 +49,9 @@ class Bits(Domain):
 
     @property
     def initial(self) -> Words:
-        """Where values stand for ever, what users say of whom no value was valid yet: nothing but zeros."""
+        """The words of users who have had no valid value yet, in a stream whose values stand for ever: nothing but
+        zeros.
+        """
         return (0,) * self.words
 
     def codes(self, *, texts: bool = False) -> Codes:
@@ -57,7 +59,7 @@ class Bits(Domain):
         return _Strings(self)
 
     def value(self, row: Words, /) -> str:
-        """What an event of these words says."""
+        """The value of an event with these words."""
         bits = int.from_bytes(struct.pack(f">{self.words}I", *map(int, row)), "big") >> self._spare
         if self.form == "hex":
             return f"{bits:0{self.m // 4}x}"
@@ -86,10 +88,10 @@ class _Strings(Codes):
                 raise ValueError
             number = int(value, 16)
         else:
-            said = value.encode()
-            if len(said) > self._bytes or b"\0" in said:
+            text = value.encode()
+            if len(text) > self._bytes or b"\0" in text:
                 raise ValueError
-            number = int.from_bytes(said.ljust(self._bytes, b"\0"), "big")
+            number = int.from_bytes(text.ljust(self._bytes, b"\0"), "big")
         return self._unpack((number << self._spare).to_bytes(self._size, "big"))
 
     def wrong(self, value: Any) -> Wrong | None:

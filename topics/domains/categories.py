@@ -38,7 +38,7 @@ class Categories(Domain):
 
     @property
     def size(self) -> int:
-        """How many codes there are, *none* included: the domain of a mechanism that can say none."""
+        """The number of codes, *none* included: the domain of a mechanism that can report none."""
         return self.none + 1
 
     def layout(self, none: bool) -> Layout:
@@ -52,11 +52,13 @@ class Categories(Domain):
 
     @property
     def initial(self) -> Words:
-        """Where values stand for ever, what users say of whom no value was valid yet: "other", or the first one."""
+        """The code of users who have had no valid value yet, in a stream whose values stand for ever: "other", or the
+        first one.
+        """
         return (len(self.values) if self.other else 0,)
 
     def value(self, row: int, /) -> str:
-        """What an event of this code says."""
+        """The value of an event with this code."""
         if row < len(self.values):
             return self.values[row]
         other = "other"

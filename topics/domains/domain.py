@@ -20,7 +20,7 @@ from murmurate.topics.errors import MappingError
 FILLER: Final = 0x7FFFFFFF
 """Stands where a list has no further item: above every item."""
 NONE: Final = 0xFFFFFFFE
-"""The first word of what a user says who has no value; the others are 0."""
+"""The first word of a user without a value; the others are 0."""
 MAX_LISTED: Final = 64
 """Items of a set, at most."""
 
@@ -46,7 +46,7 @@ class Codes(ABC):
 
 @dataclass(frozen=True)
 class Domain(ABC):
-    """What an event may say."""
+    """The values that an event may have."""
 
     coded: ClassVar[bool] = False
     """Whether a value is a single code below a declared number, *none* the last one. All others are rows of words."""
@@ -68,7 +68,9 @@ class Domain(ABC):
     @property
     @abstractmethod
     def initial(self) -> Words:
-        """Where values stand for ever, what users say of whom no value was valid yet, unless the file says it."""
+        """The words of users who have had no valid value yet, in a stream whose values stand for ever and whose file
+        declares none.
+        """
 
     @property
     def nothing(self) -> Words:
@@ -81,7 +83,7 @@ class Domain(ABC):
 
     @abstractmethod
     def value(self, row: Any, /) -> Any:
-        """What an event of this code, or of these words, says."""
+        """The value of an event with this code, or with these words."""
 
     def rows(self, values: Iterable[Any]) -> Values:
         """The words of JSON values: uint32[n, words]. MappingError at the first one that has none."""

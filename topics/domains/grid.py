@@ -61,7 +61,7 @@ class Grid(Domain):
 
     @property
     def size(self) -> int:
-        """How many codes there are, *none* included: the domain of a mechanism that can say none."""
+        """The number of codes, *none* included: the domain of a mechanism that can report none."""
         return self.cells + 1
 
     def layout(self, none: bool) -> Layout:
@@ -75,7 +75,7 @@ class Grid(Domain):
 
     @property
     def initial(self) -> Words:
-        """Where values stand for ever, what users say of whom no value was valid yet: the low end."""
+        """The code of users who have had no valid value yet, in a stream whose values stand for ever: the low end."""
         return (0,)
 
     def code(self, number: float) -> int:

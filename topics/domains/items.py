@@ -80,7 +80,9 @@ class Items(Listed):
 
     @property
     def initial(self) -> Words:
-        """Where values stand for ever, what users say of whom no value was valid yet: the empty set."""
+        """The words of users who have had no valid value yet, in a stream whose values stand for ever: those of the
+        empty set.
+        """
         return (FILLER,) * self.most
 
     def codes(self, *, texts: bool = False) -> Codes:
@@ -88,7 +90,7 @@ class Items(Listed):
         return _Sets(self, texts=texts)
 
     def value(self, row: Words, /) -> list[str] | list[int]:
-        """What an event of these words says."""
+        """The value of an event with these words."""
         numbers = [int(word) for word in row if word != FILLER]
         return numbers if isinstance(self.items, int) else [self.items[number] for number in numbers]
 
@@ -159,7 +161,7 @@ class _Numbers:
 
 
 def wrong_by_error(codes: Callable[[Any], object], value: Any) -> Wrong | None:
-    """What the error says that a value raises: of a wrong type, or of no value."""
+    """The kind of fault that an error of the lookup stands for: a wrong type, or no value of the domain."""
     try:
         codes(value)
     except TypeError:

@@ -50,7 +50,9 @@ class Measured(Domain):
 
     @property
     def initial(self) -> Words:
-        """Where values stand for ever, what users say without a valid one: the inner one at the lowest level."""
+        """The words of users who have had no valid value yet, in a stream whose values stand for ever: the inner ones
+        at the lowest level.
+        """
         return (*self.inner.initial, 0)
 
     def codes(self, *, texts: bool = False) -> Codes:
@@ -58,7 +60,7 @@ class Measured(Domain):
         return _Beside(self, texts=texts)
 
     def value(self, row: Words, /) -> dict[str, Any]:
-        """What an event of these words says."""
+        """The value of an event with these words."""
         first = int(row[0]) if self.inner.coded else row[:-1]
         return {VALUE: self.inner.value(first), MEASURE: self.measure.value(int(row[-1]))}
 

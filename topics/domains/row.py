@@ -86,8 +86,8 @@ class Row(Domain):
 
     @property
     def initial(self) -> Words:
-        """Where values stand for ever, what users say of whom no value was valid yet: of each attribute "other" if that
-        is declared, else its first value.
+        """The words of users who have had no valid value yet, in a stream whose values stand for ever: for each
+        attribute "other" if that is declared, else its first value.
         """
         words = [0] * self.words
         for (_, domain), (word, weight) in zip(self.attributes, self.places, strict=True):
@@ -99,7 +99,7 @@ class Row(Domain):
         return _Packed(self, texts=texts)
 
     def value(self, row: Words, /) -> dict[str, str | float]:
-        """What an event of these words says."""
+        """The value of an event with these words."""
         pairs = zip(self.attributes, self.sizes, self.places, strict=True)
         return {name: domain.value(int(row[word]) // weight % size) for (name, domain), size, (word, weight) in pairs}
 

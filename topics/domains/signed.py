@@ -37,7 +37,7 @@ class Signed(Listed):
 
     @property
     def initial(self) -> Words:
-        """Where values stand for ever, what users say of whom no value was valid yet: no entry."""
+        """The words of users who have had no valid value yet, in a stream whose values stand for ever: no entry."""
         return (FILLER, 0) * self.most
 
     def codes(self, *, texts: bool = False) -> Codes:
@@ -45,7 +45,7 @@ class Signed(Listed):
         return _Vectors(self, texts=texts)
 
     def value(self, row: Words, /) -> dict[str, float]:
-        """What an event of these words says."""
+        """The value of an event with these words."""
         pairs = [(int(item), int(number)) for item, number in zip(row[::2], row[1::2], strict=True) if item != FILLER]
         names = [str(item) if isinstance(self.items, int) else self.items[item] for item, _ in pairs]
         return {name: (number - ONE) / ONE for name, (_, number) in zip(names, pairs, strict=True)}

@@ -32,10 +32,10 @@ def members(cell: Any, *, name_last: bool = False) -> Any:
         return orjson.loads(cell)
     found: dict[str, str] = {}
     for member in cell.split("|"):
-        name, equals, said = member.rpartition("=") if name_last else member.partition("=")
+        name, equals, content = member.rpartition("=") if name_last else member.partition("=")
         if not equals or name.strip() in found:
             raise ValueError
-        found[name.strip()] = said.strip()
+        found[name.strip()] = content.strip()
     return found
 
 

@@ -49,7 +49,7 @@ def _curves(lab: Lab, figure: Figure, panel: Panel) -> Iterator[Curve]:
 
 
 def _roc(lab: Lab, panel: Panel) -> Chart:
-    """Events told over false alarms, up to where hardly anything changes."""
+    """The rate of detected events over that of false alarms, up to where hardly anything changes."""
     shown = [(share, i) for i, share in enumerate(AT.tolist()) if share <= MOST_ALARMS]
     curves = []
     for name, cases in panel.curves.items():

@@ -88,7 +88,7 @@ def _models(kinds: str | None) -> tuple[str, ...]:
 
 
 def _chosen(kinds: str | None, data: Sequence[Path]) -> list[Configuration]:
-    """What is to be tried; what of a folder is left out is said on standard error."""
+    """The configurations to compare; files of a folder that are left out are named on standard error."""
     files = list[Path]()
     for path in data:
         inside = sorted(path.iterdir()) if path.is_dir() else [path]

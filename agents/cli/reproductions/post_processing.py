@@ -67,7 +67,7 @@ def command(runs: int, seed: int, processes: int, strict: bool, as_json: bool) -
 
 
 def chances() -> tuple[float, float]:
-    """OLH's p and q: of a report to speak for its own value, and for another."""
+    """The probabilities p and q of OLH: that a report supports its own value, and another one."""
     g = round(math.exp(EPSILON) + 1)
     return math.exp(EPSILON) / (math.exp(EPSILON) + g - 1), 1 / g
 
@@ -195,7 +195,7 @@ def named(cells: NDArray[np.bool_]) -> list[str]:
 
 
 def lines(found: Comparison) -> Iterator[str]:
-    """The table, three metrics wide, and what it says."""
+    """The table, three metrics wide, and its verdicts."""
     for start in range(0, len(reference.METRICS), 3):
         columns = range(start, min(start + 3, len(reference.METRICS)))
         yield ""

@@ -21,7 +21,7 @@ _MOST = 4096  # bytes of a file with a password
 
 @dataclass(frozen=True)
 class Access:
-    """Where the brokers are and who we say we are."""
+    """The addresses of the brokers, and the credentials."""
 
     brokers: tuple[str, ...]
     username: str | None = None

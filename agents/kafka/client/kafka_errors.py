@@ -65,7 +65,7 @@ def leaves(consumer: Any) -> None:
 
 
 def check_membership(consumer: Any) -> None:
-    """Raise what ended a consumer's membership of its group, if anything did. aiokafka tells only whoever fetches."""
+    """Raise the error that ended a consumer's membership of its group, if any. aiokafka raises it only on fetching."""
     coordinator = getattr(consumer, "_coordinator", None)
     if coordinator is not None and hasattr(coordinator, "check_errors"):  # where there is no group there is none
         coordinator.check_errors()

@@ -20,7 +20,7 @@ WATCH_S = 0.5
 
 
 class Shared(Protocol):
-    """Who is told what the group has decided."""
+    """The receiver of a group's assignments."""
 
     async def revoked(self) -> None:
         """All partitions are given up for now."""

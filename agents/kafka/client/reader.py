@@ -15,8 +15,8 @@ POLL_MS = 100
 
 
 class Reader:
-    """Reads committed records of partitions that it is told, from offsets that it is told. `aborted`: those of open and
-    aborted transactions too, for whoever audits them.
+    """A reader of committed records of given partitions, from given offsets. `aborted`: those of open and aborted
+    transactions too, for audits.
     """
 
     def __init__(self, common: Mapping[str, Any], *, aborted: bool = False) -> None:
