@@ -103,7 +103,14 @@ def test_a_server_refuses_what_it_does_not_know_and_hardens_what_it_says() -> No
         running = await serve(feed(), "127.0.0.1", 0)
         try:
             async with aiohttp.ClientSession(running.url) as session:
-                for query in ("", "?q=a&q=b", "?q=sum of screen over all&x=1", "?q=x&users=many", "?q=x&running=yes", "?q=x"):
+                for query in (
+                    "",
+                    "?q=a&q=b",
+                    "?q=sum of screen over all&x=1",
+                    "?q=x&users=many",
+                    "?q=x&running=yes",
+                    "?q=x",
+                ):
                     async with session.get(f"/query{query}") as refused:
                         assert refused.status == 400
                         assert list(await refused.json()) == ["error"]

@@ -65,7 +65,11 @@ class MadeStream:
         measure: str = "total", stream: str = "revenue", first_t: int = START_T,
     ) -> None:  # fmt: skip
         self.tree, self.block, self.names, self.t = Tree(fanout, levels), block, tuple(names), first_t
-        self.measure, self.stream, self._key = measure, stream, Key(hashlib.sha256(bytes([key])).digest(), deployment="shop")
+        self.measure, self.stream, self._key = (
+            measure,
+            stream,
+            Key(hashlib.sha256(bytes([key])).digest(), deployment="shop"),
+        )
         self.records: list[dict[str, Any]] = []
         self.exact: dict[int, list[int]] = {}
         self._planted = first_t

@@ -102,7 +102,9 @@ def test_an_answer_is_the_brute_force_one_over_holes_hold_outs_and_runs(data: st
     values = [made.records[t]["unbiased"]["total"] for t in known]
     assert row.periods == len(known)
     assert sum(row.missing.values()) == high - low - len(known)
-    assert row.missing.get("hold-out", 0) == sum(low <= t < high and made.records[t].get("noise") is None for t in there)
+    assert row.missing.get("hold-out", 0) == sum(
+        low <= t < high and made.records[t].get("noise") is None for t in there
+    )
     if known:
         assert row.value == pytest.approx(sum(values), abs=1e-5)
         assert row.stderr == pytest.approx(node * sqrt(variance), rel=1e-6)
@@ -156,7 +158,9 @@ def test_counts_means_and_shares_of_events() -> None:
     assert buy.stderr
     assert both.stderr == pytest.approx(buy.stderr * sqrt(2), rel=1e-6)
     assert share.value == pytest.approx(buy.value / both.value, rel=1e-8)
-    assert share.stderr == pytest.approx(buy.stderr * sqrt((1 - share.value) ** 2 + share.value**2) / both.value, rel=1e-4)
+    assert share.stderr == pytest.approx(
+        buy.stderr * sqrt((1 - share.value) ** 2 + share.value**2) / both.value, rel=1e-4
+    )
 
 
 def covered(keys: range, stretches: int, *, levels: int, periods: int) -> float:

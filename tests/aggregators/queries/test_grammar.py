@@ -17,8 +17,39 @@ QUERIES = st.builds(
     ParsedQuery, st.sampled_from(["sum", "mean", "share", "count"]), st.from_regex(r"[a-z][a-z0-9_-]{0,31}", fullmatch=True),
     STRETCHES, st.none() | NAMES, st.lists(CONDITIONS, max_size=2).map(tuple), st.none() | LENGTHS,
 )  # fmt: skip
-BITS = ["sum", " of ", "mean", "x", ".", '"', '"a b"', "over", " last", "3h", "all", "..", "2026-11-18T09:00Z", "12:00Z"]
-BITS += ["where ", " in ", "[", "]", "=", ",", " and ", "every", "\\", "-", "\u0660", "9" * 16 + "d", " ", "\n", "1970-01-01"]
+BITS = [
+    "sum",
+    " of ",
+    "mean",
+    "x",
+    ".",
+    '"',
+    '"a b"',
+    "over",
+    " last",
+    "3h",
+    "all",
+    "..",
+    "2026-11-18T09:00Z",
+    "12:00Z",
+]
+BITS += [
+    "where ",
+    " in ",
+    "[",
+    "]",
+    "=",
+    ",",
+    " and ",
+    "every",
+    "\\",
+    "-",
+    "\u0660",
+    "9" * 16 + "d",
+    " ",
+    "\n",
+    "1970-01-01",
+]
 JUNK = st.text() | st.lists(st.sampled_from(BITS), max_size=14).map("".join) | QUERIES.map(str).flatmap(
     lambda text: st.integers(0, len(text)).map(lambda at: text[:at] + "\u00a7" + text[at + 1 :])
 )  # fmt: skip
