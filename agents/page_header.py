@@ -41,7 +41,8 @@ def _spec(plan: Plan, stream: AnyStreamPlan, periods: int | None, users: int | N
         **page_question(stream.measure.name, stream.names, central=central),
     }  # fmt: skip
     if isinstance(stream, CentralPlan):  # sums have no range, and nobody is asked
-        return said | {"central": True, "range": None, "epsilon": stream.epsilon_micro / 1e6, "method": "tops", "warning": None}
+        own = {"central": True, "range": None, "method": "tops", "warning": None}
+        return said | own | {"epsilon": stream.epsilon_micro / 1e6}
     return said | {
         "range": stream.range, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
         "method": stream.method.name, "warning": None if users is None else shortage(plan, stream, users),

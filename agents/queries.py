@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from murmurate.aggregators.queries import Answer, ParsedQuery, ReleaseIndex
+from murmurate.aggregators.queries import ParsedQuery, QueryAnswer, ReleaseIndex
 from murmurate.aggregators.queries import answer as answer_of
 from murmurate.aggregators.queries.errors import ReleaseFormatError
 from murmurate.errors import UsageError
@@ -25,7 +25,7 @@ Releases = ReleaseIndex | str | os.PathLike[str] | Iterable[bytes | str | Mappin
 
 def query(
     releases: Releases, question: str | ParsedQuery, *, users: int | None = None, running: bool = False
-) -> Answer:
+) -> QueryAnswer:
     """The answer to a question over releases. QueryRefusedError where there is none.
 
     releases: for several questions an index, so that they are read once (`index_of`).  users: what sums and counts of

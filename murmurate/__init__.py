@@ -6,7 +6,7 @@
 `murmurate.config`       the deployment file: its schema, its checks, what it promises in words
 `murmurate.agents`       everything that runs: stages, replay, the Kafka runtime, page, metrics, the command line
 
-`query(releases, question)` answers a question about a stretch of time from released records alone.
+Beside them stands `query(releases, question)`: it answers a question about a stretch of time from releases alone.
 """
 
 from importlib import import_module

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from murmurate.agents.web.errors import FrameError
-from murmurate.aggregators.queries import Answer, ReleaseIndex, answer
+from murmurate.aggregators.queries import QueryAnswer, ReleaseIndex, answer
 from murmurate.aggregators.queries.errors import ReleaseFormatError
 
 KEEP = 1 << 16
@@ -110,7 +110,7 @@ class Feed:
         found, _ = self._take(0, 0, self.last)
         return [orjson.loads(frame.json) for frame in found]
 
-    def answer(self, question: str, *, users: int | None = None, running: bool = False) -> Answer:
+    def answer(self, question: str, *, users: int | None = None, running: bool = False) -> QueryAnswer:
         """The answer to a question over the releases so far. QueryRefusedError if there is none."""
         with self._answers:
             self._read()

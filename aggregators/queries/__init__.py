@@ -3,9 +3,9 @@
 `ReleaseIndex` takes releases, `answer` answers; what an answer means stands in docs/METHODS.md.
 """
 
-from murmurate.aggregators.queries.answers import Answer, AnswerRow, answer
+from murmurate.aggregators.queries.answers import AnswerRow, QueryAnswer, answer
 from murmurate.aggregators.queries.errors import QueryRefusedError
 from murmurate.aggregators.queries.grammar import ParsedQuery, parse
 from murmurate.aggregators.queries.index import ReleaseIndex
 
-__all__ = ["Answer", "AnswerRow", "ParsedQuery", "QueryRefusedError", "ReleaseIndex", "answer", "parse"]
+__all__ = ["AnswerRow", "ParsedQuery", "QueryAnswer", "QueryRefusedError", "ReleaseIndex", "answer", "parse"]

@@ -17,7 +17,7 @@ import orjson
 
 from murmurate.aggregators.queries.central import thresholds
 from murmurate.aggregators.queries.errors import QueryRefusedError
-from murmurate.aggregators.queries.figures import EVENTS, Figure, figures
+from murmurate.aggregators.queries.figures import EVENTS, AnsweredFigure, figures
 from murmurate.aggregators.queries.grammar import Between, Newest, ParsedQuery, parse
 from murmurate.aggregators.queries.index import RecordedStream, ReleaseIndex
 from murmurate.aggregators.queries.local import sampling_factor
@@ -77,7 +77,7 @@ class AnswerRow:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryAnswer:
     """All that is said to one question."""
 
     query: str
@@ -119,7 +119,7 @@ class Answer:
 
 def answer(
     index: ReleaseIndex, question: str | ParsedQuery, *, users: int | None = None, running: bool = False
-) -> Answer:
+) -> QueryAnswer:
     """The answer. QueryRefusedError if the question is none, or none about these releases.
 
     users: what sums and counts of a local stream are multiplied by.  running: pieces of `every` all begin where the
@@ -146,7 +146,7 @@ def answer(
     rows = [_row(figure, recorded, low, high, users) for low, high in pieces for figure in asked]
     clipped = None if asked[0].unit == EVENTS else (pieces[0][0], pieces[-1][1])
     notes = _notes(query, recorded, rows, clipped, users)
-    return Answer(str(query), query.stream, asked[0].unit, tuple(rows), notes, users)
+    return QueryAnswer(str(query), query.stream, asked[0].unit, tuple(rows), notes, users)
 
 
 def _pieces(query: ParsedQuery, recorded: RecordedStream, *, running: bool) -> list[tuple[int, int]]:
@@ -177,7 +177,7 @@ def _periods(start_ms: int, end_ms: int, every_ms: int) -> tuple[int, int]:
     return -(-start_ms // every_ms), -(-end_ms // every_ms)
 
 
-def _row(figure: Figure, recorded: RecordedStream, low: int, high: int, users: int | None) -> AnswerRow:
+def _row(figure: AnsweredFigure, recorded: RecordedStream, low: int, high: int, users: int | None) -> AnswerRow:
     value, error, of = figure.of(recorded, low, high)
     every, covered, times = recorded.form.every_ms, of.coverage, users or 1
     most = None

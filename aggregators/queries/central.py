@@ -159,7 +159,8 @@ class _Runs:
         cuts = [at, *self._pieces[first + 1 : last + 1].tolist(), end]
         pieces = [(int(self._place[a]), int(self._place[b - 1]) + 1) for a, b in pairwise(cuts)]
         planted, node = self._trees[self._tree[at]], self._nodes[self._tree[at]]
-        return round(pieces_variance(planted.tree, pieces) * node**2 * MILLION)
+        units: int = round(pieces_variance(planted.tree, pieces) * node**2 * MILLION)
+        return units
 
 
 def thresholds(recorded: RecordedStream, low: int, high: int) -> list[float]:

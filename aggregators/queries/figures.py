@@ -32,7 +32,7 @@ OF: Final[dict[str, tuple[FigureKind, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class AnsweredFigure:
     """One figure of an answer."""
 
     formula: Formula
@@ -71,7 +71,7 @@ def over(recorded: RecordedStream, name: str, low: int, high: int) -> StretchSum
     return found
 
 
-def figures(query: ParsedQuery, recorded: RecordedStream) -> list[Figure]:
+def figures(query: ParsedQuery, recorded: RecordedStream) -> list[AnsweredFigure]:
     """What answers a question."""
     names = recorded.names
     if query.name is not None and query.name not in names:
@@ -82,36 +82,38 @@ def figures(query: ParsedQuery, recorded: RecordedStream) -> list[Figure]:
     return (_central if recorded.form.central else _local)(query, recorded, kinds)
 
 
-def _central(query: ParsedQuery, recorded: RecordedStream, kinds: dict[str, FigureKind]) -> list[Figure]:
+def _central(query: ParsedQuery, recorded: RecordedStream, kinds: dict[str, FigureKind]) -> list[AnsweredFigure]:
     totals = tuple(name for name, kind in kinds.items() if kind == "total")
     counts = tuple(name for name, kind in kinds.items() if kind == "count")
     unit, name = recorded.form.unit, query.name
     if query.what == "sum":
         of = (name,) if name else totals or counts
-        return [Figure("sum", of, _shown(query, of), unit if of[0] in totals else EVENTS)]
+        return [AnsweredFigure("sum", of, _shown(query, of), unit if of[0] in totals else EVENTS)]
     if query.what == "count" and (name is None or name in counts):
         of = (name,) if name else counts
         if of:
-            return [Figure("sum", of, _shown(query, of), EVENTS)]
+            return [AnsweredFigure("sum", of, _shown(query, of), EVENTS)]
         raise QueryRefusedError(
             f"query: {query.stream}: found no count of events; allowed: sum, or counts = true in the stream's table"
         )
     if query.what == "mean" and totals and name in (None, *totals):
         if counts:
-            return [Figure("ratio", (totals[0], counts[0]), "mean", unit)]
+            return [AnsweredFigure("ratio", (totals[0], counts[0]), "mean", unit)]
         raise QueryRefusedError(
             f"query: {query.stream}: found no count of events to divide by; allowed: sum, or counts = true in the "
             "stream's table"
         )
     if query.what == "share" and len(counts) > 1 and not totals:
-        return [Figure("part", (one, *(c for c in counts if c != one)), one) for one in ([name] if name else counts)]
+        return [
+            AnsweredFigure("part", (one, *(c for c in counts if c != one)), one) for one in ([name] if name else counts)
+        ]
     words = "sum, mean, count" if totals and counts else "sum, mean" if totals else "sum, count, share"
     if len(counts) < 2 and not totals:
         words = "sum, count"
     raise QueryRefusedError(f"query: {query.stream}: found {query.what} of {name or 'it'}; allowed: {words}")
 
 
-def _local(query: ParsedQuery, recorded: RecordedStream, kinds: dict[str, FigureKind]) -> list[Figure]:
+def _local(query: ParsedQuery, recorded: RecordedStream, kinds: dict[str, FigureKind]) -> list[AnsweredFigure]:
     fitting: tuple[FigureKind, ...] = OF[query.what]
     if query.what == "sum" and len(kinds) == 1:  # everybody has a value, so that means of users are totals per user
         fitting = ("total", "mean")
@@ -123,7 +125,7 @@ def _local(query: ParsedQuery, recorded: RecordedStream, kinds: dict[str, Figure
         raise QueryRefusedError(f"query: {query.stream}: found {about}; allowed: {', '.join(words)}")
     formula: Formula = "average" if query.what in ("mean", "share") else "sum"
     unit = {"count": "periods", "share": None}.get(query.what, recorded.form.unit)
-    return [Figure(formula, (name,), name, unit) for name in found]
+    return [AnsweredFigure(formula, (name,), name, unit) for name in found]
 
 
 def _shown(query: ParsedQuery, names: Sequence[str]) -> str:

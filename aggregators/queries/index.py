@@ -76,7 +76,7 @@ class SameNames:
         self.second.extend(second)
 
 
-class Columns:
+class ReleaseColumns:
     """Releases of a stream in the order of their periods, one a period."""
 
     def __init__(self, rows: Iterable[SameNames]) -> None:
@@ -128,7 +128,7 @@ class RecordedStream:
         self._noise: Any = None
         self._newest = NO_TREE
         """Number of the tree that the last release described, as `_noise` says it."""
-        self._built: tuple[Columns, Columns] | None = None
+        self._built: tuple[ReleaseColumns, ReleaseColumns] | None = None
         self.answers: dict[Any, Any] = {}
         """What was prepared for answers, by statistic; forgotten when a release comes."""
 
@@ -137,10 +137,10 @@ class RecordedStream:
         """Every statistic that a release has."""
         return tuple(dict.fromkeys(name for rows in self._periods for name in rows.names))
 
-    def columns(self) -> tuple[Columns, Columns]:
+    def columns(self) -> tuple[ReleaseColumns, ReleaseColumns]:
         """Of periods, and of blocks (each by its last period)."""
         if self._built is None:
-            self._built = Columns(self._periods), Columns(self._blocks)
+            self._built = ReleaseColumns(self._periods), ReleaseColumns(self._blocks)
         return self._built
 
     def begin(self, record: Mapping[str, Any]) -> None:

@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 
 from murmurate.agents.cli.main import command
 from murmurate.agents.kafka.client import Place, Write
-from murmurate.agents.queries import query
 from murmurate.topics.names import TOPICS
 from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
@@ -103,14 +102,6 @@ def test_watch_shows_what_there_is_and_what_comes_until_ctrl_c(running: Deployed
         assert process.wait() == 130
     finally:
         process.end()
-
-
-def test_query_answers_from_the_topic_what_its_records_say(running: Deployed) -> None:
-    releases, question = running.releases(PERIODS), "share of screen.home over all every 1h"
-    assert say(running, "query", question, "--json").output.encode() == query(releases, question).canonical() + b"\n"
-    assert "not measured" in say(running, "query", question).output
-    unknown = say(running, "query", "sum of nothing over all").exception
-    assert "found stream 'nothing'; allowed: screen" in str(unknown)
 
 
 def test_too_few_users_are_said_in_the_log_at_the_start_after_three_rounds_and_by_watch(running: Deployed) -> None:

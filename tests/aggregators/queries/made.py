@@ -7,7 +7,7 @@ tree after the other, each with a digest of its own.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import sqrt
 from typing import Any
@@ -43,8 +43,9 @@ def head(stream: str, t: int, measure: str, unit: str | None = None, revision: i
 
 
 def local(
-    t: int, unbiased: dict[str, float | None], errors: dict[str, float | None] | None, *, measured: int | None = -1,
-    stream: str = "screen", measure: str = "frequency", revision: int = 1, method: str = "lpu",
+    t: int, unbiased: Mapping[str, float | None], errors: Mapping[str, float | None] | None, *,
+    measured: int | None = -1, stream: str = "screen", measure: str = "frequency", revision: int = 1,
+    method: str = "lpu",
 ) -> dict[str, Any]:  # fmt: skip
     """A release of a local stream; `measured` -1: its own period's reports."""
     of = t if measured == -1 else measured

@@ -147,6 +147,7 @@ def test_counts_means_and_shares_of_events() -> None:
     assert total.value
     assert number.value
     assert total.stderr
+    assert mean.value
     assert mean.value == pytest.approx(total.value / number.value, rel=1e-8)
     assert mean.stderr == pytest.approx(total.stderr * sqrt(1 + mean.value**2) / number.value, rel=1e-6)
     made = MadeStream(names=("buy", "view"), measure="count", stream="events").run(np.tile([900, 2100], (64, 1)))
@@ -156,6 +157,7 @@ def test_counts_means_and_shares_of_events() -> None:
     assert both.value
     assert buy.value
     assert buy.stderr
+    assert share.value
     assert both.stderr == pytest.approx(buy.stderr * sqrt(2), rel=1e-6)
     assert share.value == pytest.approx(buy.value / both.value, rel=1e-8)
     assert share.stderr == pytest.approx(
