@@ -44,6 +44,6 @@ def _spec(plan: Plan, stream: AnyStreamPlan, periods: int | None, users: int | N
         own = {"central": True, "range": None, "method": "tops", "warning": None}
         return said | own | {"epsilon": stream.epsilon_micro / 1e6}
     return said | {
-        "range": stream.range, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
+        "range": stream.measure.axis, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
         "method": stream.method.name, "warning": None if users is None else shortage(plan, stream, users),
     }  # fmt: skip

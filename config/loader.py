@@ -17,8 +17,8 @@ from pydantic import BaseModel, ValidationError
 
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
-from murmurate.config.measures.registry import TABLES
 from murmurate.config.measures.declared import DeclaredStream
+from murmurate.config.measures.registry import TABLES
 from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
 
 FILE: Final = "murmurate.toml"

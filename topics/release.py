@@ -32,6 +32,8 @@ Number = Annotated[int, Field(ge=-(1 << 63), le=(1 << 64) - 1)] | float  # the i
 Nats = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Text = Annotated[str, Field(min_length=1, max_length=64)]
+Model = Literal["local", "central"]
+"""Who adds the noise: every user's device before it reports anything, or the trusted edge to exact sums."""
 Instant = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z$")]
 Duration = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,14}(ms|s|m|h|d)$")]
 
@@ -253,6 +255,12 @@ class Release(Message, tag="murmurate/release/2"):
     """
     unbiased: Statistics
     """The raw estimate before any post-processing: it may be negative and need not add to 1."""
+    stderr_unbiased: Statistics | None = None
+    """The standard error of `unbiased` as an estimate of period `measured_t`: mechanism and sampling, without what may
+    have drifted since and without what clipping may take; null where `unbiased` is. Written together with `model`.
+    """
+    model: Model | None = None
+    """Who adds the noise. Written where the deployment's file says the model or asks for releases to be queried."""
     names: Literal["found"] | None = None
     """Written where the names are data, too: the three maps have what was found in this period, which may be nothing.
     Not written where the names are declared.
@@ -298,6 +306,12 @@ class Release(Message, tag="murmurate/release/2"):
     def _fits_together(self) -> "Release":
         if not self.estimate.keys() == self.stderr.keys() == self.unbiased.keys():
             raise ValueError("found estimate, stderr and unbiased of different names; allowed: the same names")
+        if self.stderr_unbiased is not None and _known(self.stderr_unbiased) != _known(self.unbiased):
+            raise ValueError("found unbiased or its stderr_unbiased without the other; allowed: both, or null for both")
+        if self.stderr_unbiased is not None and self.stderr_unbiased.keys() != self.unbiased.keys():
+            raise ValueError("found stderr_unbiased of other names than unbiased; allowed: the same names")
+        if (self.stderr_unbiased is None) != (self.model is None):
+            raise ValueError("found stderr_unbiased or model without the other; allowed: both or none")
         if not self.estimate and self.names is None:
             raise ValueError("found no names; allowed: at least one, unless names are found")
         cells = [name for table in self.tables or () for name in table.names]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.ordering import by_target
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.config.plan import Plan, AnyStreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import partitions
 from murmurate.topics.block import encode_raw

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.config.plan import Plan, AnyStreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan
 
 Mask = NDArray[np.bool_]
 MAX_UNSETTLED = 8

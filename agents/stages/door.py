@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from murmurate.agents.stages.admission import Admission
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.config.plan import Plan, AnyStreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import PseudonymCache
 from murmurate.randomizers.state import StateForm, dump, load

@@ -41,6 +41,8 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         estimate=_named(figures, figures.estimate),
         stderr=_named(figures, figures.stderr),
         unbiased=_named(figures, figures.unbiased),
+        stderr_unbiased=_named(figures, figures.stderr_unbiased) if stream.stated_model else None,
+        model=stream.stated_model,
         names="found" if figures.found else None,
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, figures),
@@ -60,10 +62,10 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
 
 def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     """The release of an older period with this decision's estimate of it: of two records of a period the one with the
-    higher revision counts. Its reports and `unbiased` stay as they were.
+    higher revision counts. Its reports, `unbiased` and the error of that stay as they were.
     """
     figures = stream.measure.result(decision.with_vector(best=decision.revised), stream.post).named
-    own = {"unbiased": {name: before.unbiased.get(name) for name in figures.names}} if figures.found else {}
+    own = _own_of(figures.names, before) if figures.found else {}
     return before.model_copy(update={
         "decision": before.decision if before.decision == "published" else _not_published(figures),
         "estimate": _named(figures, figures.estimate),
@@ -72,6 +74,13 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
         "revision": before.revision + 1,
         **own,  # None for names that were not found then
     })  # fmt: skip
+
+
+def _own_of(names: Sequence[str], before: Release) -> dict[str, dict[str, float | None] | None]:
+    """What the method itself said of these names, some of which may not have been found then."""
+    own = before.unbiased, before.stderr_unbiased
+    first, second = (None if said is None else {name: said.get(name) for name in names} for said in own)
+    return {"unbiased": first, "stderr_unbiased": second}
 
 
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:

@@ -9,7 +9,6 @@ al. 2021, section 3.  Not here: noise (randomizers/central), trees (aggregators/
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

@@ -14,8 +14,18 @@ from typing import Annotated, Any, Final, Literal
 
 from murmurate.aggregators.measures.summed import CentralTotal, EventCount, SummedMeasure
 from murmurate.config.errors import Mistake
-from murmurate.config.kinds import AnyNumber, Flag, Kind, NumbersByName, Texts, WholeNumber, exactly, repeated, seen
-from murmurate.config.kinds import written
+from murmurate.config.kinds import (
+    AnyNumber,
+    Flag,
+    Kind,
+    NumbersByName,
+    Texts,
+    WholeNumber,
+    exactly,
+    repeated,
+    seen,
+    written,
+)
 from murmurate.config.measures.declared import DeclaredStream
 from murmurate.config.measures.frequency import VALUE
 from murmurate.config.measures.numbers import UNIT
@@ -133,6 +143,7 @@ class HoldoutTable(ConfigTable):
 class CentralStream(DeclaredStream):
     """What every central stream says."""
 
+    of_model = "central"
     model: Literal["central"]
     """Who adds the noise: the trusted edge."""
     share: Annotated[float, Share()] = 1.0
