@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.release import duration, instant
 from murmurate.aggregators.monitoring import reading
 from murmurate.aggregators.trees.smoothers import SMOOTHERS, MedianSmoother, Smoother
 from murmurate.aggregators.trees.variance import leaf_variance
@@ -25,6 +24,7 @@ from murmurate.randomizers.central import law_of
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.messages import Curated, Planted
 from murmurate.topics.release import PLACES, Block, CentralPromise, Noise, Reading, Release
+from murmurate.topics.times import duration, instant
 
 Decided = Literal["published", "approximated", "unmeasured"]
 Figures = tuple[float, ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import numpy as np
@@ -20,9 +19,7 @@ from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+from murmurate.topics.times import duration, instant
 
 
 def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tallied]) -> Release:
@@ -89,18 +86,6 @@ def _own_of(names: Sequence[str], before: Release) -> dict[str, dict[str, float 
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:
     """The `decision` of a release without reports of its own period: whether anything is known."""
     return "approximated" if figures.known else "unmeasured"
-
-
-def instant(time_ms: int) -> str:
-    """RFC 3339, with milliseconds only where there are some."""
-    moment = _EPOCH + timedelta(milliseconds=time_ms)
-    return moment.isoformat(timespec="milliseconds" if time_ms % 1000 else "seconds").replace("+00:00", "Z")
-
-
-def duration(length_ms: int) -> str:
-    """A duration as the config writes it: "1h", "90s"."""
-    unit, size = next((unit, size) for unit, size in _UNITS if length_ms % size == 0)
-    return f"{length_ms // size}{unit}"
 
 
 def _named(figures: NamedFigures, values: np.ndarray) -> dict[str, float | None]:

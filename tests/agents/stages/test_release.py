@@ -8,13 +8,14 @@ import numpy as np
 import orjson
 import pytest
 
-from murmurate.agents.stages.release import duration, instant, release, revised
+from murmurate.agents.stages.release import release, revised
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.monitoring import reading
 from murmurate.randomizers import ValueAndPresence
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.domains import Grid
 from murmurate.topics.messages import Rejected, Tally
+from murmurate.topics.times import duration, instant
 from tests.agents.stages.hands import GRR
 from tests.agents.world import FIRST, deployment, stream
 from tests.measured import vector_decision
