@@ -24,6 +24,7 @@ from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.domains import Domain
 from murmurate.topics.events import Fields
+from murmurate.topics.release import Model
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class StreamPlan:
     """
     post: Shaping = NORM_SUB
     """How estimates are shaped, for a measure whose estimates are."""
+    stated_model: Model | None = None
+    """The model that releases say, with the standard error of `unbiased`; None: they say neither."""
 
     def __post_init__(self) -> None:
         if self.measure.says_none != (self.carry_ms is not None):

@@ -3,7 +3,7 @@
 Contract: two deployments that promise the same give equal plans; a stream's `config` changes with anything that
 changes what its releases mean.  Not in it, since it changes how releases come and not what they say: Kafka, secrets,
 the page, partitions, lateness, future, patience, min_batch, delta, assumed_corrupt; nor what a reader may change for
-himself, thresholds and post.  Not here: words (explain.py).
+himself, thresholds and post; nor what releases hold for queries.  Not here: words (explain.py).
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         season=None if stream.season is None else stream.season // stream.every,
         thresholds=stream.thresholds,
         initial=stream.initial_code,
+        stated_model=stream.stated_model or (stream.of_model if deployment.releases.queries else None),
     )
 
 

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Number, Text, Texts, WholeNumber, written
+from murmurate.config.kinds import Flag, Number, Text, Texts, WholeNumber, written
 from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
 from murmurate.config.measures.stream import StreamTable
@@ -174,6 +174,13 @@ class Web(ConfigTable):
     """Where an edge worker shows its own metrics: counts of raw events, for the edge alone."""
 
 
+class ReleasesTable(ConfigTable):
+    """What releases hold besides what everybody reads."""
+
+    queries: Annotated[bool, Flag()] = False
+    """Whether they hold what queries over many periods need: the standard error of `unbiased`, and the model."""
+
+
 class Deployment(ConfigTable):
     """One deployment: a murmurate.toml, each key of which MURMURATE__TABLE__KEY in the environment overrides."""
 
@@ -189,6 +196,7 @@ class Deployment(ConfigTable):
     kafka: Kafka = Kafka()
     secrets: SecretsTable = SecretsTable()
     web: Web = Web()
+    releases: ReleasesTable = ReleasesTable()
     streams: dict[Annotated[str, STREAM_NAME], AnyStream]
     """What is measured, a table [streams.NAME] each."""
 

@@ -31,6 +31,8 @@ BETWEEN = " | "
 
 Number = Annotated[int, Field(ge=-(1 << 63), le=(1 << 64) - 1)] | float  # the integers that JSON writers have
 Text = Annotated[str, Field(min_length=1, max_length=64)]
+Model = Literal["local", "central"]
+"""Who adds the noise: every user's device before it reports anything, or the trusted edge to exact sums."""
 Instant = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z$")]
 
 
@@ -196,6 +198,12 @@ class Release(Message, tag="murmurate/release/2"):
     """
     unbiased: Statistics
     """The raw estimate before any post-processing: it may be negative and need not add to 1."""
+    stderr_unbiased: Statistics | None = None
+    """The standard error of `unbiased` as an estimate of period `measured_t`: mechanism and sampling, without what may
+    have drifted since and without what clipping may take; null where `unbiased` is. Written together with `model`.
+    """
+    model: Model | None = None
+    """Who adds the noise. Written where the deployment's file says the model or asks for releases to be queried."""
     names: Literal["found"] | None = None
     """Written where the names are data, too: the three maps have what was found in this period, which may be nothing.
     Not written where the names are declared.
@@ -241,6 +249,12 @@ class Release(Message, tag="murmurate/release/2"):
     def _fits_together(self) -> "Release":
         if not self.estimate.keys() == self.stderr.keys() == self.unbiased.keys():
             raise ValueError("found estimate, stderr and unbiased of different names; allowed: the same names")
+        if self.stderr_unbiased is not None and _known(self.stderr_unbiased) != _known(self.unbiased):
+            raise ValueError("found unbiased or its stderr_unbiased without the other; allowed: both, or null for both")
+        if self.stderr_unbiased is not None and self.stderr_unbiased.keys() != self.unbiased.keys():
+            raise ValueError("found stderr_unbiased of other names than unbiased; allowed: the same names")
+        if (self.stderr_unbiased is None) != (self.model is None):
+            raise ValueError("found stderr_unbiased or model without the other; allowed: both or none")
         if not self.estimate and self.names is None:
             raise ValueError("found no names; allowed: at least one, unless names are found")
         cells = [name for table in self.tables or () for name in table.names]

@@ -19,6 +19,7 @@ VERBS = {
     "keys": "make secrets, show their fingerprints, say what may be rotated",
     "topics": "make the deployment's topics, describe them, print who may do what",
     "watch": "show the releases of a stream as they come",
+    "query": "sums, means, shares and counts over any stretch of time, with errors",
     "status": "show workers, lags, open rounds and last releases",
     "dead": "list what could not be read; give it a second chance",
     "peek": "show what kinds of records a topic holds, never a row",

@@ -57,7 +57,7 @@ WITHIN = 0.03
 )  # fmt: skip
 @click.option(
     "--drift", type=click.FloatRange(0, 0.5),
-    help=f"Root mean square change in a period, of a share or of a mean as a part of its range.  [default: {DRIFT}]",
+    help=f"Root mean square change in a period, of a share, or of a number as a part of its range.  [default: {DRIFT}]",
 )  # fmt: skip
 @click.option(
     "--presence", type=click.FloatRange(0, 1, min_open=True), help="The share of users with a value.  [default: 1]"
@@ -206,7 +206,7 @@ def _taken(plan: Plan, stream: StreamPlan, assumed: Assumed, like: str | None) -
         return f"assumed: a truth like {like}{unit}"
     users = "all users" if assumed.presence == 1 else f"{assumed.presence * 100:g} % of the users"
     held = f", {users} with a value" if stream.says_none else ""
-    moves = "the mean moves" if measured_in else "each share moves"
+    moves = f"the {stream.measure.scored[0]} moves" if measured_in else "each share moves"
     return f"assumed: {moves} by {assumed.drift:g} {stream.measure.drifts}a period{held}{unit}"
 
 

@@ -25,7 +25,6 @@ from murmurate.agents.cli.replay import grouped
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last
 from murmurate.agents.shortage import Shortages, lacking
-from murmurate.agents.stages.release import instant
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.postprocess.query import Query
 from murmurate.aggregators.postprocess.reading import read_for
@@ -35,7 +34,7 @@ from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
 from murmurate.topics.release import MAX_NAMES, PLACES, Reading, Release
-from murmurate.topics.times import InstantReader
+from murmurate.topics.times import InstantReader, instant
 
 COLUMNS = 80
 DAY_MS, MINUTE_MS = 86_400_000, 60_000

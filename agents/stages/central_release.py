@@ -13,21 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Literal
 
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.release import duration, instant
 from murmurate.aggregators.monitoring import reading
-from murmurate.aggregators.trees.smoothers import SMOOTHERS, Smoother
+from murmurate.aggregators.trees.smoothers import SMOOTHERS, MedianSmoother, Smoother
 from murmurate.aggregators.trees.variance import leaf_variance
 from murmurate.config.plan import CentralPlan, Plan
-from murmurate.randomizers.central import DiscreteLaplace
+from murmurate.randomizers.central import law_of
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.promises import CentralPromise
 from murmurate.topics.release import PLACES, Block, Noise, Reading, Release
+from murmurate.topics.times import duration, instant
 
 Decided = Literal["published", "approximated", "unmeasured"]
 Figures = tuple[float, ...]
@@ -43,7 +41,7 @@ class CentralCourse:
     t: int
     """The period that is released next."""
     smoothers: list[Smoother] = field(default_factory=list)
-    """What predicts each figure, where blocks have several periods."""
+    """What predicts each figure, where blocks have several periods; none before a block is complete."""
     misses: list[list[float]] = field(default_factory=list)
     """For each figure, by how much complete blocks were off their prediction: number, sum of squares."""
     measured_t: int | None = None
@@ -52,9 +50,6 @@ class CentralCourse:
     """The mean of a period in the newest complete block."""
 
     def __post_init__(self) -> None:
-        self.smoothers = self.smoothers or [
-            SMOOTHERS[self.stream.smoother](self.stream.block, 0.0) for _ in self.stream.names
-        ]
         self.misses = self.misses or [[0, 0.0] for _ in self.stream.names]
 
     def release(self, curated: Curated) -> Release:
@@ -85,11 +80,13 @@ class CentralCourse:
     def _complete(self, curated: Curated, totals: Figures, errors: Sequence[float]) -> Release:
         """The last period of a block: of single periods its mean is known, and their sum is the block's."""
         block = self.stream.block
-        for smoother, missed, total in zip(self.smoothers, self.misses, totals, strict=True):
-            if self.last is not None:
+        if not self.smoothers:  # the first block is what the paper guesses, half of the largest possible one
+            self.smoothers = [begun(self.stream.smoother, block, total) for total in totals]
+        else:
+            for smoother, missed, total in zip(self.smoothers, self.misses, totals, strict=True):
                 missed[0] += 1
                 missed[1] += (total / block - smoother.prediction) ** 2
-            smoother.add(total)
+                smoother.add(total)
         self.last = tuple(total / block for total in totals)
         beside = [self._beyond_noise(missed, error / block) for missed, error in zip(self.misses, errors, strict=True)]
         known = (
@@ -214,20 +211,24 @@ class CentralCourse:
 
     def load(self, facts: Mapping[str, Any]) -> None:
         """Go on from `facts`."""
+        self.smoothers = [begun(self.stream.smoother, self.stream.block, 0.0) for _ in facts["smoothers"]]
         for smoother, state in zip(self.smoothers, facts["smoothers"], strict=True):
             smoother.restore(state)
         self.misses, self.measured_t = [list(missed) for missed in facts["misses"]], facts["measured_t"]
         self.last = None if facts["last"] is None else tuple(facts["last"])
 
 
+def begun(name: str, block: int, total: float) -> Smoother:
+    """A smoother after its first complete block, which stands for the paper's guess before it."""
+    smoother = SMOOTHERS[name](block, total)
+    if isinstance(smoother, MedianSmoother):  # it leaves the guess out
+        smoother.add(total)
+    return smoother
+
+
 def node_deviation(stream: CentralPlan, name: str, threshold: int) -> float:
     """The standard deviation of one node's noise, as a figure is shown."""
-    return _deviation(stream.gamma(name, threshold)) * stream.measure.step(name)
-
-
-@lru_cache(maxsize=64)
-def _deviation(gamma: Fraction) -> float:
-    return math.sqrt(DiscreteLaplace(gamma).variance)
+    return math.sqrt(law_of(stream.gamma(name, threshold)).variance) * stream.measure.step(name)
 
 
 def _named(stream: CentralPlan, figures: Figures) -> dict[str, float]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -26,8 +25,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.trees.lazy import LeafNoise
 from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers import Key
-from murmurate.randomizers.central import DiscreteLaplace, NodeNoise
-from murmurate.randomizers.central.noisy_max import NoisyMax, noise_slope
+from murmurate.randomizers.central import NodeNoise, NoisyMax, law_of, noise_slope
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.curated import Curated, Planted
@@ -119,7 +117,9 @@ class Curation:
             digest = self._noise_digest()
             self._noises = [
                 LeafNoise(self.stream.tree, NodeNoise(self._key, digest, law, cell))
-                for cell, law in enumerate(_law(self.stream.gamma(name, self._threshold)) for name in self.stream.names)
+                for cell, law in enumerate(
+                    law_of(self.stream.gamma(name, self._threshold)) for name in self.stream.names
+                )
             ]
         return self._noises
 
@@ -169,9 +169,3 @@ class Curation:
         self.t, self._phase, self._since = facts["t"], facts["phase"], facts["since"]
         self._threshold, self._trees = facts["threshold"], facts["trees"]
         self._sums, self._noises = arrays["sums"].astype(np.int64), None
-
-
-@lru_cache(maxsize=64)
-def _law(gamma: Fraction) -> DiscreteLaplace:
-    """The law of a node's noise: its tables take a while to prove."""
-    return DiscreteLaplace(gamma)

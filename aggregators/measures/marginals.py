@@ -117,7 +117,8 @@ class Marginals(WideMeasure):
         for table in self.shapes:
             shape = tuple(map(len, table.values))
             cells = slice(start, start + prod(shape))
-            of = (figures[cells].reshape(shape) for figures in (named.estimate, named.stderr, named.unbiased))
+            figures = named.estimate, named.stderr, named.unbiased, named.stderr_unbiased
+            of = (each[cells].reshape(shape) for each in figures)
             filled.append(Filled(table, *of))
             start = cells.stop
         return InTables(tuple(filled), named.course)

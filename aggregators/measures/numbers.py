@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ class Numbers(Measure):
 
     domain: Grid
 
+    served_as: ClassVar[str]
+    """The name by which mechanisms say that they serve it."""
     recorded_as = "fiu", "numbers"
 
     @property
@@ -32,7 +34,7 @@ class Numbers(Measure):
     @property
     def serving(self) -> tuple[str, ...]:
         """The mechanisms for it; where users may have no value, those that can report *none*."""
-        return serving(self.name, says_none=self.says_none)
+        return serving(self.served_as, says_none=self.says_none)
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """HM where it serves, whose worst-case variance is never above SR's or PM's; otherwise the first mechanism that

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.trees.consistency import dyadic_downwards, dyadic_upwards
 from murmurate.randomizers.central.discrete_laplace import DiscreteLaplace
-from murmurate.randomizers.central.noise import NoiseOfNodes
+from murmurate.randomizers.central.noise import NoiseOfNodes, law_of
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.trees import Tree
 
@@ -94,14 +94,15 @@ def _highest(tree: Tree, leaves: int) -> int:
     return max(level for level in range(1, tree.levels + 1) if level == 1 or tree.span(level) <= leaves)
 
 
-def fits(tree: Tree, law: DiscreteLaplace, total: int = 0) -> bool:
+def fits(tree: Tree, gamma: Fraction | int | DiscreteLaplace, total: int = 0) -> bool:
     """Whether leaves of at most `total` keep to 63 bits with their noise, but for a chance below 2^-64 a tree.
 
     Where it is not, numerators are true modulo 2^64 only: still a function of noisy nodes and so as private, but wrong.
 
-    >>> [fits(Tree(16, 5), DiscreteLaplace(Fraction(1, 10**scale))) for scale in (6, 8)]
+    >>> [fits(Tree(16, 5), Fraction(1, 10**scale)) for scale in (6, 8)]
     [True, False]
     """
+    law = gamma if isinstance(gamma, DiscreteLaplace) else law_of(gamma)
     room = ((1 << 63) - 1) // tree.denominator - total
     most = int(room / heaviest(tree))
     nodes = sum(tree.nodes(level) for level in range(1, tree.levels + 1))

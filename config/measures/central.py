@@ -143,6 +143,7 @@ class HoldoutTable(ConfigTable):
 class CentralStream(DeclaredStream):
     """What every central stream says."""
 
+    of_model = "central"
     model: Literal["central"]
     """Who adds the noise: the trusted edge."""
     share: Annotated[float, Share()] = 1.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import model_validator
 
@@ -16,6 +16,10 @@ from murmurate.aggregators.measures.measure import Measure
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.quantities import Duration, Share, millionths
 from murmurate.config.streams import ConfigTable, SourceTable
+from murmurate.topics.release import Model
+
+LOCAL: Final = "local"
+"""The model that holds where a file says none."""
 
 
 class DeclaredStream(ConfigTable):
@@ -23,6 +27,8 @@ class DeclaredStream(ConfigTable):
 
     measured: ClassVar[type[Measure]]
     """The kind of measure that this table describes. Its name is what `measure` says."""
+    of_model: ClassVar[Model] = LOCAL
+    """The model that this table describes. Where a measure has several, the key `model` says which one."""
 
     every: Annotated[int, Duration("1ms", "24d")]
     """The length of a period; each period has one release."""
@@ -30,6 +36,11 @@ class DeclaredStream(ConfigTable):
     """The stream's part of what the promise has; all parts together at most 1."""
     source: SourceTable | None = None
     """Where its events come from; left out: {name}.events, told apart by their "stream"."""
+
+    @property
+    def stated_model(self) -> Model | None:
+        """The model, where the file says it: releases then say it, too."""
+        return self.of_model if "model" in self.model_fields_set else None
 
     @property
     def share_micro(self) -> int:

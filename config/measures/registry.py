@@ -17,13 +17,14 @@ from murmurate.aggregators.measures.registry import KINDS
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import seen
 from murmurate.config.measures.central import CentralStream, CentralTotalStream, EventCountStream
-from murmurate.config.measures.declared import DeclaredStream
+from murmurate.config.measures.declared import LOCAL, DeclaredStream
 from murmurate.config.measures.distribution import DistributionStream
 from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.items import ItemsStream
 from murmurate.config.measures.marginals import MarginalsStream
 from murmurate.config.measures.mean import MeanStream
 from murmurate.config.measures.strings import StringsStream
+from murmurate.config.measures.total import TotalStream
 
 TABLES: Final[dict[str, type[DeclaredStream]]] = {}
 """Every table by the name of its measure; that of a central stream, where there is a local one of the measure too, by
@@ -43,8 +44,8 @@ def register(table: Registered) -> Registered:
 
 
 for _table in (
-    FrequencyStream, MeanStream, DistributionStream, ItemsStream, MarginalsStream, StringsStream, CentralTotalStream,
-    EventCountStream,
+    FrequencyStream, MeanStream, TotalStream, DistributionStream, ItemsStream, MarginalsStream, StringsStream,
+    CentralTotalStream, EventCountStream,
 ):  # fmt: skip
     register(_table)
 
@@ -78,12 +79,17 @@ def _read_by(found: Any) -> str | None:
 
 
 def _known(found: Any) -> Any:
-    """A stream of a known measure: of any other, no key is worth a word."""
+    """A stream of a known measure, and of a model that it has: of any other, no key is worth a word."""
     names = list(dict.fromkeys(key.partition(".")[0] for key in TABLES))
     if isinstance(found, Mapping) and found.get("measure") not in names:
         raise NotAllowedError(Mistake("measure", seen(found.get("measure")), ", ".join(names)))
     if not isinstance(found, (Mapping, DeclaredStream)):
         raise NotAllowedError(Mistake("", "a list" if isinstance(found, list) else "a single value", "a table"))
+    if isinstance(found, Mapping):
+        model, tables = found.get("model"), [one for one in TABLES.values() if one.measured.name == found["measure"]]
+        models = [table.of_model for table in tables if "model" in table.model_fields]
+        if models and (LOCAL if model is None else model) not in models:
+            raise NotAllowedError(Mistake("model", seen(model), ", ".join(models)))
     return found
 
 

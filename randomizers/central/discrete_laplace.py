@@ -77,7 +77,7 @@ class DiscreteLaplace:
 
     @property
     def words(self) -> int:
-        """Words of 64 bits that every value takes; few take further ones."""
+        """The number of 64-bit words that every value takes; few values take further ones."""
         return 1 + len(self._lower)
 
     def noise(self, words: NDArray[np.uint64], further: Further) -> NDArray[np.int64]:

@@ -1,5 +1,5 @@
 """Numbers: the mean of a bounded quantity (SR, PM, HM), with *none* (ValueAndPresence), its distribution (SW), with
-*none* (WaveAndPresence), any of them for a mean over a coarser or clipped grid (Clipped), and exact discrete noise.
+*none* (WaveAndPresence), and any of them for a mean over a coarser or clipped grid (Clipped).
 """
 
 from murmurate.randomizers.numeric.hybrid import HM

@@ -119,6 +119,12 @@ NOBODY = FIRST | {
     "reports": {"slots": 256, "received": 4067, "counted": 4063, "rejected": {"malformed": 4}},
 }  # fmt: skip
 
+QUERIED = NOBODY | {
+    "stream": "spent", "measure": "total", "model": "local", "estimate": {"total": 7.214503, "present": 0.3124},
+    "stderr": {"total": 0.38125, "present": 0.0147}, "unbiased": {"total": 7.918224, "present": 0.331008},
+    "stderr_unbiased": {"total": 0.902117, "present": 0.035906},
+}  # fmt: skip
+
 _SHARES = {key: NOBODY[key] for key in ("schema", "deployment", "revision", "t", "start", "end", "decision")} | {
     "measured_t": NOBODY["t"], "reports": NOBODY["reports"], "privacy": NOBODY["privacy"], "method": NOBODY["method"],
     "mechanism": {"name": "grr", "d": 4, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"},
@@ -199,6 +205,7 @@ def golden() -> dict[str, str]:
         "config": canonical(config).decode(),
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
+        "release for queries": canonical(QUERIED).decode(),
         "release of found names": canonical(FOUND).decode(),
         "release of tables": canonical(TABLED).decode(),
         "curated": canonical(CURATED).decode(),

@@ -208,6 +208,25 @@ def test_a_release_that_says_less_or_else_is_refused(path: tuple[str, ...], valu
         decode(json.dumps(put(tables(BY_NAME["release"]), path, value)).encode())
 
 
+def test_the_model_and_the_error_of_unbiased_come_together_with_the_names_and_nulls_of_unbiased() -> None:
+    fare = json.loads(RELEASES[1])
+    stated = fare | {"model": "local", "stderr_unbiased": {"mean": 2.5, "present": 0.02}}
+    found = decode(json.dumps(stated).encode())
+    assert isinstance(found, Release)
+    assert json.loads(encode(found))["stderr_unbiased"] == stated["stderr_unbiased"]
+    null = {"unbiased": {"mean": None, "present": 0.3}, "stderr_unbiased": {"mean": None, "present": 0.02}}
+    assert isinstance(decode(json.dumps(stated | null).encode()), Release)
+    for wrong in (
+        fare | {"model": "local"}, fare | {"stderr_unbiased": stated["stderr_unbiased"]},
+        stated | {"model": "shuffled"}, stated | {"stderr_unbiased": {"mean": 2.5}},
+        stated | {"stderr_unbiased": null["stderr_unbiased"]},
+        stated | {"stderr_unbiased": {"mean": 2.5, "present": 0.0200001}},
+        stated | {"stderr_unbiased": {"mean": 2.5, "present": 0.02, "none": None}},
+    ):  # fmt: skip
+        with pytest.raises(MessageError, match=r"model|stderr_unbiased"):
+            decode(json.dumps(wrong).encode())
+
+
 def test_a_window_may_be_a_number_of_periods() -> None:
     release = decode(json.dumps(put(tables(BY_NAME["release"]), ("privacy", "window"), {"periods": 20})).encode())
     assert json.loads(encode(release))["privacy"]["window"] == {"periods": 20}

@@ -39,6 +39,9 @@ const TAKE = {
     for (const spec of streams) panels.set(spec.name, new Panel(spec));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
     $("reading").hidden = Boolean($("frames")) || !streams.some(({ shaped }) => shaped);
+    const central = streams.filter((spec) => spec.central).length, local = central < streams.length;
+    $("noise").textContent = [local && "added before the data left its user", central && "added by the trusted edge to sums"]
+      .filter(Boolean).join(", or ");
     running = live ? "Following" : "Running"; say(running);
   },
   release({ release, truth }) {

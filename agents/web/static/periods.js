@@ -4,7 +4,9 @@
 const WORTH_SAYING = 3;                                  /* rounds in a row below min_batch */
 
 /** How many reports came, of how many that a release needs; "" where it is not their number that it lacks. */
-function lacking({ slots, received, counted }, minBatch) {
+function lacking(reports, minBatch) {
+  if (!reports) return "";                               /* of a central stream, that has none */
+  const { slots, received, counted } = reports;
   if (!slots || counted || !(received < minBatch)) return "";
   return `${grouped(received)} of ${grouped(minBatch)} reports that a release needs`;
 }
@@ -64,7 +66,7 @@ class Periods {
       }
     }
     this.known += release.decision !== "unmeasured";
-    if (release.reports.slots) {
+    if (release.reports?.slots) {
       this.lack = lacking(release.reports, this.minBatch);
       this.row = this.lack ? this.row + 1 : 0;
     }

@@ -35,8 +35,9 @@ class Values {
       const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
       told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
     }
-    const count = lacking(record.reports, periods.minBatch) || `${grouped(record.reports.counted)} reports counted`;
-    const told = record.decision === "unmeasured" ? this.how(i) : `${this.how(i)}, ${count}`;
+    const counted = record.reports && `${grouped(record.reports.counted)} reports counted`;
+    const count = lacking(record.reports, periods.minBatch) || counted;
+    const told = record.decision === "unmeasured" || !count ? this.how(i) : `${this.how(i)}, ${count}`;
     this.table.caption.replaceChildren(make("b", this.when(i)), make("span", told));
   }
 
@@ -78,7 +79,21 @@ class Values {
   }
 
   /** The facts of a release's privacy. */
-  tell({ privacy, mechanism, method, reports }) {
+  tell(release) { this.#facts(release.central ? this.#central(release) : this.#local(release)); }
+
+  /** What a central stream promises, which is another promise. */
+  #central({ central, noise, mechanism, method }) {
+    const unit = central.unit === "event" ? "one event" : `${central.events} events of one user in any ${central.window}`;
+    const own = Object.entries(method).filter(([key]) => key !== "name").map(([key, value]) => `${key} = ${value}`);
+    const tree = noise && `${grouped(noise.fanout ** (noise.levels - 1))} leaves of ${noise.block ?? 1} periods, fanout ${noise.fanout}`;
+    return {
+      Promise: `epsilon ${central.epsilon} for ${unit}, by noise of the trusted edge`,
+      Mechanism: `${mechanism.name}, epsilon = ${mechanism.epsilon}`,
+      Method: [method.name, ...own].join(", "), Tree: tree ?? "none yet", Digest: mechanism.digest,
+    };
+  }
+
+  #local({ privacy, mechanism, method, reports }) {
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
     const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
@@ -89,7 +104,7 @@ class Values {
       `epsilon ${figure(privacy.shuffled.epsilon)}, delta ${figure(privacy.shuffled.delta)} in a ${privacy.shuffled.per}`,
       `${grouped(privacy.shuffled.n)} reports hide each other (${privacy.shuffled.bound})`,
     ].join(", ");
-    const facts = {
+    return {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
       "Window (w)": `${privacy.w} periods`,
       Mechanism: [asked, ...own(mechanism)].join(", "),
@@ -98,6 +113,9 @@ class Values {
       "After mixing": mixed || "not computed",
       Digest: mechanism.digest,
     };
+  }
+
+  #facts(facts) {
     const key = JSON.stringify(facts);
     if (key === this.factsOf) return;
     this.factsOf = key;

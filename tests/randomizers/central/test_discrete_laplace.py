@@ -55,7 +55,7 @@ def test_no_neighbours_differ_by_more_on_a_grid_of_two_hundred_gammas(part: int)
         assert worst_ratio_keeps(DiscreteLaplace(gamma)), gamma
 
 
-@every("gamma", [Fraction(1, 37), Fraction(69, 10_000), Fraction(1, 1100)])
+@every("gamma", [Fraction(1, 37), Fraction(1, 110)])
 def test_whole_stretches_of_the_law_keep_the_ratio_too(gamma: Fraction) -> None:
     # All numbers from -2 to 2 blocks: more than the pairs that `carries` says are all there are.
     noise = DiscreteLaplace(gamma)
@@ -105,10 +105,11 @@ def test_a_chance_is_the_ideal_one_to_the_slack_where_it_matters(gamma: Fraction
 
 def test_noise_has_no_end() -> None:
     noise = DiscreteLaplace(Fraction(1, 2))
-    assert 0 < noise.chance(10**5) < noise.chance(10**5 - 1)
+    assert 0 < noise.chance(10**4) < noise.chance(10**4 - 1)
     first = noise._tables[0].pick_one
     on = {s: next(w for w in range(0, TOP, TOP >> 12) if first(w) == s * noise._block - (s < 0)) for s in (1, -1)}
-    more = next(w for w in range(0, TOP, TOP >> 20) if noise._tables[1].pick_one(w) == noise._block)
+    later = noise._tables[1]
+    more = next(w for w in later._last.tolist() if later.pick_one(w) == noise._block)
     for sign, word in on.items():
         trials: list[int] = []
 
