@@ -26,9 +26,9 @@ VIOLATIONS = {
     "conflicting": "second, different reports of a user to a round",
     "foreign": "reports that nobody could have given",
     "miscounted": "counts of done, seals and tallies that are wrong",
-    "missummed": "sums of central streams that are not those of their events",
+    "missummed": "sums of central streams that their events do not give",
     "miscurated": "periods of central streams said twice or out of turn",
-    "misnoised": "noisy sums other than the exact ones with the key's noise",
+    "misnoised": "noisy sums without the noise that the key gives",
 }
 """What an audit of a deployment may find, and what it means."""
 

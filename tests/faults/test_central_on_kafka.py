@@ -4,12 +4,16 @@ nothing to say.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from pathlib import Path
 
 import orjson
 import pytest
 
+from murmurate.agents.kafka.client import Place, Write
+from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.curated import Curated
 from tests.faults.broker import Broker
 from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
@@ -82,6 +86,17 @@ def by_stream(releases: list[bytes]) -> list[bytes]:
     return [text for _, text in sorted(said, key=lambda one: (one[0]["stream"], one[0]["t"]))]
 
 
+async def planted(told: Deployed) -> None:
+    """A second noisy copy of a sum: the same period once more, one step larger."""
+    said = [decode_record(got.value or b"") for got in await told._everything("tallies")]
+    one = next(one for one in said if isinstance(one, Curated) and one.sums)
+    assert one.sums is not None
+    (whole, rest), *others = one.sums
+    copy = one.model_copy(update={"sums": ((whole + 1, rest), *others)})
+    async with told.client.sender() as sender:
+        await sender.send([Write(Place(f"{told.plan.name}.tallies", 0), encode(copy))])
+
+
 def ends(
     folder: Path, name: str, broker: Broker, *, users: int, periods: int, kills: int, workers: int, local: bool
 ) -> None:
@@ -107,6 +122,11 @@ def ends(
         audit = told.run("audit", "ledger", "--json")
         assert audit.returncode == 0, audit.stdout + audit.stderr
         assert orjson.loads(audit.stdout)["leaves"] >= periods
+        asyncio.run(planted(told))
+        audit = told.run("audit", "ledger", "--json")
+        assert audit.returncode == 4, audit.stdout + audit.stderr
+        counts = orjson.loads(audit.stdout)["violations"]
+        assert {what: n for what, n in counts.items() if n} == {"miscurated": 1}
     finally:
         told.close()
 

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from murmurate.agents.embedded.runtime import Runtime
+from murmurate.topics.codec import decode_record
+from murmurate.topics.messages import Settled
 from tests.agents.central import EVERY_KIND, beside, curated, only, ran, spending
 from tests.agents.world import FIRST, SECOND, Crashes, Shuffled, arrivals, by_stream
 
@@ -46,6 +48,9 @@ def test_every_period_of_every_central_stream_is_curated_and_released_once_in_or
         said = curated(runtime, each.name)
         assert [one.t for one in said] == list(range(FIRST, FIRST + PERIODS + 1))
         assert len(by_stream(runtime)[each.name]) == len(said)
+        rounds = [decode_record(value) for value in runtime.logs.all("rounds")]
+        settled = [one.t for one in rounds if isinstance(one, Settled) and one.stream == each.name]
+        assert settled == [one.t for one in said]  # a feed goes by them
 
 
 @pytest.mark.parametrize("name", PLANS)
