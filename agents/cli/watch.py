@@ -33,7 +33,8 @@ from murmurate.errors import UsageError
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
-from murmurate.topics.release import MAX_NAMES, PLACES, Reading, Release
+from murmurate.topics.release import Release
+from murmurate.topics.release_parts import MAX_NAMES, PLACES, Reading
 from murmurate.topics.times import InstantReader, instant
 
 COLUMNS = 80

@@ -23,7 +23,8 @@ from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers.central import law_of
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.messages import Curated, Planted
-from murmurate.topics.release import PLACES, Block, CentralPromise, Noise, Reading, Release
+from murmurate.topics.release import Release
+from murmurate.topics.release_parts import PLACES, Block, CentralPromise, Noise, Reading
 from murmurate.topics.times import duration, instant
 
 Decided = Literal["published", "approximated", "unmeasured"]

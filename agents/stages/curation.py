@@ -117,7 +117,9 @@ class Curation:
             digest = self._noise_digest()
             self._noises = [
                 LeafNoise(self.stream.tree, NodeNoise(self._key, digest, law, cell))
-                for cell, law in enumerate(law_of(self.stream.gamma(name, self._threshold)) for name in self.stream.names)
+                for cell, law in enumerate(
+                    law_of(self.stream.gamma(name, self._threshold)) for name in self.stream.names
+                )
             ]
         return self._noises
 
