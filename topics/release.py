@@ -14,10 +14,10 @@ from pydantic import Field, model_validator
 
 from murmurate.topics.message import Freeze, Message, Positive, Stream, Whole, Word
 from murmurate.topics.names import NAME_PATTERN
+from murmurate.topics.promises import CentralPromise, Privacy
 from murmurate.topics.release_parts import (
     MAX_FIGURES,
     Block,
-    CentralPromise,
     Instant,
     Mechanism,
     Method,
@@ -26,7 +26,6 @@ from murmurate.topics.release_parts import (
     Named,
     Noise,
     Number,
-    Privacy,
     Reading,
     Reports,
     Statistics,

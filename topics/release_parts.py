@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from murmurate.topics.message import Freeze, Part, Positive, Whole, Word
+from murmurate.topics.message import Freeze, Part, Whole
 from murmurate.topics.messages import Parameter, Rejected
 
 PLACES = 6
@@ -25,13 +25,10 @@ BETWEEN = " | "
 """Between the attributes in the name of a cell: values may hold commas, as the stretches of a range do."""
 
 Number = Annotated[int, Field(ge=-(1 << 63), le=(1 << 64) - 1)] | float  # the integers that JSON writers have
-Nats = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, lt=1)]
 Text = Annotated[str, Field(min_length=1, max_length=64)]
 Model = Literal["local", "central"]
 """Who adds the noise: every user's device before it reports anything, or the trusted edge to exact sums."""
 Instant = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z$")]
-Duration = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,14}(ms|s|m|h|d)$")]
 
 
 def _rounded(table: Mapping[str, float | None]) -> Mapping[str, float | None]:
@@ -118,61 +115,6 @@ class Reports(Part):
     rejected: Rejected
     missing: Whole = 0
     """Contributors that were closed out. Not written when 0."""
-
-
-class Shuffled(Part):
-    """What the mixing adds: (epsilon, delta) per window, with the bound it comes from."""
-
-    epsilon: Nats
-    delta: Annotated[float, Field(gt=0, lt=1)]
-    per: Literal["window"]
-    n: Positive
-    """Reports that hide each other: floor((1 - assumed_corrupt) * counted)."""
-    assumed_corrupt: Share
-    bound: Word
-
-
-class Periods(Part):
-    """A window given as a number of periods, as in the papers."""
-
-    periods: Positive
-
-
-class Privacy(Part):
-    """The promise this release keeps."""
-
-    unit: Literal["user"]
-    epsilon: Nats
-    window: Duration | Periods
-    w: Positive
-    """The window in periods of this stream."""
-    shuffled: Shuffled | None
-    """The amplified claim, or null where it was not computed, as in every release of this version."""
-    carry: Literal["always"] | None = None
-    """Values stand until the next one, so the promise is over the sequence of values: one event that stands for longer
-    than a window is answered about in each. Not written where values expire.
-    """
-
-
-class CentralPromise(Part):
-    """The promise of a central stream: who sees its releases learns at most epsilon about whether one event, or one
-    user's events of any one window, are in the sums. It is not the promise to users of other streams, and never added
-    to it.
-    """
-
-    unit: Literal["event", "user"]
-    """What is added or removed; replacing it by another costs twice epsilon."""
-    epsilon: Nats
-    events: Positive | None = None
-    """How many events of a user count in any window, where the unit is a user."""
-    window: Duration | None = None
-    """That window."""
-
-    @model_validator(mode="after")
-    def _of_its_unit(self) -> "CentralPromise":
-        if (self.unit == "user") != (self.events is not None) or (self.unit == "user") != (self.window is not None):
-            raise ValueError("found events or window without a unit of users; allowed: both, only then")
-        return self
 
 
 class Noise(Part):

@@ -22,9 +22,10 @@ from murmurate.aggregators.trees.variance import leaf_variance
 from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers.central import law_of
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.messages import Curated, Planted
+from murmurate.topics.curated import Curated, Planted
+from murmurate.topics.promises import CentralPromise
 from murmurate.topics.release import Release
-from murmurate.topics.release_parts import PLACES, Block, CentralPromise, Noise, Reading
+from murmurate.topics.release_parts import PLACES, Block, Noise, Reading
 from murmurate.topics.times import duration, instant
 
 Decided = Literal["published", "approximated", "unmeasured"]

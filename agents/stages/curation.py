@@ -28,8 +28,8 @@ from murmurate.randomizers import Key
 from murmurate.randomizers.central import NodeNoise, NoisyMax, law_of, noise_slope
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.thresholds import MICRO
+from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.message import SAFE_INTEGER
-from murmurate.topics.messages import Curated, Planted
 
 Ints = NDArray[np.int64]
 Phase = Literal["hold-out", "tree"]

@@ -34,18 +34,8 @@ from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import (
-    Config,
-    Curated,
-    Dead,
-    GiveUp,
-    Progress,
-    Round,
-    Settled,
-    Start,
-    Tally,
-    TallyInBlocks,
-)
+from murmurate.topics.curated import Curated
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 

@@ -2,8 +2,8 @@
 
 Contract: everything is in whole numbers (steps) until a figure is shown.  An edge partition keeps `cells` exact sums of
 a period, from which the figures follow for every threshold that may be found; one event changes a figure by at most its
-`sensitivity`.  Figures that one event can change together share epsilon (`part`).  Source: ARCHITECTURE rule 27; Wang et
-al. 2021, section 3.  Not here: noise (randomizers/central), trees (aggregators/trees), statistics of local reports.
+`sensitivity`.  Figures that one event can change together share epsilon (`part`).  Source: ARCHITECTURE rule 27; Wang
+et al. 2021, section 3.  Not here: noise (randomizers/central), trees (aggregators/trees), statistics of local reports.
 """
 
 from __future__ import annotations

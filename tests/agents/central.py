@@ -14,9 +14,9 @@ from murmurate.aggregators.measures.summed import CentralTotal, EventCount, Summ
 from murmurate.config.plan import CentralPlan, HoldoutPlan, Plan
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.codec import decode_record
+from murmurate.topics.curated import Curated
 from murmurate.topics.domains import AnyValue, Categories, Grid
 from murmurate.topics.events import Fields
-from murmurate.topics.messages import Curated
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Event, deployment, stream
 
 CENTS = Grid(0.0, 50.0, 501, "points")
