@@ -176,7 +176,7 @@ class CentralPlan:
     events: int | None = None
     """How many events of a user count in any window, where the unit is a user; None where it is an event."""
     window_ms: int | None = None
-    """That window."""
+    """The window in which they count, where the unit is a user."""
     smoother: str = "recent"
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """For each monitored statistic, the threshold of which releases say on which side the truth is."""
