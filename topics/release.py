@@ -32,6 +32,7 @@ from murmurate.topics.release_parts import (
     Table,
     Tables,
     Text,
+    ThresholdSearch,
 )
 
 
@@ -91,6 +92,8 @@ class Release(Message, tag="murmurate/release/2"):
     """Written for all but central streams."""
     central: CentralPromise | None = None
     """Written for central streams alone: their promise, which is another one."""
+    holdout: ThresholdSearch | None = None
+    """Written for central streams while their threshold is being found."""
     noise: Noise | None = None
     """Written for central streams, once their threshold is known: which noise the sums have."""
     block: Block | None = None
@@ -133,11 +136,13 @@ class Release(Message, tag="murmurate/release/2"):
             raise ValueError("found a threshold of a name without an estimate; allowed: names of estimates")
         if self.measured_t is not None and self.measured_t > self.t:
             raise ValueError("found measured_t after t; allowed: at most t")
-        local, central = (self.privacy, self.reports), (self.central, self.noise, self.block)
+        local, central = (self.privacy, self.reports), (self.central, self.holdout, self.noise, self.block)
         if None in local if self.central is None else local != (None, None):
             raise ValueError("found privacy and reports beside central, or not without; allowed: these two, or central")
-        if self.central is None and central != (None, None, None):
-            raise ValueError("found noise or block without central; allowed: only for central streams")
+        if self.central is None and any(central):
+            raise ValueError("found holdout, noise or block without central; allowed: only for central streams")
+        if self.holdout is not None and (self.noise is not None or self.decision != "unmeasured"):
+            raise ValueError("found figures or their noise in a hold-out; allowed: neither")
         if self.reports is not None and self.reports.received != self.reports.counted + self.reports.rejected.total:
             raise ValueError("found received other than counted and rejected together; allowed: every report once")
         if self.range is not None and not self.range[0] < self.range[1]:

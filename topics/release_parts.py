@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from murmurate.topics.message import Freeze, Part, Whole
+from murmurate.topics.message import Freeze, Part, Positive, Whole
 from murmurate.topics.messages import Parameter, Rejected
 
 PLACES = 6
@@ -115,6 +115,20 @@ class Reports(Part):
     rejected: Rejected
     missing: Whole = 0
     """Contributors that were closed out. Not written when 0."""
+
+
+class ThresholdSearch(Part):
+    """How far the phase is that finds the threshold of a central stream: its events are in no sum."""
+
+    period: Positive
+    """The number of this period in the phase, from 1."""
+    periods: Positive
+
+    @model_validator(mode="after")
+    def _within(self) -> "ThresholdSearch":
+        if self.period > self.periods:
+            raise ValueError("found a period after the last one of a hold-out; allowed: up to the last one")
+        return self
 
 
 class Noise(Part):

@@ -167,7 +167,7 @@ class _Curator:
 
     def _added(self, sums: Sequence[Sums]) -> np.ndarray:
         """The sums of all partitions."""
-        return np.array(sums, np.int64).reshape(-1, len(self._leaf)).sum(axis=0)
+        return np.asarray(np.array(sums, np.int64).reshape(-1, len(self._leaf)).sum(axis=0))
 
     def _period(self, one: Curated, sums: np.ndarray, where: str) -> None:
         stream, held = self._stream, self._stream.holdout

@@ -35,6 +35,7 @@ def test_the_shared_example_loads() -> None:
     assert screen.source.user == "/session/user_id"
 
 
+MEASURES = ", ".join(dict.fromkeys(key.partition(".")[0] for key in TABLES))
 EPSILON = "a number from 0.000001 (one micro-nat) to 20"
 DURATION = 'a whole number and one of ms, s, m, h, d, such as "90s"'
 PRIVACY = "epsilon, window, split, delta, min_batch, assumed_corrupt"
