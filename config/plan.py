@@ -24,7 +24,7 @@ from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.domains import Domain
 from murmurate.topics.events import Fields
-from murmurate.topics.release import Model
+from murmurate.topics.release_parts import Model
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,10 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.aggregators.trees.lazy import LeafNoise
+from murmurate.config.central_noise import slope
 from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers import Key
-from murmurate.randomizers.central import NodeNoise, NoisyMax, law_of, noise_slope
+from murmurate.randomizers.central import NodeNoise, NoisyMax, law_of
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.curated import Curated, Planted
@@ -90,11 +91,9 @@ class Curation:
         stream, held, measure = self.stream, self.stream.holdout, self.stream.measure
         assert held is not None  # noqa: S101 - as above
         per_event = Fraction(stream.epsilon_micro, MICRO) / (stream.events or 1)
-        leaves = stream.tree.fanout**stream.tree.levels
-        events = max(1.0, held.events / held.periods * stream.block * leaves)  # of so many leaves, as declared
-        slope = noise_slope(held.events, horizon=leaves, epsilon=float(per_event), fanout=stream.tree.fanout)
-        choice = NoisyMax(measure.candidates, slope=slope * leaves / events, gamma=per_event)
-        digest = self._digest("murmurate/threshold/1", {"slope": repr(slope), "events": held.events})
+        costs = slope(stream)
+        choice = NoisyMax(measure.candidates, slope=costs, gamma=per_event)
+        digest = self._digest("murmurate/threshold/1", {"slope": repr(costs), "events": held.events})
         return choice.chosen(measure.above(self._sums), self._key, digest)
 
     def _plant(self, phase: Phase) -> None:

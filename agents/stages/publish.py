@@ -112,6 +112,11 @@ class Publish:
         """For each stream that has begun here, how many rounds wait for their tallies."""
         return {name: int(period.open is not None) + len(period.ahead) for name, period in self._periods.items()}
 
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """The streams that release here and have begun, central ones too."""
+        return (*self._periods, *self._courses)
+
     def _tally(self, tally: Tally | TallyInBlocks, at: int) -> None:
         period = self._periods.get(tally.stream)
         outstanding = period.outstanding(tally.round) if period else None
