@@ -63,7 +63,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Newest:
-    """So many milliseconds up to the end of the newest release."""
+    """A stretch of this length up to the end of the newest release."""
 
     length_ms: int
 

@@ -132,7 +132,7 @@ def ends(
 
 
 def test_a_killed_worker_changes_no_byte(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
-    ends(tmp_path, deployment_name, broker, users=60, periods=10, kills=1, workers=2, local=False)
+    ends(tmp_path, deployment_name, broker, users=60, periods=6, kills=1, workers=2, local=False)
 
 
 @pytest.mark.faults
