@@ -64,8 +64,8 @@ class PrivacyTable(ConfigTable):
 
 
 class CuratorTable(ConfigTable):
-    """The promise of central streams: what the trusted edge releases with noise of its own. It is never added to that of
-    [privacy].
+    """The promise of central streams: what the trusted edge releases with noise of its own. It is never added to the
+    one of [privacy].
     """
 
     epsilon: Annotated[float, Epsilon()]

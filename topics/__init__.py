@@ -1,9 +1,10 @@
 """What is on the wire, as data: topic names, messages, blocks, events. No I/O. docs/WIRE.md says it byte for byte.
 
 `names`     the topic table: key, cleanup, retention, zone; `topic("shop", "raw")`
-`block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `encode_tally`, `decode`
+`block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `encode_tally`, `encode_sums`,
+            `decode`
 `messages`  the control records: Start, Config, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally,
-            TallyInBlocks, Dead
+            TallyInBlocks, Curated, Dead
 `release`   the release
 `slots`     which slots a round asks
 `codec`     messages to bytes and back: `encode`, `decode`, `decode_record`
@@ -20,6 +21,7 @@ from murmurate.topics.events import Columns, EventReader, Fields, Reason
 from murmurate.topics.messages import (
     Close,
     Config,
+    Curated,
     Dead,
     Done,
     GiveUp,
@@ -38,8 +40,8 @@ from murmurate.topics.schemas import schema
 from murmurate.topics.slots import Slots
 
 __all__ = [
-    "TOPICS", "Bits", "Categories", "Close", "Columns", "Config", "Dead", "Domain", "Done", "EventReader", "Fields",
-    "GiveUp", "Grid", "Items", "Measured", "Progress", "Reason", "Rejected", "Release", "Round", "Row",
+    "TOPICS", "Bits", "Categories", "Close", "Columns", "Config", "Curated", "Dead", "Domain", "Done", "EventReader",
+    "Fields", "GiveUp", "Grid", "Items", "Measured", "Progress", "Reason", "Rejected", "Release", "Round", "Row",
     "Seal", "Settled", "Signed", "Slots", "Start", "Tally", "TallyInBlocks", "WireError",
     "decode", "decode_record", "encode", "kind_of", "schema", "topic",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """`murmurate peek TOPIC`: what kinds of records a topic holds: headers, counts and control records.
 
-Contract: never a row.  Of raw and reports blocks one sees the header, of a source topic that there is a record, of
+Contract: never a row.  Of blocks with rows or sums one sees the header, of a source topic that there is a record, of
 state marks and sizes: no user, no pseudonym, no value, and no length that depends on one.  Not here: dead letters by
 reason (cli/dead.py).
 """
@@ -22,7 +22,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
-from murmurate.topics.block import BatchBlock, Block, RawBlock, ReportBlock, TallyBlock, raw_width
+from murmurate.topics.block import BatchBlock, Block, RawBlock, ReportBlock, SumsBlock, TallyBlock, raw_width
 from murmurate.topics.codec import decode_record
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
@@ -104,12 +104,12 @@ def describe(plan: Plan, got: Got) -> dict[str, Any]:
 def _block(plan: Plan, found: Block) -> dict[str, Any]:
     match found:
         case RawBlock():
-            named = next(
-                (stream.name for stream in plan.everything if stream_id(stream.name) == found.stream), "unknown"
-            )
             rows = len(found.users)
-            return {"kind": "raw block", "stream": named, "sequence": found.sequence, "rows": rows,
+            return {"kind": "raw block", "stream": _named(plan, found.stream), "sequence": found.sequence, "rows": rows,
                     "bytes": rows * raw_width(found.words)}  # fmt: skip
+        case SumsBlock():
+            return {"kind": "sums block", "stream": _named(plan, found.stream), "contributor": found.contributor,
+                    "t": found.t, "sums": len(found.sums)}  # fmt: skip
         case TallyBlock():
             return {"kind": "tally block", "round": found.round.hex(), "q": found.q, "sequence": found.sequence,
                     "counts": len(found.counts)}  # fmt: skip
@@ -122,6 +122,10 @@ def _block(plan: Plan, found: Block) -> dict[str, Any]:
     rows, width = found.reports.shape
     return {"kind": kind, "round": found.round.hex(), **whose, "sequence": found.sequence, "rows": rows,
             "bytes": rows * width}  # fmt: skip
+
+
+def _named(plan: Plan, identity: bytes) -> str:
+    return next((stream.name for stream in plan.everything if stream_id(stream.name) == identity), "unknown")
 
 
 def _message(found: Message) -> dict[str, Any]:

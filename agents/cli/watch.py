@@ -181,7 +181,7 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     revised = release.revision > stream.revision
     said = "revised" if revised else _decision(release, stream.every_ms)
     head = f"  {when}  {said:<{len('as of ') + len(when)}}{GAP}"
-    tail = f"n {grouped(release.reports.counted)}"
+    tail = _reports(release)
     room = COLUMNS - len(head) - len(tail) - len(GAP)
     declared = dict.fromkeys(stream.names)
     names = [name for name in declared if name in release.known]
@@ -192,11 +192,16 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     return head + shown + GAP + tail
 
 
+def _reports(release: Release) -> str:
+    """How many reports count; nothing of a central stream, which has none."""
+    return "" if release.reports is None else f"n {grouped(release.reports.counted)}"
+
+
 def _nothing(release: Release, when: str, min_batch: int) -> str:
     """The line before the first answer."""
-    tail = f"n {grouped(release.reports.counted)}"
+    tail = _reports(release)
     room = COLUMNS - len(GAP) - len(when) - 2 * len(GAP) - len(tail)
-    lack = lacking(release.reports.model_dump(), min_batch)
+    lack = None if release.reports is None else lacking(release.reports.model_dump(), min_batch)
     said = "nothing yet"
     if lack is not None:
         whole = f"{said}: {lack}"

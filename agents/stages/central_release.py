@@ -1,10 +1,10 @@
 """From what the curator says of a period to the release of a central stream, block by block.
 
 Contract: as release.py: no clock, host or version, the same input gives the same bytes.  A figure is a noisy sum as it
-came, with the standard error of a consistent leaf; sums that cannot be below 0 show 0 instead in `estimate`.  Where a leaf
-is a block of several periods, a period within it is predicted from the complete blocks: its error is that of the
+came, with the standard error of a consistent leaf; sums that cannot be below 0 show 0 instead in `estimate`.  Where a
+leaf is a block of several periods, a period within it is predicted from the complete blocks: its error is that of the
 prediction's noise, and of what blocks were seen to be off by, as far as noise does not explain it; before two blocks
-are complete nothing is known of that, and the release is unmeasured.  The last period of a block brings the block's sum.
+are complete nothing is known of that, and the release is unmeasured.  The last period of a block brings its sum.
 Source: Wang et al. 2021, appendix D; ARCHITECTURE rules 10, 27 and 30.  Not here: noise (curation.py).
 """
 

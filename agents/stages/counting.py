@@ -20,7 +20,7 @@ from murmurate.randomizers.state import Arrays
 Ints = NDArray[np.int64]
 NEVER = -(1 << 62)  # long before every event
 KEPT = 8192
-"""So many users are kept without looking whether they matter."""
+"""Up to this many users are kept without looking whether they matter."""
 
 
 class CountedEvents:

@@ -62,7 +62,7 @@ class Curate:
         """Take the sums of a period at a raw partition, or the start of a stream."""
         found = read(record, "edge", self._out if record.log.topic == TOPIC else [])
         match found:
-            case SumsBlock():
+            case SumsBlock() if record.log.topic == TOPIC:  # in `rounds` anybody beyond the edge could say one
                 stream = self._by_id.get(found.stream)
                 if stream is None or not stream.fits(found):
                     self.counts["", "foreign"] += 1
@@ -70,10 +70,17 @@ class Curate:
                     return
                 stream.take(found, record.offset)
                 self._go_on(stream)
-            case Start() if (stream := self._streams.get(found.stream)) is not None and stream.curation.t is None:
-                stream.curation.begin(found.t)
-                stream.drop_before(found.t)
-                self._go_on(stream)
+            case Start() if record.log.topic != TOPIC:
+                self._start(found)
+
+    def _start(self, start: Start) -> None:
+        """Begin a stream; of several `start` records the first counts."""
+        stream = self._streams.get(start.stream)
+        if stream is None or stream.curation.t is not None:
+            return
+        stream.curation.begin(start.t)
+        stream.drop_before(start.t)
+        self._go_on(stream)
 
     def ready(self, log: Log) -> bool:
         """Always."""

@@ -4,7 +4,7 @@ Contract: what is said of a period follows from its exact sums, those before it 
 same.  Noise is a function of (key, deployment, stream, config, first period of the tree, threshold, node), so one sum
 never has two noises, and one noise never lies on two sums.  Every period is in one hold-out or in one leaf of one tree.
 
-    hold-out   `periods` periods; at its end NM-E chooses the threshold with all of epsilon, of events used for nothing else
+    hold-out   `periods` periods; at its end NM-E chooses the threshold with all of epsilon; its events are in no sum
     trees      one after the other; each of `leaves` leaves of `block` periods, with all of epsilon for their events
     again      after every `fanout` trees another hold-out, where the file says so
 

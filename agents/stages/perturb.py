@@ -71,18 +71,17 @@ class Perturb:
 
     def fold(self, record: Record) -> None:
         """Take one record of the raw partition or of `rounds`."""
-        found = read(record, "edge", self._out)
-        match found:  # other records are for other stages
-            case RawBlock():
-                self._events(found, record)
-            case Progress():
-                self._progress(found)
-            case Start() if found.stream in self._streams:
-                self._start(self._streams[found.stream], found.t)
-            case Round() if found.stream in self._streams:
-                self._round(found)
-            case Settled() if found.stream in self._streams:
-                self._settle(self._streams[found.stream], found.t)
+        match read(record, "edge", self._out), record.log.topic:  # in `rounds`, which others write, nothing is an event
+            case RawBlock() as block, "raw":
+                self._events(block, record)
+            case Progress() as progress, "raw":
+                self._progress(progress)
+            case Start() as begun, "rounds" if begun.stream in self._streams:
+                self._start(self._streams[begun.stream], begun.t)
+            case Round() as round_, "rounds" if round_.stream in self._streams:
+                self._round(round_)
+            case Settled() as settled, "rounds" if settled.stream in self._streams:
+                self._settle(self._streams[settled.stream], settled.t)
 
     def ready(self, log: Log) -> bool:
         """Whether this log may be folded now: raw waits while as many periods as allowed wait for their decision."""
@@ -320,7 +319,7 @@ class Perturb:
     def _rebuild_index(self, arrays: Arrays) -> None:
         """Fill the index and each user's place from the devices. Only the order within a stream matters."""
         if self._plan.split == "budget":
-            known = self._in_order[0].devices.users
+            known = self._in_order[0].devices.users if self._in_order else self._user_index.users
         else:
             known = np.concatenate([*(stream.devices.users for stream in self._in_order), arrays["roll"]])
             home, row = self._places(known, [0] * len(self._in_order))

@@ -13,24 +13,23 @@ are announced, and a recovery folds the log again from there, for these blocks a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
-from murmurate.agents.stages.errors import StageError, StateError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, release_of
+from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound
+from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.tallies import tallies_of
-from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
-from murmurate.config.plan import CentralPlan, Plan, StreamPlan
+from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
@@ -50,7 +49,6 @@ from murmurate.topics.messages import (
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
-AnyPlan = TypeVar("AnyPlan", StreamPlan, CentralPlan)
 FORM: Final = StateForm("publish", 1)
 """The form of the stage's state."""
 ROUNDS = Log("rounds", 0)
@@ -140,14 +138,15 @@ class Publish:
         self._count(period)
 
     def _curated(self, curated: Curated) -> None:
-        """Release a period of a central stream: there is one record for each, in order, from the stream's first period
-        on. Nothing is asked.
+        """Release a period of a central stream, and settle it: there is one record for each, in order, from the first
+        period of the stream on. Nothing is asked about it.
         """
         course = self._courses.get(curated.stream)
         if course is None:
             course = CentralCourse(self._plan, self._central[curated.stream], curated.t, curated.t)
             self._courses[curated.stream] = course
         self._out.append(Out(Log("releases", self._partition), encode(course.release(curated))))
+        self._out.append(Out(ROUNDS, encode(Settled(stream=curated.stream, t=curated.t))))
         self._urgent = True
 
     def _check(self, outstanding: OutstandingRound, q: int) -> None:
@@ -285,32 +284,14 @@ class Publish:
         return {log: min(mark, again) if log.topic == TALLIES else mark for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """Every stream's open period. The blocks of tallies are in the log only."""
-        arrays = {f"{name}/method": np.frombuffer(c.method.state(), np.uint8) for name, c in self._periods.items()}
-        decided = {name: period.decided for name, period in self._periods.items() if period.decided is not None}
-        arrays |= {f"{name}/unasked": np.frombuffer(packed(decision), np.uint8) for name, decision in decided.items()}
-        courses: dict[str, Any] = {
-            name: {
-                "first_t": period.first_t,
-                "t": period.t,
-                "slots": period.slots,
-                "since": period.since,
-                "open": period.open.kept() if period.open else None,
-                "ahead": [outstanding.kept() for outstanding in period.ahead.values()],
-                "tallies": [encode(tally).decode() for tally in period.tallies],
-                "past": [encode(record).decode() for record in period.past.values()],
-                "turn": period.state.now.value,
-                "config": period.plan.config,
-                "revision": period.plan.revision,
-            }
-            for name, period in self._periods.items()
-        }
-        facts = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        """Every stream's open period, and where central streams stand. The blocks of tallies are in the log only."""
+        courses = {name: kept(period) for name, period in self._periods.items()}
+        facts: dict[str, Any] = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
         if self._central:
             facts["central"] = {name: course.facts() for name, course in self._courses.items()}
-        if any("at" in kept for period in courses.values() for kept in (period["open"] or {}, *period["ahead"])):
+        if any(map(announces_blocks, courses.values())):
             facts["tallied"] = self._tallied
-        return dump(FORM, facts, arrays)
+        return dump(FORM, facts, kept_arrays(self._periods))
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: `small` holds everything."""
@@ -321,31 +302,10 @@ class Publish:
         state, arrays = load(FORM, small)
         self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])
-        for name, kept in state.get("central", {}).items():
-            stream = _written_under(name, kept, self._central.get(name))
-            self._courses[name] = CentralCourse(self._plan, stream, kept["first_t"], kept["t"])
-            self._courses[name].load(kept)
-        for name, kept in state["courses"].items():
-            plan = _written_under(name, kept, self._mine.get(name))
-            period = self._begun(plan, kept["first_t"], kept["t"])
-            period.state.load(kept["turn"])
-            period.method.load(arrays[f"{name}/method"].tobytes())
-            period.slots, period.since = kept["slots"], kept["since"]
-            decided = arrays.get(f"{name}/unasked")
-            period.decided = None if decided is None else unpacked(decided.tobytes())
-            period.open = OutstandingRound.of(kept["open"]) if kept["open"] else None
-            period.ahead = {outstanding.round.t: outstanding for outstanding in map(OutstandingRound.of, kept["ahead"])}
-            period.tallies = list(tallies_of(kept["tallies"]))
-            period.past = {record.t: record for record in map(release_of, kept["past"])}
-            self._periods[name] = period
-
-
-def _written_under(name: str, kept: Mapping[str, Any], plan: AnyPlan | None) -> AnyPlan:
-    """The stream's plan, if a part of a state was written under it."""
-    if plan is None or (plan.config, plan.revision) != (kept["config"], kept["revision"]):
-        found = "no such stream" if plan is None else f"config {plan.config}, revision {plan.revision}"
-        raise StateError(
-            f"publish: stream {name!r}: the state was written under config {kept['config']}, revision "
-            f"{kept['revision']}; found {found} (see `murmurate check --against`)"
-        )
-    return plan
+        for name, stored in state.get("central", {}).items():
+            stream = written_under(name, stored, self._central.get(name))
+            self._courses[name] = CentralCourse(self._plan, stream, stored["first_t"], stored["t"])
+            self._courses[name].load(stored)
+        for name, stored in state["courses"].items():
+            plan = written_under(name, stored, self._mine.get(name))
+            self._periods[name] = restored(self._begun(plan, stored["first_t"], stored["t"]), stored, arrays)

@@ -108,6 +108,7 @@ class AdaptiveFilter:
         self._seasons = Seasons(m, season or 1, center)
         independent = self._wholes.independent(statistics)
         self._jumps = Jumps(m, independent)
+        self._others = independent * statistics - 1  # independent statistics beside each one
         self._misses, self._course = Misses(statistics, independent, m.sure), EstimateHistory(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
@@ -148,7 +149,7 @@ class AdaptiveFilter:
 
     def release(self) -> tuple[Floats, Floats]:
         """Estimate and variance of each statistic in the current period: two float64[statistics]."""
-        believed, mean = self._weights * (self._weights + self.models.doubt), self._leaning()
+        believed, mean = self._weights * (self._weights + self.models.doubted(self._others)), self._leaning()
         believed /= believed.sum(axis=0)
         variance = self._tracks.spread(believed, mean) + self._misses.unsaid
         return self._wholes.summed(mean, variance), variance
@@ -172,7 +173,7 @@ class AdaptiveFilter:
         if lag < 0:
             raise ParameterError(f"filter: lag: found {shown(lag)}; allowed: from 0")
         nothing = np.zeros((self.models.moving, self.statistics))
-        estimates, variances = self._past.revised(Belief.of(self._tracks, self._weights, nothing, self._unit), lag)
+        estimates, variances = self._past.revised(Belief.of(self._tracks, self._weights, nothing, self._units), lag)
         return self._wholes.summed(estimates, variances), variances
 
     def facts(self) -> dict[str, Any]:
@@ -223,7 +224,7 @@ class AdaptiveFilter:
         self._jumps.room = self._room
         self._odds = self.models.first_odds(self._room)
         self._chance[:-1] = self._odds
-        self._tracks.begin(self._unit)
+        self._tracks.begin(self._units)
         self._seasons.begin(self._room)
         self._foretell()
 
@@ -240,11 +241,11 @@ class AdaptiveFilter:
             jumps.room = self._room
         shares = (self._occupied + m.habit * self._odds) / (m.habit + self._periods)
         if self._past.beliefs.maxlen:
-            self._past.beliefs.append(Belief.of(tracks, self._weights, shares, self._unit))
+            self._past.beliefs.append(Belief.of(tracks, self._weights, shares, self._units))
         whole = self._mean, tracks.spread(self._weights, self._mean)
         if not silent:
             self._course.learn(*whole)
-        self._chance = tracks.predict(self._weights, shares, self._unit, self._spread, whole)
+        self._chance = tracks.predict(self._weights, shares, self._units, self._spread, whole)
         self._seasons.advance()
         self._foretell()
         if silent:
@@ -268,8 +269,8 @@ class AdaptiveFilter:
         before = held.sum(axis=0)
         likely = held / before
         self._occupied += likely
-        others = self._jumps.independent * self.statistics - 1
-        guess, first = m.company if self._shares else m.strangers, m.first_odds(self._room)
+        others, first = self._others, m.first_odds(self._room)
+        guess = m.company if self._shares else m.strangers
         odds = (guess * first + others * likely.mean(axis=1, keepdims=True)) / (guess + others)
         held *= odds / self._odds
         held *= before / held.sum(axis=0)
@@ -313,6 +314,6 @@ class AdaptiveFilter:
         return float(np.mean(self._spread / self._plain_unit))
 
     @property
-    def _unit(self) -> Floats:
-        """The unit of drifts, times each value's own pace."""
+    def _units(self) -> Floats:
+        """The units of drifts and of fluctuations, times each value's own pace: float64[2, d]."""
         return self._wholes.paced(self._plain_unit, self.models, self._mean)

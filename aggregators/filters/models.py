@@ -3,10 +3,11 @@ seasons, jumps, and the settling after a jump.
 
 Contract: a drift is a variance a period, in units of the observation variance of an average period, so that a filter
 of data in another unit, or of more reports, is the same filter; a model of drift rho forgets with gain about sqrt(rho).
-Among the values of a domain it is larger where share (1 - share) is (`pace`): large shares move more.  What moves
-farther than the statistic can go is unlikely from the start (`first_odds`).  Rows of every array of a filter: levels,
-trends, fluctuations, seasons, settling, jump.  Source: ARCHITECTURE sections 5.8 and 5.9; the grids, the chances and
-how they are learned are our own.
+Among the values of a domain it is larger where share (1 - share) is: a fluctuation in proportion to that (`pace`), as
+where every period has other people, a drift in proportion to its square (`drifting`), as where logits drift.  What
+moves farther than the statistic can go is unlikely from the start (`first_odds`).  Rows of every array of a filter:
+levels, trends, fluctuations, seasons, settling, jump.  Source: ARCHITECTURE sections 5.8 and 5.9; the grids, the
+chances and how they are learned are our own.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ SEASONAL_ODDS = 1.0
 class Models:
     """One mixture; the defaults are the ones that were tuned."""
 
-    levels: tuple[float, ...] = (0.0, 0.003, 0.02, 0.08, 0.4, 2.0, 10.0)
+    levels: tuple[float, ...] = (0.0, 0.0003, 0.003, 0.02, 0.08, 0.4, 2.0, 10.0)
     """The drifts of models that have a level alone."""
-    trends: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3)
+    trends: tuple[float, ...] = (1e-5, 1e-4, 1e-3)
     """The drifts of the velocity, for models that have one."""
     fluctuations: tuple[tuple[float, float], ...] = (
         (0.8, 0.03), (0.8, 0.3), (0.8, 3.0),
@@ -47,7 +48,7 @@ class Models:
     """
     seasonal: tuple[Season, ...] = ()
     """The models of a season: None, or SEASONAL."""
-    odds: tuple[float, ...] = (3.5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 1, 2, 3, 2, 1, 1)
+    odds: tuple[float, ...] = (3.5, 1.5, 1, 3, 4, 3, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 1, 2, 3, 2, 1, 1)
     """The odds of each model before anything is known. Taking a moving stream for one at rest costs more than the
     reverse: its error bars would be too short.
     """
@@ -106,6 +107,8 @@ class Models:
     """In error bars a model counts by its chance times (its chance + this). Evidence between rest and small drifts
     grows so slowly that wrong models keep some weight for long: bars would cover 99.3 % of the errors at rest.
     """
+    witnesses: float = 30.0
+    """With so many other statistics the doubt is half of that: they show by then how the stream moves."""
 
     @property
     def moving(self) -> int:
@@ -143,9 +146,7 @@ class Models:
         return np.asarray(odds / odds.sum())
 
     def pace(self, shares: Floats) -> Floats:
-        """The pace of each value: in proportion to share (1 - share), as a drift of logits moves shares, and 1 on
-        average: float64[d].
-        """
+        """The pace of each value's fluctuation: in proportion to share (1 - share), and 1 on average: float64[d]."""
         room = np.minimum(shares, 1)
         room *= 1 - room
         np.maximum(room, 1e-300, out=room)
@@ -154,6 +155,15 @@ class Models:
         np.maximum(room, self.slowest * mean, out=room)
         room *= len(room) / float(room.sum())
         return np.asarray(room)
+
+    @staticmethod
+    def drifting(pace: Floats) -> Floats:
+        """The pace of each value's drift: in proportion to the square of its pace; the fastest one keeps its own."""
+        return np.asarray(pace * (pace / pace.max()))
+
+    def doubted(self, others: float) -> float:
+        """The doubt where so many other statistics are observed."""
+        return self.doubt * self.witnesses / (self.witnesses + others)
 
     @property
     def lasting(self) -> float:

@@ -31,6 +31,10 @@ class Pairs:
     usual: Floats
     """The variance of the second state in the long run."""
 
+    def each(self, units: Floats) -> Floats:
+        """The unit of each model, that of drifts or that of fluctuations: float64[pairs, d]."""
+        return np.asarray(units[(np.arange(len(self.noise)) >= self.trends).astype(np.intp)])
+
     @classmethod
     def of(cls, models: Models) -> Pairs:
         """Trends, then fluctuations."""

@@ -18,7 +18,7 @@ from murmurate.aggregators.filters.pairs import Pairs
 from murmurate.aggregators.filters.tracks import Tracks
 from murmurate.randomizers.state import Arrays
 
-_NAMES = ("weights", "shares", "unit", "level", "variance", "velocity", "cross", "velocity_variance")
+_NAMES = ("weights", "shares", "units", "level", "variance", "velocity", "cross", "velocity_variance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,8 @@ class Belief:
 
     weights: Floats
     shares: Floats
-    unit: Floats
+    units: Floats
+    """The units of drifts and of fluctuations: float64[2, d]."""
     level: Floats
     variance: Floats
     velocity: Floats
@@ -35,10 +36,10 @@ class Belief:
     velocity_variance: Floats
 
     @classmethod
-    def of(cls, tracks: Tracks, weights: Floats, shares: Floats, unit: Floats) -> Belief:
+    def of(cls, tracks: Tracks, weights: Floats, shares: Floats, units: Floats) -> Belief:
         """A copy of these arrays, since the tracks change in place."""
         velocities = tracks.velocity.copy(), tracks.cross.copy(), tracks.velocity_variance.copy()
-        return cls(weights.copy(), shares, unit.copy(), tracks.level.copy(), tracks.variance.copy(), *velocities)
+        return cls(weights.copy(), shares, units.copy(), tracks.level.copy(), tracks.variance.copy(), *velocities)
 
     def mixture(self) -> tuple[Floats, Floats]:
         """Mean and variance of all models together."""
@@ -101,7 +102,7 @@ def _back(m: Models, then: Belief, now: Belief) -> Belief:
 
     # 2. the smoothed states of models that went on
     lasting = [*(0.0 for _ in range(*m.paired.indices(m.moving))), *(1e30 for _ in m.seasonal)]
-    drift = np.array([*m.levels, *lasting, m.settling_drift, m.settling_drift])[:, None] * then.unit
+    drift = np.array([*m.levels, *lasting, m.settling_drift, m.settling_drift])[:, None] * then.units[0]
     next_level, next_variance = now.level.copy(), now.variance.copy()
     next_level[-1], next_variance[-1] = now.level[settling], now.variance[settling]
     gain = then.variance / np.maximum(then.variance + drift, np.finfo(float).tiny)
@@ -120,7 +121,7 @@ def _back(m: Models, then: Belief, now: Belief) -> Belief:
     return Belief(
         went_on + kept,
         then.shares,
-        then.unit,
+        then.units,
         mixed(level, then.level),
         mixed(variance, then.variance) + between * apart * apart,
         then.velocity + part * turned,
@@ -143,12 +144,12 @@ class _Pairs:
 def _pairs_back(m: Models, then: Belief, now: Belief) -> _Pairs:
     """State x + G (x' - F x), covariance P + G (P' - P-) G^T; P- = F P F^T + Q, G = P F^T / P-, entry by entry."""
     rows, pairs = m.paired, Pairs.of(m)
-    h, c = pairs.push, pairs.left
+    h, c, units = pairs.push, pairs.left, pairs.each(then.units)
     a, b, aa, ab, bb = then.level[rows], then.velocity, then.variance[rows], then.cross, then.velocity_variance
     # P F^T and P-
     ca, cb, da, db = aa + h * ab, c * ab, ab + h * bb, c * bb
-    paa = aa + 2 * h * ab + h * h * bb + pairs.noise_of_level * then.unit
-    pab, pbb = c * (ab + h * bb) + pairs.noise_of_both * then.unit, c * c * bb + pairs.noise * then.unit
+    paa = aa + 2 * h * ab + h * h * bb + pairs.noise_of_level * units
+    pab, pbb = c * (ab + h * bb) + pairs.noise_of_both * units, c * c * bb + pairs.noise * units
     determinant = np.maximum(paa * pbb - pab * pab, 1e-12 * paa * pbb)  # what rounding may leave of it
     gaa, gab = (ca * pbb - cb * pab) / determinant, (cb * paa - ca * pab) / determinant
     gba, gbb = (da * pbb - db * pab) / determinant, (db * paa - da * pab) / determinant

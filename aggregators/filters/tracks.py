@@ -48,12 +48,12 @@ class Tracks:
         variance[-1] += spread
         return cls(models, level, variance, np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), most)
 
-    def begin(self, unit: Floats) -> None:
-        """Set the variances of second states, now that the unit of drifts is known. A fluctuation is there from the
-        start, so that it adds to the variance of its model's sum.
+    def begin(self, units: Floats) -> None:
+        """Set the variances of second states, now that the units of drifts and of fluctuations are known, float64[2,
+        d]. A fluctuation is there from the start, so that it adds to the variance of its model's sum.
         """
         fluctuating = slice(self._pairs.trends, None)
-        self.velocity_variance[:] = self._pairs.usual * unit
+        self.velocity_variance[:] = self._pairs.usual * self._pairs.each(units)
         self.cross[fluctuating] = self.velocity_variance[fluctuating]
         self.variance[self.models.paired][fluctuating] += self.velocity_variance[fluctuating]
 
@@ -80,18 +80,19 @@ class Tracks:
         return likelihood
 
     def predict(
-        self, weights: Floats, shares: Floats, unit: Floats, leap: Floats, whole: tuple[Floats, Floats]
+        self, weights: Floats, shares: Floats, units: Floats, leap: Floats, whole: tuple[Floats, Floats]
     ) -> Floats:
         """Go on to the next period. Gives the chance of each model there unless it jumps: float64[rows - 1, d].
 
-        weights: how likely each model was; shares: the odds of models that begin; unit: of drifts; leap: the variance
-        of a jump; whole: mean and variance of the mixture, from which a jump starts.
+        weights: how likely each model was; shares: the odds of models that begin; units: of drifts and of fluctuations,
+        float64[2, d]; leap: the variance of a jump; whole: mean and variance of the mixture, from which a jump starts.
 
         It works in place, on views of the arrays, since it runs for every period, model and statistic: 1. white
         fluctuations are dropped; 2. models that end give their states to a pool; 3. each model mixes its own state with
         its share of the pool; 4. after a jump the model of settling takes over; 5. drift, motion and jumps are added.
         """
-        m, pairs = self.models, self._pairs
+        m, pairs, (unit, _) = self.models, self._pairs, units
+        of_pair = pairs.each(units)
         moving, paired, settling = m.moving, m.paired, m.moving
         kept = slice(paired.start, paired.start + pairs.lasting)
         trends = slice(paired.start, paired.start + pairs.trends)
@@ -138,7 +139,7 @@ class Tracks:
         new, stay, off = entering[kept], staying[kept], off[kept]
         second, spread, cross = (each[: pairs.lasting] for each in (self.velocity, self.velocity_variance, self.cross))
         second[: pairs.trends] -= mean_velocity  # from here on the difference from that of the pool
-        fresh = pairs.usual[: pairs.lasting] * unit
+        fresh = pairs.usual[: pairs.lasting] * of_pair[: pairs.lasting]
         fresh[: pairs.trends] *= 1 - among.sum(axis=0)  # models without a velocity
         fresh[fluctuating] *= new[fluctuating]
         variances[trends.stop : kept.stop] += fresh[fluctuating]
@@ -175,15 +176,16 @@ class Tracks:
         pushed = push * spread
         variances[kept] += push * (2 * cross + pushed)
         np.maximum(variances[kept], 0, out=variances[kept])
-        variances[paired] += pairs.noise_of_level * unit
+        variances[paired] += pairs.noise_of_level * of_pair
         cross += pushed
         cross *= left
         second *= left
         spread *= left * left
-        spread += pairs.noise[: pairs.lasting] * unit
-        cross += pairs.noise_of_both[: pairs.lasting] * unit
+        spread += pairs.noise[: pairs.lasting] * of_pair[: pairs.lasting]
+        cross += pairs.noise_of_both[: pairs.lasting] * of_pair[: pairs.lasting]
         self.velocity[pairs.lasting :] = 0
-        self.cross[pairs.lasting :] = self.velocity_variance[pairs.lasting :] = pairs.noise[pairs.lasting :] * unit
+        fresh = pairs.noise[pairs.lasting :] * units[1]
+        self.cross[pairs.lasting :] = self.velocity_variance[pairs.lasting :] = fresh
         self.level[-1] = whole[0]
         np.add(whole[1], leap, out=self.variance[-1])
         if (self.variance > self.most).any():

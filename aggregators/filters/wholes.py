@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.aggregators.filters.models import Floats, Models
 
@@ -53,13 +54,17 @@ class Wholes:
         return found
 
     def paced(self, unit: Floats, models: Models, mean: Floats) -> Floats:
-        """The unit of drifts, times each value's own pace. Two values of a whole have the same pace."""
+        """The units of drifts and of fluctuations: the unit times each value's own pace, float64[2, d]. Two values of a
+        whole have the same pace.
+        """
+        found = np.stack((unit, unit))
         if self._ordered or not self.statistics:
-            return unit
-        found = unit.copy()
-        for whole in self.slices:
-            if whole.stop - whole.start > 2:
-                found[whole] *= models.pace(mean[whole])
+            return found
+        groups: list[slice | NDArray[np.int64]] = [whole for whole in self.slices if whole.stop - whole.start > 2]
         if len(self._alone) > 1:
-            found[self._alone] *= models.pace(mean[self._alone])
+            groups.append(self._alone)
+        for group in groups:
+            pace = models.pace(mean[group])
+            found[0, group] *= models.drifting(pace)
+            found[1, group] *= pace
         return found

@@ -181,7 +181,7 @@ class CentralTotal(SummedMeasure):
 
     @cached_property
     def candidates(self) -> tuple[int, ...]:
-        """So many thresholds up to the end of the range, evenly apart."""
+        """At most MAX_CANDIDATES thresholds up to the end of the range, evenly apart."""
         if not self.finds:
             return ()
         many = min(MAX_CANDIDATES, self.largest)

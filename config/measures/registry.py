@@ -36,13 +36,10 @@ CENTRAL: Final = "central"
 
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
-    name = table.measured.name
-    if issubclass(table, CentralStream):
-        TABLES[f"{name}.{CENTRAL}"] = table
-        KINDS.setdefault(name, table.measured)
-    else:
-        TABLES[name] = table
-        KINDS[name] = table.measured
+    name, kind = table.measured.name, table.measured
+    central = issubclass(table, CentralStream)
+    TABLES[f"{name}.{CENTRAL}" if central else name] = table
+    KINDS[name] = KINDS.get(name, kind) if central else kind
     return table
 
 
@@ -67,8 +64,9 @@ class _Registered:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         union: Any = None
+        annotated: Any = Annotated  # of a class that is known when it runs
         for key, table in TABLES.items():
-            one = Annotated[table, Tag(key)]
+            one = annotated[table, Tag(key)]
             union = one if union is None else union | one
         return handler.generate_schema(Annotated[union, Discriminator(_read_by), BeforeValidator(_known)])
 

@@ -3,11 +3,12 @@
 Contract: candidate theta has the score -(round(slope theta) + the number of values above theta): the noise of a tree,
 which grows with theta, is weighed against what clipping at theta takes away.  `chosen` adds discrete Laplace noise of
 `gamma` to each score, keyed, and takes the highest; of several as high the smallest candidate.  One event more or less
-changes no other event's count, so every score stays or falls by 1, all in the same direction.  The noise at which a
-candidate just wins then moves by at most 1, whatever the others' noise is, and neighbouring values of that noise differ
-by a factor of at most e^gamma.  So the choice is gamma-private, not 2 gamma, as long as the slope knows nothing of the
-events: it comes from the *declared* number of events (an observed one moves every score by slope theta / m more, which
-counts against the promise, and not in one direction).  A unit of c events costs c gamma.
+changes no other event's count, so every score stays or falls by 1, all in the same direction; so it is where an
+event's number becomes another one, for only the candidates between the two numbers count it differently.  The noise at
+which a candidate just wins then moves by at most 1, whatever the others' noise is, and neighbouring values of that
+noise differ by a factor of at most e^gamma.  So the choice is gamma-private, not 2 gamma, as long as the slope knows
+nothing of the events: it comes from the *declared* number of events (an observed one moves every score by slope theta
+/ m more, which counts against the promise, and not in one direction).  A unit of c events costs c gamma.
 Source: ToPS, section 3.3; ARCHITECTURE erratum E10.  Not here: what becomes of the threshold.
 """
 
@@ -23,8 +24,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.central.discrete_laplace import DiscreteLaplace
-from murmurate.randomizers.central.noise import keyed_noise
+from murmurate.randomizers.central.noise import keyed_noise, law_of
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
 from murmurate.randomizers.randomness import Key, checked_digest
 
@@ -97,7 +97,7 @@ class NoisyMax:
         self.slope = float(slope)
         self.costs: NDArray[np.int64] = np.rint(self.slope * thetas).astype(np.int64)
         self.costs.flags.writeable = False
-        self._law = DiscreteLaplace(gamma)
+        self._law = law_of(gamma)
         self.gamma = self._law.gamma
 
     def chosen(self, above: NDArray[np.integer[Any]], key: Key, digest: bytes) -> int:
@@ -114,17 +114,18 @@ class NoisyMax:
         return int(np.argmax(scores))
 
     def law(self, above: NDArray[np.integer[Any]], reach: int, noise: ExactNoise | None = None) -> list[Fraction]:
-        """The chance of each candidate, exact but for noise beyond a reach: of the winner outside -reach..reach, of the
-        others so far outside that they would lose to it. What the chances lack of 1 in all is the chance of that, so no
-        candidate's whole chance is larger by more. noise: of this law, instead of the one of `choose`.
+        """The probability of each candidate, exact but for noise far out: the winner's is left out beyond
+        -reach..reach, the others' where it is still further out than all differences of scores. What the probabilities
+        lack of 1 in all is left out, so no candidate's true one is larger by more. noise: of this law, instead of the
+        one of `choose`.
         """
-        drawn = noise or self._law
+        used = noise or self._law
         scores = (-self.costs - self._checked(above)).tolist()
         far = reach + max(scores) - min(scores) + 1
-        chances = [drawn.chance(value) for value in range(-far, far + 1)]
-        unit = math.lcm(*(chance.denominator for chance in chances))
-        weights = [int(chance * unit) for chance in chances]
-        upto = list(accumulate(weights))  # times the chance of at most -far, at most 1 - far, ...
+        probabilities = [used.chance(value) for value in range(-far, far + 1)]
+        unit = math.lcm(*(probability.denominator for probability in probabilities))
+        weights = [int(probability * unit) for probability in probabilities]
+        upto = list(accumulate(weights))  # unit times the probability of at most -far, at most 1 - far, ...
         found = list[Fraction]()
         for j, score in enumerate(scores):
             total = 0

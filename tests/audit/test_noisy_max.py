@@ -1,5 +1,5 @@
 """The promise of noisy max, in exact arithmetic: every set of at most four events over four values, each beside every
-set that has one event more, in both directions.
+set that has one event more or another value in one event's place, in both directions.
 
 Laws are lower bounds that lack less than the chance of noise beyond a reach; what they lack is added on the side where
 it counts against the promise, so nothing is left to rounding.
@@ -26,6 +26,14 @@ def databases() -> Iterator[tuple[int, ...]]:
         yield from combinations_with_replacement(VALUES, size)
 
 
+def neighbours(events: tuple[int, ...]) -> set[tuple[int, ...]]:
+    """Those with an event more, and those with another value in the place of one."""
+    more = {tuple(sorted((*events, value))) for value in VALUES}
+    return more | {
+        tuple(sorted((*events[:i], *events[i + 1 :], value))) for i in range(len(events)) for value in VALUES
+    }
+
+
 def exp_at_most(gamma: Fraction) -> Fraction:
     """A Fraction below e^gamma: the first terms of its series."""
     term = total = Fraction(1)
@@ -47,7 +55,7 @@ def violations(laws: dict[tuple[int, ...], Law], gamma: Fraction) -> list[tuple[
     allowed = exp_at_most(gamma)
     found = list[tuple[tuple[int, ...], tuple[int, ...], int]]()
     for less, (few, few_lack) in laws.items():
-        for more in {tuple(sorted((*less, value))) for value in VALUES} & set(laws):
+        for more in neighbours(less) & set(laws):
             many, many_lack = laws[more]
             found += [
                 (less, more, j)
@@ -66,16 +74,16 @@ def test_all_70_databases_are_there() -> None:
     assert len(list(databases())) == 70
 
 
-@every("slope", [0.0, 0.3, 1.0, 2.6])
-@every("gamma", [Fraction(2), Fraction(693147, 1_000_000)])
-def test_one_event_more_or_less_moves_no_choice_by_more_than_gamma(slope: float, gamma: Fraction) -> None:
+@every("slope", [0.0, 0.77, 2.6])
+@every("gamma", [Fraction(2), Fraction(1)])
+def test_one_event_more_less_or_changed_moves_no_choice_by_more_than_gamma(slope: float, gamma: Fraction) -> None:
     assert audited(slope, gamma) == []
 
 
 @pytest.mark.audit
 @every("slope", [0.0, 0.1, 0.5, 0.77, 1.5, 4.0])
 @every("gamma", [Fraction(4), Fraction(1), Fraction(1, 2), Fraction(1, 7), Fraction(1, 20)])
-def test_one_event_more_or_less_moves_no_choice_by_more_than_gamma_whatever_gamma_is(
+def test_one_event_more_less_or_changed_moves_no_choice_by_more_than_gamma_whatever_gamma_is(
     slope: float, gamma: Fraction
 ) -> None:
     assert audited(slope, gamma) == []

@@ -224,7 +224,11 @@ def test_nothing_of_a_user_leaves_the_edge(zones: Zones, broker: Broker, tmp_pat
         assert "Traceback" not in zones.workers[zone].said()
     if not broker.external:
         outside = [path for path in (broker.data / "0").glob("*/*.log") if not path.parent.name.startswith(f"{name}.")]
-        ours = [path for row in topics(fed=True, central=True) for path in (broker.data / "0").glob(f"{name}.{row.name}-*/*.log")]
+        ours = [
+            path
+            for row in topics(fed=True, central=True)
+            for path in (broker.data / "0").glob(f"{name}.{row.name}-*/*.log")
+        ]
         clean = [path for path in ours if path.parent.name.rpartition("-")[0].removeprefix(f"{name}.") not in RAW_SIDE]
         internal = [path for path in outside if path.parent.name.startswith("__")]
         assert sum(search.hits(path.read_bytes()) for path in set(ours) - set(clean)) > 100

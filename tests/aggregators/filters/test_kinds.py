@@ -172,14 +172,15 @@ def test_of_many_statistics_that_err_as_said_none_is_taken_for_one_that_misses()
 
 def test_a_step_of_a_fluctuation_is_the_textbooks() -> None:
     models = Models(levels=(), trends=(), fluctuations=((0.8, 0.5), (0.0, 2.0)), odds=(1.0, 1.0), stay=1.0)
-    tracks, d, unit = Tracks.at(models, np.full(1, 0.2), np.full(1, 0.1), np.full(1, 1e9)), 1, np.full(1, 0.01)
-    tracks.begin(unit)
+    tracks, d, unit = Tracks.at(models, np.full(1, 0.2), np.full(1, 0.1), np.full(1, 1e9)), 1, 0.01
+    units = np.array([[7.0], [unit]])  # that of drifts has nothing to do with it
+    tracks.begin(units)
     pairs = Pairs.of(models)
     states = [(np.array([0.2, 0.0]), np.array([[0.1 + v, v], [v, v]])) for v in (0.005, 0.02)]
     for miss in (0.3, -0.1, 0.25):
         tracks.observe(np.full(d, miss), np.full(d, 0.03), np.full(d, 0.03))
         weights = np.array([[0.5], [0.5], [1e-30], [1e-30]])  # nothing jumps
-        tracks.predict(weights, models.shares, unit, np.full(d, 0.1), (np.zeros(d), np.ones(d)))
+        tracks.predict(weights, models.shares, units, np.full(d, 0.1), (np.zeros(d), np.ones(d)))
         for row, (x, p) in enumerate(states):
             gain = p[:, 0] / (p[0, 0] + 0.03)
             x, p = x + gain * (miss - x[0]), p - np.outer(gain, p[0])

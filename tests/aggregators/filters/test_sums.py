@@ -206,15 +206,30 @@ def test_numbers_are_no_frequencies_and_what_one_says_is_nothing_to_the_other() 
 # ---- how fast values move ----
 
 
-def test_values_move_in_proportion_to_share_times_rest_within_limits() -> None:
-    models = Models()
+def test_values_fluctuate_in_proportion_to_share_times_rest_and_drift_to_its_square_within_limits() -> None:
+    models, room = Models(), np.array([0.24, 0.21, 0.16, 0.09])
     pace = models.pace(np.array([0.4, 0.3, 0.2, 0.1]))
-    assert pace == pytest.approx(4 * np.array([0.24, 0.21, 0.16, 0.09]) / 0.7)
+    assert pace == pytest.approx(4 * room / 0.7)
+    assert models.drifting(pace) == pytest.approx(pace.max() * (room / room.max()) ** 2)
     for shares in (np.full(7, 1 / 7), np.zeros(7), np.full(7, -0.1)):
         assert models.pace(shares) == pytest.approx(1)
     steep = models.pace(np.r_[0.9, np.full(99, 0.1 / 99)])
     assert steep.mean() == pytest.approx(1)
     assert steep.max() / steep.min() <= models.fastest / models.slowest
+
+
+def test_the_more_values_there_are_the_less_a_doubtful_model_counts_in_error_bars() -> None:
+    models = Models()
+    assert models.doubted(0) == models.doubt
+    assert models.doubted(models.witnesses) == models.doubt / 2
+    sure, unsure = (AdaptiveFilter(64, models=Models(witnesses=w)) for w in (1e-9, 1e9))
+    chance = np.random.default_rng(11)
+    for _ in range(60):  # at rest
+        heard = Answer(chance.binomial(2_000, np.full(64, 1 / 64)), 2_000)
+        for one in (sure, unsure):
+            one.learn(Even(64, 1 / 64), heard, users=None)
+            one.advance()
+    assert sure.release()[1].mean() < 0.9 * unsure.release()[1].mean()
 
 
 def test_the_larger_share_is_soon_less_certain_unless_values_lie_in_a_row() -> None:
@@ -225,5 +240,5 @@ def test_the_larger_share_is_soon_less_certain_unless_values_lie_in_a_row() -> N
         estimate, before = filter_.release()
         filter_.advance()
         drift = filter_.release()[1] - before
-        room = np.ones(4) if ordered else estimate * (1 - estimate)
+        room = np.ones(4) if ordered else (estimate * (1 - estimate)) ** 2  # as where logits drift
         assert drift / drift.sum() == pytest.approx(room / room.sum(), rel=1e-9)
