@@ -156,7 +156,7 @@ def covered(method: str, key: int, stretches: int) -> int:
     deployment = plan(build({"schema": 1, "name": name, "privacy": privacy, **few, "streams": {"bit": bit}}))
     source = open_source(f"synthetic:sin,n=300,periods=1000,seed={key}", deployment, None)
     outcome = Replay(deployment, source, keys(known_secrets(name), name)).run()
-    truth = {period.t: period.record(("0", "1"))["truth"]["1"] for period in outcome.truth}
+    truth = {period.t: float(period.figures[1]) for period in outcome.truth}
     known, rng, held = index_of(outcome.releases), np.random.default_rng(key), 0
     first = min(truth)
     for _ in range(stretches):
