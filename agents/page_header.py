@@ -29,8 +29,11 @@ def page_header(
     everything: tuple[AnyStreamPlan, ...] = (*plan.streams, *plan.central)
     names = [stream.name for stream in everything] if streams is None else streams
     specs = [_spec(plan, plan.any_stream(name), periods, users) for name in names]
-    promise = list(explain(plan).promise)
-    return {"type": "hello", "deployment": plan.name, "promise": promise, "mode": mode, "streams": specs}
+    facts = explain(plan)
+    return {
+        "type": "hello", "deployment": plan.name, "promise": list(facts.promise), "curator": list(facts.curator),
+        "mode": mode, "streams": specs,
+    }  # fmt: skip
 
 
 def _spec(plan: Plan, stream: AnyStreamPlan, periods: int | None, users: int | None) -> dict[str, Any]:
@@ -43,7 +46,8 @@ def _spec(plan: Plan, stream: AnyStreamPlan, periods: int | None, users: int | N
     }  # fmt: skip
     if isinstance(stream, CentralPlan):  # sums have no range, and nobody is asked
         own = {"central": True, "range": None, "method": "tops", "warning": None}
-        return said | own | {"epsilon": stream.epsilon_micro / 1e6}
+        units = {name: stream.measure.unit_of(name) or "" for name in stream.names}
+        return said | own | {"epsilon": stream.epsilon_micro / 1e6, "units": units}
     return said | {
         "range": stream.measure.axis, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
         "method": stream.method.name, "warning": None if users is None else shortage(plan, stream, users),

@@ -24,7 +24,7 @@ from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.domains import Domain
 from murmurate.topics.events import Fields
-from murmurate.topics.release import Model
+from murmurate.topics.release_parts import Model
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class CentralPlan:
     events: int | None = None
     """How many events of a user count in any window, where the unit is a user; None where it is an event."""
     window_ms: int | None = None
-    """That window."""
+    """The window of `events`, in milliseconds."""
     smoother: str = "recent"
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """For each monitored statistic, the threshold of which releases say on which side the truth is."""

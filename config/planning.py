@@ -20,7 +20,7 @@ from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, amo
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.config.planning_central import central_plan, digest_of, source_of
+from murmurate.config.planning_central import digest_of, source_of
 from murmurate.config.settings import Deployment
 from murmurate.randomizers import Question
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -59,7 +59,7 @@ def plan(deployment: Deployment) -> Plan:
         streams=tuple(_stream(deployment, name) for name in sorted(deployment.local)),
         tallies=TALLIES,
         users=population.users,
-        central=tuple(central_plan(deployment, name) for name in sorted(deployment.central)),
+        central=tuple(deployment.central_plan(name) for name in sorted(deployment.central)),
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
     return replace(made, streams=tuple(replace(one, post=_post(deployment, made, one)) for one in made.streams))

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import orjson
 
+from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.declared import DeclaredStream
 from murmurate.config.plan import CentralPlan, HoldoutPlan
-from murmurate.config.settings import Deployment
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.events import Fields
@@ -35,14 +35,14 @@ def digest_of(meaning: dict[str, Any]) -> str:
     return hashlib.sha256(canonical).hexdigest()[:DIGEST_DIGITS]
 
 
-def central_plan(deployment: Deployment, name: str) -> CentralPlan:
-    """What the stages need to know of a central stream."""
-    stream, curator = deployment.central[name], deployment.curator
-    assert curator is not None  # noqa: S101 - settings.py asks for it where a stream is central
-    topic, fields = source_of(deployment.name, stream)
+def central_plan(
+    deployment: str, name: str, stream: CentralStream, epsilon_micro: int, window: int | None
+) -> CentralPlan:
+    """What the stages need to know of a central stream. epsilon_micro, window: what [curator] says."""
+    topic, fields = source_of(deployment, stream)
     phase = stream.holdout_phase
-    window = curator.window if stream.protects is not None else None
-    epsilon = curator.epsilon_micro * stream.share_micro // MICRO
+    window_ms = window if stream.protects is not None else None
+    epsilon = epsilon_micro * stream.share_micro // MICRO
     meaning = {
         "schema": "murmurate/central/1",
         "name": name,
@@ -51,7 +51,7 @@ def central_plan(deployment: Deployment, name: str) -> CentralPlan:
         "every_ms": stream.every,
         "source": {"topic": topic, **asdict(fields)},
         "epsilon_micro": epsilon,
-        "protects": {"events": stream.protects, "window_ms": window},
+        "protects": {"events": stream.protects, "window_ms": window_ms},
         "tree": stream.tree.model_dump(),
         "noise": stream.noise,
     }
@@ -67,7 +67,7 @@ def central_plan(deployment: Deployment, name: str) -> CentralPlan:
         config=digest_of(meaning),
         holdout=None if phase is None else HoldoutPlan(phase.periods, phase.events, phase.again),
         events=stream.protects,
-        window_ms=window,
+        window_ms=window_ms,
         smoother=stream.tree.smoother,
         thresholds=stream.thresholds,
     )

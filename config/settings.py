@@ -16,11 +16,14 @@ from pydantic import Field, model_validator
 
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
+from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Flag, Number, Text, Texts, WholeNumber, written
 from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
 from murmurate.config.measures.stream import StreamTable
+from murmurate.config.plan import CentralPlan
+from murmurate.config.planning_central import central_plan
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, PrivacyWindow, WindowKind, shortest
 from murmurate.config.streams import ConfigTable
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -291,6 +294,17 @@ class Deployment(ConfigTable):
             if sum(central[name].share_micro for name in together) > MICRO:
                 shares = ", ".join(f"{name} {central[name].share:g}" for name in together)
                 yield Mistake("streams.*.share", shares, "at most 1 together, since they sum the same events or users")
+
+        for name in central:
+            if (found := too_much(self.central_plan(name))) is not None:
+                allowed = "more epsilon, a larger step, a smaller range or threshold, or fewer levels"
+                yield Mistake(f"streams.{name}", found, allowed)
+
+    def central_plan(self, name: str) -> CentralPlan:
+        """What the stages need to know of a central stream."""
+        curator = self.curator
+        assert curator is not None  # noqa: S101 - a file with a central stream says it, or is refused
+        return central_plan(self.name, name, self.central[name], curator.epsilon_micro, curator.window)
 
     def _together(self, users: list[str]) -> list[list[str]]:
         """Central streams of which one unit is in several: those over one topic, and all that protect users. Streams of

@@ -30,7 +30,7 @@ from murmurate.randomizers import Question
 from murmurate.randomizers.registry import ORACLES
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Categories
-from murmurate.topics.release import Table
+from murmurate.topics.release_parts import Table
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@
 `block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `encode_tally`, `encode_sums`,
             `decode`
 `messages`  the control records: Start, Config, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally,
-            TallyInBlocks, Curated, Dead
-`release`   the release
+            TallyInBlocks, Dead
+`curated`   what the curator says of central streams: Curated
+`release`   the release, and in `promises` what it says of its promise
 `slots`     which slots a round asks
 `codec`     messages to bytes and back: `encode`, `decode`, `decode_record`
 `domains`   what events may say, and the words of it: `Categories`, `Grid`, `Bits`, `Items`, `Signed`, `Row`, `Measured`
@@ -15,13 +16,13 @@
 """
 
 from murmurate.topics.codec import decode, decode_record, encode, kind_of
+from murmurate.topics.curated import Curated
 from murmurate.topics.domains import Bits, Categories, Domain, Grid, Items, Measured, Row, Signed
 from murmurate.topics.errors import WireError
 from murmurate.topics.events import Columns, EventReader, Fields, Reason
 from murmurate.topics.messages import (
     Close,
     Config,
-    Curated,
     Dead,
     Done,
     GiveUp,

@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, Never
 from pydantic import ValidationError
 
 from murmurate.topics import block
+from murmurate.topics.curated import Curated
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError
 from murmurate.topics.message import Message, Part
 from murmurate.topics.messages import (
     Close,
     Config,
-    Curated,
     Dead,
     Done,
     GiveUp,

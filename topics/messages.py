@@ -3,12 +3,12 @@
 Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the
 same wherever and whenever it is opened (ARCHITECTURE section 2). The others name their round by that digest. The class
 is the schema.
-Not here: releases (release.py), blocks (block.py).
+Not here: what the curator says (curated.py), releases (release.py), blocks (block.py).
 
     rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress
     ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
     reports   Done                                      batches  Seal
-    tallies   Tally, TallyInBlocks, Curated              dead.*   Dead
+    tallies   Tally, TallyInBlocks                      dead.*   Dead
 """
 
 import hashlib
@@ -306,44 +306,6 @@ class TallyInBlocks(Tallied, Message, tag="murmurate/tally_in_blocks/1"):
             raise ValueError(f"found {len(self.blocks)} blocks; allowed: {wanted} for {self.cells} counts")
         if len(set(self.blocks)) < len(self.blocks):
             raise ValueError("found a block twice; allowed: each once")
-        return self
-
-
-Noisy = tuple[Annotated[int, Field(ge=-SAFE_INTEGER, le=SAFE_INTEGER)], Whole]
-"""A noisy sum as a quotient and a remainder, of a denominator that the stream's tree gives."""
-
-
-class Planted(Part):
-    """The tree that the noise of a sum belongs to."""
-
-    first_t: Whole
-    """The first period of the tree."""
-    threshold: int
-    """The largest value that counts as itself, in the stream's steps."""
-    digest: ShortDigest
-    """The digest of all that shapes the noise; the key is not in it."""
-
-
-class Curated(Message, tag="murmurate/curated/1"):
-    """What the curator says of one period of a central stream. Every period has one, in order. Sums are exact sums with
-    the noise of their node: what is in here may be known by everybody.
-    """
-
-    stream: Stream
-    t: Whole
-    config: ShortDigest
-    """The digest of the stream's configuration."""
-    tree: Planted | None = None
-    """None in the hold-out, whose values are used for finding the threshold alone."""
-    sums: Annotated[tuple[Noisy, ...], Field(min_length=1, max_length=MESSAGE_CELLS)] | None = None
-    """The noisy sums of the block of periods that ends with this one, one of each cell; None where none ends."""
-
-    @model_validator(mode="after")
-    def _of_a_tree(self) -> "Curated":
-        if self.sums is not None and self.tree is None:
-            raise ValueError("found sums without a tree; allowed: with the tree of their noise")
-        if self.tree is not None and self.tree.first_t > self.t:
-            raise ValueError("found a tree that begins later; allowed: at t or before")
         return self
 
 

@@ -25,7 +25,7 @@ from murmurate.agents.shortage import Shortages
 from murmurate.config.enough import shortage
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
-from murmurate.config.plan import Plan
+from murmurate.config.plan import CentralPlan, Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.secrets import NAMES, generate
 from murmurate.errors import UsageError
@@ -137,6 +137,8 @@ class TooFew:
         if users is None:
             return
         for name in self._source.streams:
+            if isinstance(self._plan.any_stream(name), CentralPlan):
+                continue  # nobody is asked about it
             if (said := shortage(self._plan, self._plan.stream(name), users)) is not None:
                 self._said.add(name)
                 yield f"{name}: {said}"

@@ -22,14 +22,15 @@ from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.page_header import page_header
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
-from murmurate.agents.replay.truth import TruePeriod, Truth
+from murmurate.agents.replay.true_period import TruePeriod
+from murmurate.agents.replay.truth import Truth
 from murmurate.agents.stages.admission import Admission, cut, raw_records
 from murmurate.agents.stages.closing import newest_closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.publish import ROUNDS
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.config.plan import Plan
+from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers import Key, Pepper, Secrets
 from murmurate.randomizers.ledger import MAX_T
 from murmurate.topics.block import REFUSED
@@ -172,8 +173,8 @@ class Replay:
         self._watch.meet(self._numbered)
         if self._source.enrolled:
             for plan in plans:
-                if plan.carry_ms is None:
-                    continue  # where values stand for ever, users join with their first event
+                if isinstance(plan, CentralPlan) or plan.carry_ms is None:
+                    continue  # nobody is asked, or, where values stand for ever, users join with their first event
                 before = first[plan.name] * plan.every_ms - 1
                 self._close(min(clock, before))  # also where the first periods have no events
                 shown = np.full(users, before)

@@ -45,7 +45,7 @@ def open_source(text: str, plan: Plan, stream_name: str | None = None) -> Source
         raise SourceError(f"{path.name}: found no such file; allowed: a readable file")
     if kind == ".npy":
         stream = _one(text, streams)
-        return (NpySource if plan.stream(stream).domain.coded else WideNpy)(path, plan, stream)
+        return (NpySource if plan.any_stream(stream).domain.coded else WideNpy)(path, plan, stream)
     if kind == ".npz":
         return Recording(path, plan, _one(text, streams))
     return (CsvSource if kind in (".csv", ".tsv") else TextSource)(path, plan, streams)

@@ -19,11 +19,13 @@ from murmurate.agents.stages.errors import StageError
 from murmurate.aggregators.monitoring import reading
 from murmurate.aggregators.trees.smoothers import SMOOTHERS, MedianSmoother, Smoother
 from murmurate.aggregators.trees.variance import leaf_variance
+from murmurate.config.central_noise import node_deviation
 from murmurate.config.plan import CentralPlan, Plan
-from murmurate.randomizers.central import law_of
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.messages import Curated, Planted
-from murmurate.topics.release import PLACES, Block, CentralPromise, Noise, Reading, Release
+from murmurate.topics.curated import Curated, Planted
+from murmurate.topics.promises import CentralPromise
+from murmurate.topics.release import Release
+from murmurate.topics.release_parts import PLACES, Block, Noise, Reading, ThresholdSearch
 from murmurate.topics.times import duration, instant
 
 Decided = Literal["published", "approximated", "unmeasured"]
@@ -45,6 +47,8 @@ class CentralCourse:
     """For each figure, by how much complete blocks were off their prediction: number, sum of squares."""
     measured_t: int | None = None
     """The last period of the newest complete block."""
+    held: int = 0
+    """How many periods of the hold-out that is going on were released."""
     last: Figures | None = None
     """The mean of a period in the newest complete block."""
 
@@ -60,6 +64,7 @@ class CentralCourse:
                 f"{self.stream.config}"
             )
         self.t += 1
+        self.held = self.held + 1 if curated.tree is None else 0
         if curated.tree is None:
             return self._made(curated, "unmeasured", None, None, None)
         deviations = tuple(node_deviation(self.stream, name, curated.tree.threshold) for name in self.stream.names)
@@ -142,6 +147,7 @@ class CentralCourse:
             unbiased=unknown if unbiased is None else _named(stream, unbiased),
             thresholds=self._readings(estimate, stderr),
             central=self._promise(),
+            holdout=self._holdout(curated.tree),
             noise=None if curated.tree is None else self._noise(curated.tree),
             block=block,
             mechanism=self._mechanism(curated.tree),
@@ -167,6 +173,10 @@ class CentralCourse:
             fanout=shape.fanout, levels=shape.levels, block=self.stream.block, first_t=tree.first_t,
             node=_named(self.stream, deviations),
         )  # fmt: skip
+
+    def _holdout(self, tree: Planted | None) -> ThresholdSearch | None:
+        held = self.stream.holdout
+        return None if tree is not None or held is None else ThresholdSearch(period=self.held, periods=held.periods)
 
     def _mechanism(self, tree: Planted | None) -> dict[str, str | int | float]:
         epsilon = self.stream.epsilon_micro / MICRO
@@ -205,7 +215,7 @@ class CentralCourse:
         return {
             "first_t": self.first_t, "t": self.t, "config": self.stream.config, "revision": self.stream.revision,
             "smoothers": [smoother.state() for smoother in self.smoothers], "misses": self.misses,
-            "measured_t": self.measured_t, "last": self.last,
+            "measured_t": self.measured_t, "last": self.last, "held": self.held,
         }  # fmt: skip
 
     def load(self, facts: Mapping[str, Any]) -> None:
@@ -214,6 +224,7 @@ class CentralCourse:
         for smoother, state in zip(self.smoothers, facts["smoothers"], strict=True):
             smoother.restore(state)
         self.misses, self.measured_t = [list(missed) for missed in facts["misses"]], facts["measured_t"]
+        self.held = facts["held"]
         self.last = None if facts["last"] is None else tuple(facts["last"])
 
 
@@ -223,11 +234,6 @@ def begun(name: str, block: int, total: float) -> Smoother:
     if isinstance(smoother, MedianSmoother):  # it leaves the guess out
         smoother.add(total)
     return smoother
-
-
-def node_deviation(stream: CentralPlan, name: str, threshold: int) -> float:
-    """The standard deviation of one node's noise, as a figure is shown."""
-    return math.sqrt(law_of(stream.gamma(name, threshold)).variance) * stream.measure.step(name)
 
 
 def _named(stream: CentralPlan, figures: Figures) -> dict[str, float]:

@@ -23,13 +23,14 @@ import orjson
 from numpy.typing import NDArray
 
 from murmurate.aggregators.trees.lazy import LeafNoise
+from murmurate.config.central_noise import slope
 from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers import Key
-from murmurate.randomizers.central import NodeNoise, NoisyMax, law_of, noise_slope
+from murmurate.randomizers.central import NodeNoise, NoisyMax, law_of
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.thresholds import MICRO
+from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.message import SAFE_INTEGER
-from murmurate.topics.messages import Curated, Planted
 
 Ints = NDArray[np.int64]
 Phase = Literal["hold-out", "tree"]
@@ -90,11 +91,9 @@ class Curation:
         stream, held, measure = self.stream, self.stream.holdout, self.stream.measure
         assert held is not None  # noqa: S101 - as above
         per_event = Fraction(stream.epsilon_micro, MICRO) / (stream.events or 1)
-        leaves = stream.tree.fanout**stream.tree.levels
-        events = max(1.0, held.events / held.periods * stream.block * leaves)  # of so many leaves, as declared
-        slope = noise_slope(held.events, horizon=leaves, epsilon=float(per_event), fanout=stream.tree.fanout)
-        choice = NoisyMax(measure.candidates, slope=slope * leaves / events, gamma=per_event)
-        digest = self._digest("murmurate/threshold/1", {"slope": repr(slope), "events": held.events})
+        costs = slope(stream)
+        choice = NoisyMax(measure.candidates, slope=costs, gamma=per_event)
+        digest = self._digest("murmurate/threshold/1", {"slope": repr(costs), "events": held.events})
         return choice.chosen(measure.above(self._sums), self._key, digest)
 
     def _plant(self, phase: Phase) -> None:
@@ -117,7 +116,9 @@ class Curation:
             digest = self._noise_digest()
             self._noises = [
                 LeafNoise(self.stream.tree, NodeNoise(self._key, digest, law, cell))
-                for cell, law in enumerate(law_of(self.stream.gamma(name, self._threshold)) for name in self.stream.names)
+                for cell, law in enumerate(
+                    law_of(self.stream.gamma(name, self._threshold)) for name in self.stream.names
+                )
             ]
         return self._noises
 

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from murmurate.agents.stages.answering import answer
 from murmurate.agents.stages.central_streams import CentralStreams, taken_out
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
@@ -31,13 +32,11 @@ from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
 from murmurate.randomizers.state import Arrays, StateForm, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
-from murmurate.topics.block import RawBlock, encode_reports
-from murmurate.topics.codec import encode
-from murmurate.topics.messages import Done, Progress, Round, Settled, Start
+from murmurate.topics.block import RawBlock
+from murmurate.topics.messages import Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
 FORM: Final = StateForm("perturb snapshot", 1)
-NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
 class Perturb:
@@ -165,8 +164,7 @@ class Perturb:
             if stream.plan.topic == progress.topic:
                 stream.closing.progress(progress.partition, progress.time)
                 self._advance(stream)
-        sums = self._central.progress(progress)
-        self._out += sums
+        self._out += (sums := self._central.progress(progress))
         self._urgent |= bool(sums)
 
     def _advance(self, stream: StreamAtPartition) -> None:
@@ -235,14 +233,7 @@ class Perturb:
         self._send(round_, {q: reports.take(part, axis=0) for q, part in enumerate(parts)})
 
     def _send(self, round_: Round, sent: Mapping[int, np.ndarray]) -> None:
-        """Write each target its blocks, then a `done` with the number of its reports and of all."""
-        total = sum(len(reports) for reports in sent.values())
-        for q in range(min(round_.targets, self._plan.targets)):
-            log, reports = Log("reports", q), sent.get(q, NOBODY)
-            if len(reports):
-                self._out += [Out(log, block) for block in encode_reports(round_.digest, self._partition, reports)]
-            done = Done(round=round_.digest.hex(), contributor=self._partition, sent=len(reports), total=total)
-            self._out.append(Out(log, encode(done)))
+        self._out += answer(round_, self._partition, self._plan.targets, sent)
         self._urgent = True
 
     # ---- for metrics ----

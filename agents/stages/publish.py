@@ -34,18 +34,8 @@ from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import (
-    Config,
-    Curated,
-    Dead,
-    GiveUp,
-    Progress,
-    Round,
-    Settled,
-    Start,
-    Tally,
-    TallyInBlocks,
-)
+from murmurate.topics.curated import Curated
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
@@ -121,6 +111,11 @@ class Publish:
     def open_rounds(self) -> Mapping[str, int]:
         """For each stream that has begun here, how many rounds wait for their tallies."""
         return {name: int(period.open is not None) + len(period.ahead) for name, period in self._periods.items()}
+
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """The streams that release here and have begun, central ones too."""
+        return (*self._periods, *self._courses)
 
     def _tally(self, tally: Tally | TallyInBlocks, at: int) -> None:
         period = self._periods.get(tally.stream)

@@ -18,7 +18,9 @@ from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
-from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
+from murmurate.topics.promises import Periods, Privacy
+from murmurate.topics.release import Release
+from murmurate.topics.release_parts import PLACES, Reading, Reports
 from murmurate.topics.times import duration, instant
 
 

@@ -25,7 +25,7 @@ from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.row_views import Marginal
 from murmurate.topics.domains import Row
-from murmurate.topics.release import BETWEEN, Table
+from murmurate.topics.release_parts import BETWEEN, Table
 
 MADE_UP: Final = 1 << 10
 """The largest number of different rows of a synthetic population."""

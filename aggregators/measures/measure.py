@@ -212,6 +212,10 @@ class Measure(PlannedMeasure):
         """Whether a statistic is a share of users; otherwise it is a number in the measure's unit."""
         return True
 
+    def unit_of(self, name: str) -> str | None:
+        """The unit of a statistic that is a number."""
+        return self.unit
+
     def scale(self, stream: str) -> str:
         """The scale of squared errors: the unit of numbers, or "share". Errors on different scales are not averaged."""
         return "share"

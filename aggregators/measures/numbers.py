@@ -48,10 +48,8 @@ class Numbers(Measure):
         return self.domain.code(0), self.domain.code(1)
 
     def codes_of(self, recorded: NDArray[Any]) -> NDArray[Any]:
-        """The codes of these numbers, -1 for NaN."""
-        numbers = np.asarray(recorded, np.float64)
-        known = ~np.isnan(numbers)
-        return np.where(known, self.domain.encode(np.where(known, numbers, self.domain.low)).astype(np.int64), -1)
+        """The cells of numbers, -1 of NaN."""
+        return self.domain.cells_of(recorded)
 
     def spread_over(self, columns: int) -> NDArray[np.uint32]:
         """Codes evenly over the range, both ends among them."""

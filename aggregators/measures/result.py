@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.topics.release import Table
+from murmurate.topics.release_parts import Table
 
 Floats = NDArray[np.float64]
 

@@ -2,8 +2,8 @@
 
 Contract: everything is in whole numbers (steps) until a figure is shown.  An edge partition keeps `cells` exact sums of
 a period, from which the figures follow for every threshold that may be found; one event changes a figure by at most its
-`sensitivity`.  Figures that one event can change together share epsilon (`part`).  Source: ARCHITECTURE rule 27; Wang et
-al. 2021, section 3.  Not here: noise (randomizers/central), trees (aggregators/trees), statistics of local reports.
+`sensitivity`.  Figures that one event can change together share epsilon (`part`).  Source: ARCHITECTURE rule 27; Wang
+et al. 2021, section 3.  Not here: noise (randomizers/central), trees (aggregators/trees), statistics of local reports.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.thresholds import Epsilon
-from murmurate.topics.domains import Categories, Domain, Grid
+from murmurate.topics.domains import Grid
 
 MAX_CANDIDATES: Final = 1024
 """The most thresholds among which one is found."""
@@ -100,10 +100,13 @@ class SummedMeasure(Measure):
         """No method decides about it."""
         raise ParameterError(f"result: found a central stream of {self.name}; allowed: a local one")
 
-    def true_figures_of(self, values: NDArray[np.uint32]) -> Floats:
-        """What a release without noise and without a threshold would say of these events."""
-        exact = self.figures(self.sums(values), self.largest)
-        return exact * np.array([self.step(name) for name in self.names])
+    @abstractmethod
+    def unclipped(self, values: NDArray[np.uint32]) -> Ints:
+        """The exact sums of some events by their codes, with no threshold: int64[names], in steps."""
+
+    def in_units(self, exact: Ints) -> Floats:
+        """Exact sums in steps as a release would say them: float64[names]."""
+        return np.asarray(exact * np.array([self.step(name) for name in self.names]), np.float64)
 
     @property
     def largest(self) -> int:
@@ -149,6 +152,7 @@ class CentralTotal(SummedMeasure):
     """Whether releases say how many events there were."""
 
     name = "total"
+    recorded_as = "fiu", "numbers"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -179,11 +183,13 @@ class CentralTotal(SummedMeasure):
     def _step(self) -> float:
         return (self.domain.high - self.domain.low) / (self.domain.cells - 1)
 
-    @cached_property
+    @property
     def candidates(self) -> tuple[int, ...]:
-        """At most MAX_CANDIDATES thresholds up to the end of the range, evenly apart."""
-        if not self.finds:
-            return ()
+        """Up to 1 024 thresholds as far as the end of the range, evenly apart."""
+        return self._candidates if self.finds else ()
+
+    @cached_property
+    def _candidates(self) -> tuple[int, ...]:
         many = min(MAX_CANDIDATES, self.largest)
         return tuple(-(-self.largest * (place + 1) // many) for place in range(many))
 
@@ -202,6 +208,11 @@ class CentralTotal(SummedMeasure):
         cell = np.searchsorted(np.array(self.candidates), taken)
         counts = np.bincount(cell, minlength=many)
         return np.concatenate((counts, np.bincount(cell, weights=taken, minlength=many).astype(np.int64)))
+
+    def unclipped(self, values: NDArray[np.uint32]) -> Ints:
+        """The sum of all numbers as they are in the range; and how many."""
+        taken = values[values < self.domain.cells].astype(np.int64) + self.low
+        return np.array([taken.sum(), len(taken)][: len(self.names)], np.int64)
 
     def figures(self, sums: Ints, threshold: int) -> Ints:
         """The sum, with numbers above the threshold counting as it; and how many."""
@@ -234,67 +245,31 @@ class CentralTotal(SummedMeasure):
     @property
     def what(self) -> str:
         """What it is of, in words."""
-        return f"numbers from {self.domain.low:g} to {self.domain.high:g}{' ' + self.unit if self.unit else ''}"
+        return f"numbers from {self.domain.low:.12g} to {self.domain.high:.12g}{' ' + self.unit if self.unit else ''}"
+
+    def unit_of(self, name: str) -> str | None:
+        """The unit of the sum; a number of events has none."""
+        return None if name == COUNT else self.unit
 
     @property
     def resolution(self) -> str:
         """How finely numbers are read."""
         return f", read in steps of {self._step:.12g}"
 
+    def ends(self) -> tuple[int, int]:
+        """The cells of the lowest and of the highest number."""
+        return 0, self.domain.cells - 1
+
+    def codes_of(self, recorded: NDArray[Any]) -> NDArray[Any]:
+        """The cells of numbers, -1 of NaN."""
+        return self.domain.cells_of(recorded)
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The sum: errors of a number of events have another unit."""
+        return (TOTAL,)
+
     def example(self, mark: int, *, peak: bool) -> Any:
         """Numbers of which few are large."""
         low, high = self.range
         return round(low + (high - low) * (mark / 100) ** (2 if peak else 4), 2)
-
-
-@dataclass(frozen=True)
-class EventCount(SummedMeasure):
-    """How many events there were in a period, in all or by declared values.
-
-    >>> EventCount(Categories(("view", "buy"))).sums(np.array([0, 1, 1, 0xFFFFFFFF], np.uint32)).tolist()
-    [1, 2]
-    """
-
-    domain: Domain
-    ranked = True
-
-    name = "count"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The declared values, "other" if it is one; or one name for all events."""
-        if not isinstance(self.domain, Categories):
-            return (COUNT,)
-        return tuple(self.domain.value(code) for code in range(self.domain.none))
-
-    def counting(self, values: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """All of them, where values are not told apart."""
-        return super().counting(values) | (not isinstance(self.domain, Categories))
-
-    @property
-    def cells(self) -> int:
-        """One of each name."""
-        return len(self.names)
-
-    def sums(self, values: NDArray[np.uint32]) -> Ints:
-        """How many events of each value. Without declared values every event counts, whatever its value."""
-        if not isinstance(self.domain, Categories):
-            return np.array([len(values)], np.int64)
-        return np.asarray(np.bincount(values[values < self.cells], minlength=self.cells), np.int64)
-
-    def figures(self, sums: Ints, threshold: int) -> Ints:
-        """The counts."""
-        return sums
-
-    def sensitivity(self, name: str, threshold: int) -> int:
-        """One event is one."""
-        return 1
-
-    @property
-    def what(self) -> str:
-        """What it is of, in words."""
-        return f"events by {len(self.names)} values" if isinstance(self.domain, Categories) else "all events"
-
-    def example(self, mark: int, *, peak: bool) -> Any:
-        """The first values more often than the last."""
-        return self.names[min(len(self.names) - 1, mark * len(self.names) // (60 if peak else 100) % len(self.names))]

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from murmurate.aggregators.measures.summed import CentralTotal, EventCount, SummedMeasure
+from murmurate.aggregators.measures.event_count import EventCount
+from murmurate.aggregators.measures.summed import CentralTotal, SummedMeasure
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import (
     AnyNumber,

@@ -16,7 +16,7 @@ from murmurate.aggregators.measures.measure import Measure
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.quantities import Duration, Share, millionths
 from murmurate.config.streams import ConfigTable, SourceTable
-from murmurate.topics.release import Model
+from murmurate.topics.release_parts import Model
 
 LOCAL: Final = "local"
 """The model that holds where a file says none."""

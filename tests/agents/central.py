@@ -10,13 +10,14 @@ from typing import Any
 from murmurate.agents.embedded.runtime import Keys, Runtime, Schedule
 from murmurate.agents.embedded.task import Faults
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.aggregators.measures.summed import CentralTotal, EventCount, SummedMeasure
+from murmurate.aggregators.measures.event_count import EventCount
+from murmurate.aggregators.measures.summed import CentralTotal, SummedMeasure
 from murmurate.config.plan import CentralPlan, HoldoutPlan, Plan
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.codec import decode_record
+from murmurate.topics.curated import Curated
 from murmurate.topics.domains import AnyValue, Categories, Grid
 from murmurate.topics.events import Fields
-from murmurate.topics.messages import Curated
 from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Event, deployment, stream
 
 CENTS = Grid(0.0, 50.0, 501, "points")

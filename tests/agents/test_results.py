@@ -23,8 +23,9 @@ from murmurate.config.planning import plan as planned
 from murmurate.randomizers import GRR
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.errors import MessageError
-from murmurate.topics.release import Named, Release
-from murmurate.topics.release import Tables as Told
+from murmurate.topics.release import Release
+from murmurate.topics.release_parts import Named
+from murmurate.topics.release_parts import Tables as Told
 from tests.agents.commands import murmurate
 from tests.toy import CommonStream, PairsStream, registered
 

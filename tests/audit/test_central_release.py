@@ -27,8 +27,8 @@ from murmurate.aggregators.measures.summed import CentralTotal
 from murmurate.config.plan import CentralPlan, HoldoutPlan
 from murmurate.randomizers.central import DiscreteLaplace, NoisyMax
 from murmurate.randomizers.trees import Tree
+from murmurate.topics.curated import Curated
 from murmurate.topics.domains import Grid
-from murmurate.topics.messages import Curated
 from tests.agents.central import central, only
 from tests.agents.world import key
 from tests.randomizers.central.neighbours import at_most_e_to_the

@@ -68,8 +68,8 @@ def recording(path: Path, *, users: int, periods: int, local: bool) -> Path:
             for user in range(users):
                 for stream in draw.sample(streams, draw.randrange(len(streams))):
                     at = draw.randrange(1000)
-                    value = draw.choice(["home", "basket"]) if "screen" in stream else round(30 * draw.random(), 1)
-                    value = None if draw.random() < 0.1 else value
+                    said = draw.choice(["home", "basket"]) if "screen" in stream else round(30 * draw.random(), 1)
+                    value = None if draw.random() < 0.1 else said
                     event = {"stream": stream, "user": f"user-{user}", "time": START_MS + 1000 * t + at, "value": value}
                     lines.append((at + draw.randrange(300), orjson.dumps(event) + b"\n"))
             file.writelines(line for _, line in sorted(lines, key=lambda one: one[0]))

@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 
 from murmurate.topics import Rejected, Round, Slots
 from murmurate.topics.codec import decode
+from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.message import Message
 from murmurate.topics.messages import (
     Close,
     Config,
-    Curated,
     Dead,
     Done,
     GiveUp,
-    Planted,
     Progress,
     Seal,
     Settled,

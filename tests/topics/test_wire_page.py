@@ -30,7 +30,7 @@ from murmurate.topics.errors import UnknownError
 from murmurate.topics.events import Reason
 from murmurate.topics.messages import Tallied
 from murmurate.topics.names import DAY_MS, TOPICS, Retention, stream_hash, stream_id
-from murmurate.topics.release import Named, Tables
+from murmurate.topics.release_parts import Named, Tables
 from murmurate.topics.schemas import NAMES
 from tests.randomizers.hashing import slow_hash
 from tests.topics import second_wire

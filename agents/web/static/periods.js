@@ -11,6 +11,11 @@ function lacking(reports, minBatch) {
   return `${grouped(received)} of ${grouped(minBatch)} reports that a release needs`;
 }
 
+/** How far the hold-out of a central stream is: "hold-out: period 12 of 60"; "" where there is none. */
+function found({ holdout }) {
+  return holdout ? `hold-out: period ${grouped(holdout.period)} of ${grouped(holdout.periods)}` : "";
+}
+
 class Periods {
   constructor({ names, every_ms: everyMs, periods, thresholds = {}, min_batch: minBatch = 0, warning = null }) {
     this.everyMs = everyMs; this.expected = periods;     /* periods that the run will have, or null */
@@ -74,7 +79,7 @@ class Periods {
     this.t.push(release.t); this.published.push(release.decision === "published");
     this.records.push({                                  /* what the table needs, so that releases need not be kept */
       start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
-      reports: release.reports, revision: release.revision, thresholds: release.thresholds ?? {},
+      reports: release.reports, found: found(release), revision: release.revision, thresholds: release.thresholds ?? {},
     });
     return true;
   }
@@ -86,7 +91,8 @@ class Periods {
 
   /** What a release that says nothing says: "nothing yet: 67 of 1 000 reports that a release needs". */
   nothing(i) {
-    const lack = lacking(this.records[i].reports, this.minBatch);
+    const { reports, found } = this.records[i], lack = lacking(reports, this.minBatch);
+    if (found) return found;
     return lack ? `nothing yet: ${lack}` : "nothing measured yet";
   }
 

@@ -1,5 +1,5 @@
-"""Central streams on the embedded runtime: whatever dies, and however logs interleave, every byte from the curator on is
-that of the undisturbed run, and is what the plan and the key give by hand.
+"""Central streams on the embedded runtime: whatever dies, and however logs interleave, every byte from the curator
+on is that of the undisturbed run.
 """
 
 from __future__ import annotations

@@ -107,6 +107,14 @@ def test_what_counts_of_a_user_depends_on_that_users_events_alone(
         assert [[value for value in values if value // 8 == user] for values in together] == alone
 
 
+def test_one_event_more_can_change_all_that_count_after_it_so_the_promise_compares_with_a_users_absence() -> None:
+    """An event every 9 ms, of which one counts in any 10: with the first one all others change places."""
+    apart = [(0, 9 * i, i) for i in range(1, 41)]
+    with_it, without = by_the_loop([(0, 0, 0), *apart], 1, 10), by_the_loop(apart, 1, 10)
+    assert set(with_it).isdisjoint(without)
+    assert (len(with_it), len(without)) == (21, 20)
+
+
 def test_users_are_forgotten_only_once_nothing_of_them_can_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     rng, most, window, ends = random.Random(2), 2, 15, [10, 20, 30, 40, 50, 60]
     events = [(user, rng.randrange(60), user % 3) for user in range(300) for _ in range(rng.choice([1, 1, 6]))]

@@ -22,8 +22,9 @@ from murmurate.randomizers import FrozenFactsError, Secrets
 from murmurate.randomizers.state import StateForm, load
 from murmurate.topics.block import encode_raw, encode_sums
 from murmurate.topics.codec import decode_record
+from murmurate.topics.curated import Curated
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Curated, Dead, Start
+from murmurate.topics.messages import Dead, Start
 from murmurate.topics.names import stream_id
 from tests.agents.central import BLOCKS, FOUND_SPENT, SPENT, VISITS, central, only
 from tests.agents.stages.hands import Hand, progress, pseudonyms

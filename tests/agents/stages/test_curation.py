@@ -19,9 +19,9 @@ from murmurate.aggregators.trees.lazy import LeafNoise
 from murmurate.config.plan import CentralPlan, HoldoutPlan
 from murmurate.randomizers.central import NodeNoise
 from murmurate.randomizers.trees import Tree
+from murmurate.topics.curated import Curated
 from murmurate.topics.domains import Grid
 from murmurate.topics.message import SAFE_INTEGER
-from murmurate.topics.messages import Curated
 from tests.agents.central import BLOCKS, FOUND_SPENT, SCREENED, SPENT, only
 from tests.agents.world import FIRST, key
 
