@@ -26,8 +26,7 @@ def page_header(
     """The first frame of a run. streams: those that there will be releases of, all unless said; periods: how many of
     each, and users: how many in all, where that is known.
     """
-    everything: tuple[AnyStreamPlan, ...] = (*plan.streams, *plan.central)
-    names = [stream.name for stream in everything] if streams is None else streams
+    names = [stream.name for stream in plan.everything] if streams is None else streams
     specs = [_spec(plan, plan.any_stream(name), periods, users) for name in names]
     facts = explain(plan)
     return {
