@@ -63,7 +63,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Newest:
-    """So many milliseconds up to the end of the newest release."""
+    """A stretch of some milliseconds that ends with the newest release."""
 
     length_ms: int
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from murmurate.aggregators.measures.figure_kinds import page_question
 from murmurate.aggregators.measures.event_count import EventCount
+from murmurate.aggregators.measures.figure_kinds import page_question
 from murmurate.aggregators.measures.summed import CentralTotal, SummedMeasure
 from murmurate.topics.domains import Categories, Grid
 from tests.agents.web.frames import done, hello
