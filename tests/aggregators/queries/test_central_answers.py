@@ -113,6 +113,11 @@ def test_an_answer_is_the_brute_force_one_over_holes_hold_outs_and_runs(data: st
         assert (row.value, row.stderr, row.covered) == (None, None, None)
 
 
+def test_of_a_stream_in_its_first_hold_out_nothing_is_known_yet() -> None:
+    row = asked(index(MadeStream(levels=2).hold_out(3).records), 0, 3)
+    assert (row.value, row.stderr, row.periods, row.missing) == (None, None, 0, {"hold-out": 3})
+
+
 def test_records_are_those_of_a_deployment() -> None:
     central = MadeStream().hold_out(2).run(np.arange(9)).records + MadeStream(block=4).run(np.arange(20)).records
     nothing = local(START_T, {"home": None}, {"home": None}, measured=None)
