@@ -139,7 +139,7 @@ class _Runs:
         self._pieces = np.flatnonzero(new_run | gap)
         apart = np.append(True, tree[1:] != tree[:-1]) if len(tree) else new_run
         self._clusters = np.flatnonzero((new_run | gap) & apart)
-        ends = np.append(self._clusters[1:], len(tree)).tolist()
+        ends = np.append(self._clusters[1:], len(tree))[: len(self._clusters)].tolist()  # none before the first leaf
         found = [self._of_cluster(low, high) for low, high in zip(self._clusters.tolist(), ends, strict=True)]
         self._variances = ExactSums(np.array([*found, None], object)[:-1])
 

@@ -78,8 +78,9 @@ def figures(query: ParsedQuery, recorded: RecordedStream) -> list[AnsweredFigure
         raise QueryRefusedError(
             f"query: {query.stream}: found statistic {query.name[:40]!r}; allowed: {_listed(names)}"
         )
-    kinds = {name: figure_kind(recorded.form.measure, name, central=recorded.form.central) for name in names}
-    return (_central if recorded.form.central else _local)(query, recorded, kinds)
+    measure, central = recorded.form.measure, recorded.form.central
+    kinds: dict[str, FigureKind] = {name: figure_kind(measure, name, central=central) for name in names}
+    return (_central if central else _local)(query, recorded, kinds)
 
 
 def _central(query: ParsedQuery, recorded: RecordedStream, kinds: dict[str, FigureKind]) -> list[AnsweredFigure]:

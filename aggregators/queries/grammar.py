@@ -63,7 +63,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Newest:
-    """A stretch of this length up to the end of the newest release."""
+    """A length of time that ends with the newest release."""
 
     length_ms: int
 

@@ -138,7 +138,7 @@ class RecordedStream:
         return tuple(dict.fromkeys(name for rows in self._periods for name in rows.names))
 
     def columns(self) -> tuple[ReleaseColumns, ReleaseColumns]:
-        """Of periods, and of blocks (each by its last period)."""
+        """The releases of periods, and the sums of blocks, each by its last period."""
         if self._built is None:
             self._built = ReleaseColumns(self._periods), ReleaseColumns(self._blocks)
         return self._built

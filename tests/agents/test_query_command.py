@@ -11,11 +11,17 @@ import orjson
 import pytest
 
 import murmurate as product
+from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.queries import index_of
+from murmurate.agents.replay.run import Replay, keys
+from murmurate.agents.replay.sources import open_source
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.query_client import asked_at
 from murmurate.agents.web.server import serve
 from murmurate.aggregators.queries import QueryRefusedError
+from murmurate.config.loader import build
+from murmurate.config.planning import plan
+from murmurate.topics.times import instant
 from tests.agents.commands import murmurate
 from tests.aggregators.queries.made import MadeStream, local
 
@@ -130,3 +136,43 @@ def test_the_import_of_murmurate_loads_nothing_else_until_query_is_asked_for() -
     assert done.stdout.split() == ["False", "True"]
     with pytest.raises(AttributeError, match="no attribute 'queries'"):
         _ = product.queries
+
+
+def covered(method: str, key: int, stretches: int) -> int:
+    """In how many random stretches of a replay two standard errors hold the average of the true shares.
+
+    They have up to 20 of 1 000 periods: long ones have most of their noise in common, and 200 would say what one says.
+    """
+    bit = {
+        "measure": "frequency",
+        "values": ["0", "1"],
+        "every": "1m",
+        "method": method,
+        "missing": {"carry": "always"},
+    }
+    privacy = {"epsilon": 2.0, "window": {"periods": 5}, "min_batch": 2}
+    few = {"population": {"partitions": 1}, "kafka": {"targets": 1}, "releases": {"queries": True}}
+    name = f"local-{key}"
+    deployment = plan(build({"schema": 1, "name": name, "privacy": privacy, **few, "streams": {"bit": bit}}))
+    source = open_source(f"synthetic:sin,n=300,periods=1000,seed={key}", deployment, None)
+    outcome = Replay(deployment, source, keys(known_secrets(name), name)).run()
+    truth = {period.t: float(period.figures[1]) for period in outcome.truth}
+    known, rng, held = index_of(outcome.releases), np.random.default_rng(key), 0
+    first = min(truth)
+    for _ in range(stretches):
+        low, length = int(rng.integers(0, 980)), int(rng.integers(1, 21))
+        high = low + length
+        stretch = f"{instant((first + low) * 60_000)} .. {instant((first + high) * 60_000)}"
+        row = product.query(known, f"share of bit.1 over {stretch}").rows[0]
+        assert row.complete
+        assert row.value is not None
+        assert row.stderr is not None
+        held += abs(row.value - float(np.mean([truth[first + t] for t in range(low, high)]))) <= 2 * row.stderr
+    return held
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("method", ["lbu", "lpu"])
+def test_two_standard_errors_hold_93_to_97_percent_of_local_averages(method: str) -> None:
+    """20 keys, 200 stretches each. Everybody answers by LBU; by LPU users are drawn, of values drawn anew."""
+    assert 0.93 <= sum(covered(method, key, 200) for key in range(20)) / 4000 <= 0.97

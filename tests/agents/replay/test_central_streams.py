@@ -129,7 +129,7 @@ def test_errors_are_of_sums_and_hold_out_periods_count_in_none(tmp_path: Path) -
     assert outcome.shortfalls(of) == []
     assert frames[-1]["summary"]["unmeasured"] == 10
     assert "hold-out" not in str(table(outcome.score(of)))
-    assert report_html(frames).count('"noise"') == 30 + PERIODS // 2
+    assert report_html(frames).count('"noise":') == 30 + PERIODS // 2
 
 
 def test_a_release_of_a_hold_out_says_how_far_it_is(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ LAW = DiscreteLaplace(GAMMA)
 PROMISE = {"unit": "event", "epsilon": 1.0}
 REPORTS = {
     "slots": 1, "received": 40, "counted": 40,
-    "rejected": {"duplicate": 0, "length": 0, "mechanism": 0, "range": 0},
+    "rejected": {"malformed": 0},
 }  # fmt: skip
 PRIVACY = {"unit": "user", "epsilon": 1.0, "window": "5m", "w": 6, "shuffled": None}
 
@@ -50,7 +50,7 @@ def local(
     """A release of a local stream; `measured` -1: its own period's reports."""
     of = t if measured == -1 else measured
     known = of is not None
-    said = {"stderr_unbiased": errors} if errors is not None else {}
+    said = {"stderr_unbiased": errors, "model": "local"} if errors is not None else {}
     return head(stream, t, measure, revision=revision) | said | {
         "decision": "unmeasured" if not known else "published" if of == t else "approximated", "measured_t": of,
         "estimate": unbiased, "stderr": dict.fromkeys(unbiased, 0.1 if known else None), "unbiased": unbiased,

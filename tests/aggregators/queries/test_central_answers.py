@@ -16,7 +16,7 @@ from murmurate.aggregators.trees import dyadic_leaves, range_variance
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.release import Release
 from murmurate.topics.times import instant
-from tests.aggregators.queries.made import EVERY_MS, LAW, START_T, MadeStream
+from tests.aggregators.queries.made import EVERY_MS, LAW, START_T, MadeStream, local
 from tests.cases import every
 
 
@@ -113,11 +113,22 @@ def test_an_answer_is_the_brute_force_one_over_holes_hold_outs_and_runs(data: st
         assert (row.value, row.stderr, row.covered) == (None, None, None)
 
 
+def test_of_a_stream_in_its_first_hold_out_nothing_is_known_yet() -> None:
+    row = asked(index(MadeStream(levels=2).hold_out(3).records), 0, 3)
+    assert (row.value, row.stderr, row.periods, row.missing) == (None, None, 0, {"hold-out": 3})
+
+
 def test_records_are_those_of_a_deployment() -> None:
-    for made in (MadeStream().hold_out(2).run(np.arange(9)), MadeStream(block=4).run(np.arange(20))):
-        for record in made.records:
-            figures = {key: value for key, value in record.items() if key != "schema"}
-            Release.model_validate_json(orjson.dumps(figures))
+    central = MadeStream().hold_out(2).run(np.arange(9)).records + MadeStream(block=4).run(np.arange(20)).records
+    nothing = local(START_T, {"home": None}, {"home": None}, measured=None)
+    for record in (
+        *central,
+        nothing,
+        local(START_T, {"home": 0.5}, {"home": 0.25}),
+        local(START_T, {"home": 0.5}, None),
+    ):
+        figures = {key: value for key, value in record.items() if key != "schema"}
+        Release.model_validate_json(orjson.dumps(figures))
 
 
 @given(st.integers(0, 70), st.integers(1, 70))
