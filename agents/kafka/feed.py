@@ -23,7 +23,7 @@ import orjson
 from murmurate.agents.kafka.client import Client, Place, Reader, Sender, Write
 from murmurate.agents.replay.source import Batch, Source
 from murmurate.agents.stages.closing import next_closing
-from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan
 from murmurate.errors import UsageError
 from murmurate.topics.block import REFUSED
 from murmurate.topics.codec import decode, encode
@@ -197,7 +197,6 @@ class Feeder:
         return any(
             (clock - self._plan.lateness_ms) // stream.every_ms - 1 > self.fed.settled.get(stream.name, -1) + AHEAD
             for stream in self._streams
-            if isinstance(stream, StreamPlan)  # of a central stream no round waits, so nothing is settled
         )
 
     async def _tick(self, sender: Sender, clock: int) -> None:
