@@ -1,0 +1,106 @@
+"""The least epsilon that a bound certifies for a delta, as a decimal number of few digits, rounded up.
+
+Contract: whatever is returned was certified: the bound at exactly this epsilon is at most delta, or it is the limit.
+Candidates are decimal numbers of so many significant digits, so that the answer is the same on machines whose
+logarithms differ in the last bit, and does not fall when delta does.  A bound whose inaccuracy is above a thousandth of
+delta certifies nothing.  Not here: the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Protocol
+
+from murmurate.aggregators.accounting.errors import NotCertifiedError
+
+FLOOR = 1e-6
+"""No epsilon below a micro-nat is claimed."""
+PART = 1e-3
+"""How much of delta may be inaccuracy."""
+_ROUNDS = 200
+
+
+class DeltaBound(Protocol):
+    """An upper bound of delta with what of it is inaccuracy."""
+
+    @property
+    def bound(self) -> float:
+        """The bound."""
+
+    @property
+    def excess(self) -> float:
+        """The inaccuracy in it."""
+
+
+Curve = Callable[[float], DeltaBound]
+"""A bound by epsilon."""
+
+
+def rounded_up(value: float, digits: int) -> float:
+    """The least decimal number of so many significant digits that is not below the value.
+
+    >>> rounded_up(0.0462349, 3), rounded_up(0.0463, 3), rounded_up(1.2345, 3)
+    (0.0463, 0.0463, 1.24)
+    """
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value).normalize(Context(prec=15))))
+
+
+def next_above(value: float, digits: int) -> float:
+    """The next decimal number of so many significant digits."""
+    exact = Decimal(repr(value))
+    return float(exact + Decimal(1).scaleb(exact.adjusted() - digits + 1))
+
+
+def least_epsilon(coarse: Curve, fine: Curve, delta: float, limit: float, digits: int) -> float:
+    """The least certified epsilon of so many digits; the limit where that is no more.
+
+    1. A root of the coarse bound, in logarithms.  2. The fine bound there, and a step along the coarse slope.
+    3. From the number of so many digits above that on, the first one that the fine bound certifies.
+    """
+    if limit <= FLOOR or _excess(coarse, FLOOR, delta) <= 0:
+        root = FLOOR
+    else:
+        root = _root(coarse, delta, limit)
+        if root >= limit:
+            return limit
+        near = root * (1 - 1e-4)
+        slope = (_excess(coarse, root, delta) - _excess(coarse, near, delta)) / math.log(root / near)
+        for _ in range(2):
+            missing = _excess(fine, root, delta)
+            if not slope < 0 or not math.isfinite(missing):
+                break
+            root = min(limit, max(FLOOR, root * math.exp(max(-0.5, min(0.5, -missing / slope)))))
+    candidate = rounded_up(root, digits)
+    for _ in range(_ROUNDS):
+        if candidate >= limit:
+            return limit
+        found = fine(candidate)
+        if found.excess > PART * delta:
+            raise NotCertifiedError(
+                f"blanket: found an inaccuracy of {found.excess:.2g}; allowed: a thousandth of delta, {PART * delta:.2g}"
+            )
+        if found.bound <= delta:
+            return candidate
+        candidate = next_above(candidate, digits)
+    return limit
+
+
+def _excess(curve: Curve, epsilon: float, delta: float) -> float:
+    """The logarithm of the bound over delta."""
+    bound = curve(epsilon).bound
+    return math.log(bound / delta) if bound > 0 else -math.inf
+
+
+def _root(curve: Curve, delta: float, limit: float) -> float:
+    """Where the bound is delta: from below and above, by secants in the logarithm of epsilon, kept in the bracket."""
+    low, high = math.log(FLOOR), math.log(limit)
+    above, below = _excess(curve, FLOOR, delta), _excess(curve, limit * (1 - 1e-9), delta)
+    if below > 0:
+        return limit
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        value = _excess(curve, math.exp(middle), delta)
+        low, high = (middle, high) if value > 0 else (low, middle)
+    return math.exp(high)
