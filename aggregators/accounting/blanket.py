@@ -23,7 +23,8 @@ from murmurate.randomizers.question import Blanket
 
 MOST_REPORTS = 10**8
 """More reports than so many count as so many: a lattice would be too coarse for them."""
-_COARSE = 1 / 8
+COARSE = 1 / 16
+"""How fine the lattice is with which a root is looked for, as a part of the one that certifies."""
 
 
 class CertifiedDelta(NamedTuple):
@@ -54,7 +55,7 @@ def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 
     """
     pairs, n = _orders(blanket), min(n, MOST_REPORTS)
     made: Callable[[float], Callable[[float], CertifiedDelta]] = lambda sharp: lambda at: _delta(pairs, n, at, sharp)
-    return least_epsilon(made(_COARSE), made(1.0), delta, limit, digits)
+    return least_epsilon(made(COARSE), made(1.0), delta, limit, digits)
 
 
 _orders = lru_cache(maxsize=64)(orders)

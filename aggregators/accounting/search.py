@@ -20,6 +20,7 @@ FLOOR = 1e-6
 PART = 1e-3
 """How much of delta may be inaccuracy."""
 _ROUNDS = 200
+_STEPS = 8
 
 
 class DeltaBound(Protocol):
@@ -65,11 +66,11 @@ def least_epsilon(coarse: Curve, fine: Curve, delta: float, limit: float, digits
         root = _root(coarse, delta, limit)
         if root >= limit:
             return limit
-        near = root * (1 - 1e-4)
+        near = root * (1 - 1e-5)
         slope = (_excess(coarse, root, delta) - _excess(coarse, near, delta)) / math.log(root / near)
-        for _ in range(2):
+        for _ in range(_STEPS):
             missing = _excess(fine, root, delta)
-            if not slope < 0 or not math.isfinite(missing):
+            if not slope < 0 or not math.isfinite(missing) or abs(missing / slope) < 10.0 ** (-digits - 2):
                 break
             root = min(limit, max(FLOOR, root * math.exp(max(-0.5, min(0.5, -missing / slope)))))
     candidate = rounded_up(root, digits)
@@ -94,13 +95,26 @@ def _excess(curve: Curve, epsilon: float, delta: float) -> float:
 
 
 def _root(curve: Curve, delta: float, limit: float) -> float:
-    """Where the bound is delta: from below and above, by secants in the logarithm of epsilon, kept in the bracket."""
+    """Where the bound is delta: between two epsilons on both sides, by secants that keep both (Illinois)."""
     low, high = math.log(FLOOR), math.log(limit)
-    above, below = _excess(curve, FLOOR, delta), _excess(curve, limit * (1 - 1e-9), delta)
+    above, below = _root_of(curve, low, delta), _root_of(curve, high - 1e-9, delta)
     if below > 0:
         return limit
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        value = _excess(curve, math.exp(middle), delta)
-        low, high = (middle, high) if value > 0 else (low, middle)
+    side = 0
+    for _ in range(_ROUNDS):
+        middle = (low * below - high * above) / (below - above)
+        if not low < middle < high:
+            middle = (low + high) / 2
+        value = _root_of(curve, middle, delta)
+        if value > 0:
+            low, above, below, side = middle, value, below / 2 if side > 0 else below, 1
+        else:
+            high, below, above, side = middle, value, above / 2 if side < 0 else above, -1
+        if high - low < 1e-14 or abs(value) < 1e-3:
+            return math.exp(middle)
     return math.exp(high)
+
+
+def _root_of(curve: Curve, log_epsilon: float, delta: float) -> float:
+    """The logarithm of the bound over delta, no further below 0 than a secant can use."""
+    return max(-1e3, _excess(curve, math.exp(log_epsilon), delta))

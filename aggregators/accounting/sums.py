@@ -28,10 +28,11 @@ from murmurate.randomizers.question import Floats
 
 U = 2.0**-53
 """The unit of rounding of doubles."""
-_FEWEST, _MOST = 1 << 14, 1 << 21  # points of a lattice
-_STEP = 0.02  # standard deviations of one tilted score
+_FEWEST, _MOST = 1 << 16, 1 << 20  # points of a lattice
+_STEP = 0.0229  # standard deviations of one tilted score
 _REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
 _TRIED = 48  # steps of the lattice: the one whose points lie nearest to the scores is taken
+_FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
 _FADED = 80.0  # frequencies whose power is below e^-80 are not summed but bounded
 
 
@@ -68,6 +69,8 @@ def positive_part(scores: Scores, n: int, sharpness: float = 1.0) -> PositivePar
     """The bound for n reports. sharpness: how many times as fine as usual the lattice is."""
     if not len(scores.values) or scores.values.max() <= 0:
         return PositivePart(0.0, 0.0, 0.0)
+    if scores.values.max() < _FLAT * np.abs(scores.values).max():  # each by itself is enough, and a tilt too steep
+        return PositivePart(n * float(scores.chances @ np.maximum(scores.values, 0)) * (1 + 64 * U), 0.0, 0.0)
     points = _points(n, sharpness)
     tilt = _tilted(scores, n)
     lattice = _lattice(scores, n, tilt, points)
@@ -84,8 +87,8 @@ def positive_part(scores: Scores, n: int, sharpness: float = 1.0) -> PositivePar
 
 
 def _points(n: int, sharpness: float) -> int:
-    wanted = 2 * _REACH * math.sqrt(n) / _STEP * sharpness
-    return min(_MOST, max(_FEWEST, 1 << math.ceil(math.log2(wanted))))
+    wanted = max(_FEWEST, 2 * _REACH * math.sqrt(n) / _STEP) * sharpness
+    return min(_MOST, 1 << math.ceil(math.log2(wanted)))
 
 
 def _tilted(scores: Scores, n: int) -> Tilt:
@@ -101,7 +104,7 @@ def _tilted(scores: Scores, n: int) -> Tilt:
     low, high = 0.0, 1 / float(values.max())
     while moments(high)[0] < 0 and high * float(values.max()) < 600:
         low, high = high, 2 * high
-    for _ in range(60):
+    for _ in range(20):  # any theta gives a bound
         middle = (low + high) / 2
         low, high = (middle, high) if moments(middle)[0] < 0 else (low, middle)
     spread = math.sqrt(n * moments(high)[1])
