@@ -54,8 +54,11 @@ def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 
     NotCertifiedError where inaccuracy would be more than a thousandth of delta.
     """
     pairs, n = _orders(blanket), min(n, MOST_REPORTS)
-    made: Callable[[float], Callable[[float], CertifiedDelta]] = lambda sharp: lambda at: _delta(pairs, n, at, sharp)
-    return least_epsilon(made(COARSE), made(1.0), delta, limit, digits)
+
+    def curve(sharpness: float) -> Callable[[float], CertifiedDelta]:
+        return lambda at: _delta(pairs, n, at, sharpness)
+
+    return least_epsilon(curve(COARSE), curve(1.0), delta, limit, digits)
 
 
 _orders = lru_cache(maxsize=64)(orders)

@@ -53,7 +53,7 @@ def pair_delta(pair: Pair, n: int, epsilon: float) -> CertifiedDelta:
     if ratio >= pair.p:
         return CertifiedDelta(0.0, 0.0)
     both, others = 2 * pair.r, n - 1
-    if not (0 < pair.a and 0 < both <= 1 and (1 + pair.p) * pair.a <= 1 + 2.0**-40 and n >= 1):
+    if not (pair.a > 0 and 0 < both <= 1 and (1 + pair.p) * pair.a <= 1 + 2.0**-40 and n >= 1):
         raise AccountingError(f"pair: found {pair}; allowed: chances that sum to at most 1")
     rest = max(0.0, 1 - pair.a - pair.p * pair.a)
     lost = 2 * math.exp(-_WIDE / 2) if both < 1 else 0.0
@@ -88,7 +88,7 @@ def _tails(c: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
     """
     steps = np.diff(k)
     if len(steps) and not ((steps >= 0) & (steps <= 1)).all():
-        raise AccountingError("pair: found a threshold that does not grow with c by 0 or 1; allowed: p of at most 1 / a")
+        raise AccountingError("pair: found a threshold that does not grow by 0 or 1; allowed: p of at most 1 / a")
     blocks = -(-len(c) // _BLOCK)
     tops = np.minimum(np.arange(1, blocks + 1) * _BLOCK, len(c)) - 1
     changes = np.zeros(blocks * _BLOCK)

@@ -45,7 +45,8 @@ def rounded_up(value: float, digits: int) -> float:
     >>> rounded_up(0.0462349, 3), rounded_up(0.0463, 3), rounded_up(1.2345, 3)
     (0.0463, 0.0463, 1.24)
     """
-    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value).normalize(Context(prec=15))))
+    exact = Context(prec=15).create_decimal(Decimal(value))
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(exact))
 
 
 def next_above(value: float, digits: int) -> float:
@@ -80,7 +81,7 @@ def least_epsilon(coarse: Curve, fine: Curve, delta: float, limit: float, digits
         found = fine(candidate)
         if found.excess > PART * delta:
             raise NotCertifiedError(
-                f"blanket: found an inaccuracy of {found.excess:.2g}; allowed: a thousandth of delta, {PART * delta:.2g}"
+                f"delta: found an inaccuracy of {found.excess:.2g}; allowed: a thousandth of it, {PART * delta:.2g}"
             )
         if found.bound <= delta:
             return candidate

@@ -160,9 +160,7 @@ def _log_beyond(weights: Floats, values: Floats, n: int, tilt: Tilt, x: float) -
     return least
 
 
-def _weighed(
-    transform: NDArray[np.complex128], n: int, points: int, rate: float, last: int
-) -> tuple[float, float]:
+def _weighed(transform: NDArray[np.complex128], n: int, points: int, rate: float, last: int) -> tuple[float, float]:
     """The sum of j e^(-rate j) over 0 < j < last under the law whose transform's n-th power is meant, and its error."""
     off = 8 * U * math.log2(points)
     sizes = np.abs(transform)

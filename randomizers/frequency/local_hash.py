@@ -38,6 +38,7 @@ from murmurate.randomizers.frequency.hashing import (
 )
 from murmurate.randomizers.mechanism import MAX_LAW, Counts, Floats, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one, checked_digest
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -235,6 +236,15 @@ class LocalHash(PureOracle):
         seeds = numbers + self._first_seed
         for_one, for_other = (hash_pairs(seeds, np.array([self.checked(v)]), self.g) == cells for v in (one, other))
         return np.asarray(for_one & ~for_other)
+
+    def blanket(self) -> Blanket:
+        """GRR's of g cells, whatever the hash functions are: each cell of a seed has at least this from everybody, and
+        a seed that separates two values tells no less of them than one under which they share a cell (ARCHITECTURE
+        section 5.16).
+        """
+        low, apart = Fraction(self._low, 1 << _BITS), self.realised
+        pair = Atom(low, apart, Fraction(1)), Atom(low, Fraction(1), apart)
+        return pair if self.g == 2 else (*pair, Atom((self.g - 2) * low, Fraction(1), Fraction(1)))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
