@@ -36,7 +36,7 @@ class CertifiedDelta(NamedTuple):
 
 def delta(blanket: Blanket, n: int, epsilon: float, sharpness: float = 1.0) -> CertifiedDelta:
     """The delta of n shuffled reports at this epsilon, for the worse order of the pair."""
-    return _delta(orders(blanket), min(n, MOST_REPORTS), epsilon, sharpness)
+    return _delta(_orders(blanket), min(n, MOST_REPORTS), epsilon, sharpness)
 
 
 def _delta(pairs: tuple[PairAtoms, ...], n: int, epsilon: float, sharpness: float) -> CertifiedDelta:
