@@ -24,6 +24,7 @@ VERBS = {
     "peek": "show what kinds of records a topic holds, never a row",
     "audit": "check that what is claimed holds, exactly and by measurement",
     "mechanisms": "every oracle there is: bytes of a report, exact variance",
+    "account": "what shuffling is worth for a mechanism, by every bound",
     "reproduce": "compute figures of the literature again and compare",
     "schema": "print the JSON Schema of the deployment file, an event, a release, a round",
 }

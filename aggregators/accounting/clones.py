@@ -4,7 +4,7 @@ Contract: the reports of n users, each epsilon-LDP whatever it is and however it
 (`clones_epsilon`, delta) when shuffled: a report is with chance e^-epsilon a copy of what one of the two values would
 have given.  Source: Feldman, McMillan and Talwar 2021, lemma 3.4 and theorem 3.2, evaluated without their closed form.
 The lemmas of 2023 that are better for many values are not used: what they say of more than two kinds of reports is
-false as an upper bound (ARCHITECTURE erratum E17).
+false as an upper bound (ARCHITECTURE erratum E21).
 """
 
 from __future__ import annotations

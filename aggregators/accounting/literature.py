@@ -1,10 +1,10 @@
 """Closed forms of the literature for what shuffling is worth: to compare with, never to claim.
 
 Contract: each gives the epsilon (or, for a central target, the local epsilon and the variance of a frequency) that its
-paper states, as corrected in ARCHITECTURE errata C21, C23, C25 and C27, and None where the paper says that it does not hold.  They
-are many times above what the numeric blanket gives, and `FORMS` says of each what else is wrong with it.  Source: Wang
-2021, table 9.1 and sections 9.3 and 9.5, whose numbers [49] to [51] are Cheu et al. 2019, Erlingsson et al. 2019 and
-Balle et al. 2019; Feldman, McMillan and Talwar 2021, appendix A.  Not here: fake reports in a deployment.
+paper states, as corrected in ARCHITECTURE errata C21, C23, C25, C27 and E22, and None where the paper says that it does
+not hold.  They are several times what the numeric blanket gives; `FORMS` says of each what else is wrong with it.
+Source: Wang 2021, table 9.1 and sections 9.3 and 9.5, whose [50], [49] and [51] are Erlingsson et al. 2019, Cheu et al.
+2019 and Balle et al. 2019; Feldman, McMillan and Talwar 2021.  Not here: fake reports in a deployment.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ class LiteratureForm(NamedTuple):
     """The name that a table shows."""
     epsilon: Callable[[float, int, int, float], float | None]
     """The central epsilon by local epsilon, domain, reports and delta; None where the form does not hold."""
+    of: tuple[str, ...] | None
+    """The mechanisms that it is about; None: all."""
     caveat: str
     """What is wrong with it, or how far off it is."""
 
@@ -53,14 +55,9 @@ def cheu(local: float, d: int, n: int, delta: float) -> float | None:
 
 
 def blanket_closed(local: float, d: int, n: int, delta: float) -> float | None:
-    """The bound of Balle et al. 2019 for GRR over d values (SH), for a central epsilon of at most 1."""
+    """The bound of Balle et al. 2019 for GRR over d values (SH), or over d cells of a hash function (SOLH)."""
     found = math.sqrt(binomial_constant(delta) * (math.exp(local) + d - 1) / (n - 1))
     return found if found <= min(1.0, local) else None
-
-
-def solh(local: float, d: int, n: int, delta: float) -> float | None:
-    """The same for a hash function of d cells a report (SOLH)."""
-    return blanket_closed(local, d, n, delta)
 
 
 def rap(local: float, d: int, n: int, delta: float) -> float | None:
@@ -78,9 +75,7 @@ def rap_removal(local: float, d: int, n: int, delta: float) -> float | None:
 
 
 def clones_closed(local: float, d: int, n: int, delta: float) -> float | None:
-    """The closed form of clones: a lower bound of how many there are, and how far from evenly they may fall (ARCHITECTURE
-    erratum E18: the 1 stands outside the root).
-    """
+    """The closed form of clones: how many there are, and how unevenly they may fall (ARCHITECTURE erratum E22)."""
     ratio = math.exp(local)
     tail = math.log(4 / delta)
     copies = n / ratio - math.sqrt(3 * n / ratio * tail)
@@ -91,14 +86,12 @@ def clones_closed(local: float, d: int, n: int, delta: float) -> float | None:
 
 
 FORMS: Final = (
-    LiteratureForm("EFMRTT 2019", erlingsson, "local epsilon below 0.5 alone; 5 to 30 times too large"),
-    LiteratureForm("Cheu 2019", cheu, "binary randomised response alone; up to 1"),
-    LiteratureForm(
-        "SH 2019 (GRR)", blanket_closed, "5 to 30 times too large; up to 1; the text prints e^(local + d - 1)"
-    ),
-    LiteratureForm("RAP (SUE)", rap, "two halves added up; up to 1"),
-    LiteratureForm("RAP_R", rap_removal, "removal only: as a replacement it is twice this"),
-    LiteratureForm("clones, closed", clones_closed, "valid for every mechanism; 1.5 to 3 times too large"),
+    LiteratureForm("EFMRTT", erlingsson, None, "local epsilon below 0.5; 5 to 30 times too large"),
+    LiteratureForm("Cheu et al.", cheu, ("grr",), "binary alone, and up to 1"),
+    LiteratureForm("SH, SOLH", blanket_closed, ("grr", "olh", "blh"), "up to 1; several times too large"),
+    LiteratureForm("RAP", rap, ("sue",), "up to 1; adds up two halves"),
+    LiteratureForm("RAP_R", rap_removal, ("sue",), "removal, with other chances; replacing is twice that"),
+    LiteratureForm("clones, closed", clones_closed, None, "valid for all, and several times too large"),
 )
 """All closed forms of a table, in the order in which it shows them."""
 

@@ -6,7 +6,7 @@ round under the other, else of the third.  `pair_delta` is the exact delta of th
 inaccuracy added: relative about 1e-12.  With a = 1 / (p + 1) and 2 r = 1 / p it bounds every p-LDP report (clones.py);
 with a = r = 1 / (p + 1) it is binary randomised response.  With a = r below that it is what shuffled reports show at
 least, where some third value gives both kinds equally rarely: a lower bound, printed in the literature as an upper one
-(ARCHITECTURE erratum E17).  Source: Wang, Peng, Li et al. 2024 (variation-ratio), in whole sums.
+(ARCHITECTURE erratum E21).  Source: Wang, Peng, Li et al. 2024 (variation-ratio), in whole sums.
 """
 
 from __future__ import annotations
