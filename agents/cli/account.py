@@ -88,7 +88,9 @@ def table(of: Mechanism, claim: MixedClaim, found: list[Line], reports: int, del
     said = f"claimed: epsilon {claim.epsilon:g}, the local one"
     if claim.bound != "local":
         times = of.epsilon / claim.epsilon
-        said = f"claimed: epsilon {claim.epsilon:g} at delta {delta:g} ({claim.bound}), {times:.3g} times below the local one"
+        said = (
+            f"claimed: epsilon {claim.epsilon:g} at delta {delta:g} ({claim.bound}), a {times:.3g}th of the local one"
+        )
     head = f"{of.name}, d = {of.d}, epsilon {of.epsilon:g}: {reports} reports, of which {claim.n} count as honest"
     rows = [head, said, "", f"{'bound':<15}{'epsilon':>10}"]
     for kind, title in (

@@ -21,6 +21,7 @@ from murmurate.aggregators.accounting.search import least_epsilon
 from murmurate.aggregators.accounting.sums import positive_part
 from murmurate.randomizers.question import Blanket
 
+_LEAST = 1e-300
 MOST_REPORTS = 10**8
 """More reports than so many count as so many: a lattice would be too coarse for them."""
 COARSE = 1 / 16
@@ -43,8 +44,9 @@ def _delta(pairs: tuple[PairAtoms, ...], n: int, epsilon: float, sharpness: floa
     worst = CertifiedDelta(0.0, 0.0)
     for pair in pairs:
         part = positive_part(pair.scores(epsilon), n, sharpness)
-        scale = math.exp(part.log_scale) / n
-        worst = max(worst, CertifiedDelta(part.value * scale, part.excess * scale))
+        if part.value > 0:
+            scale = math.exp(part.log_scale) / n
+            worst = max(worst, CertifiedDelta(part.value * scale + _LEAST, part.excess * scale + _LEAST))
     return worst
 
 

@@ -168,4 +168,5 @@ def _best_theta(rounds: Sequence[tuple[Losses, int]], step: float, delta: float)
     for _ in range(60):
         left, right = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, right) if bound(left) <= bound(right) else (left, high)
-    return min(math.exp(low), 600 / (step * max(len(law.chances) for law, _ in rounds)))
+    most = step * sum(times * (len(law.chances) // 2) for law, times in rounds)
+    return min(math.exp(low), 4 * math.log(1 / delta) / most)  # beyond that, sums far below the largest would be lost

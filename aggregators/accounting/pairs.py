@@ -82,13 +82,14 @@ def _law(c: NDArray[np.int64], others: int, both: float) -> Floats:
 
 
 def _tails(c: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
-    """P[Bin(c, 1/2) >= k] for consecutive c, where k grows by 0 or 1 with c: float64 of the shape of both.
+    """P[Bin(c, 1/2) >= k] for consecutive c: float64 of the shape of both.
 
-    Every 64th is added up; between them S_c(k) = S_{c+1}(k + 1) + b_c(k) / 2 = S_{c+1}(k) - b_c(k - 1) / 2, downwards.
+    Every 64th is added up, or every one where k grows otherwise; between them S_c(k) = S_{c+1}(k + 1) + b_c(k) / 2 =
+    S_{c+1}(k) - b_c(k - 1) / 2, downwards.
     """
     steps = np.diff(k)
     if len(steps) and not ((steps >= 0) & (steps <= 1)).all():
-        raise AccountingError("pair: found a threshold that does not grow by 0 or 1; allowed: p of at most 1 / a")
+        return _added(c, k)
     blocks = -(-len(c) // _BLOCK)
     tops = np.minimum(np.arange(1, blocks + 1) * _BLOCK, len(c)) - 1
     changes = np.zeros(blocks * _BLOCK)

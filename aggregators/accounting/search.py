@@ -21,6 +21,7 @@ PART = 1e-3
 """How much of delta may be inaccuracy."""
 _ROUNDS = 200
 _STEPS = 8
+_STEEP = 1e3
 
 
 class DeltaBound(Protocol):
@@ -98,9 +99,7 @@ def _excess(curve: Curve, epsilon: float, delta: float) -> float:
 def _root(curve: Curve, delta: float, limit: float) -> float:
     """Where the bound is delta: between two epsilons on both sides, by secants that keep both (Illinois)."""
     low, high = math.log(FLOOR), math.log(limit)
-    above, below = _root_of(curve, low, delta), _root_of(curve, high - 1e-9, delta)
-    if below > 0:
-        return limit
+    above, below = _root_of(curve, low, delta), -_STEEP  # at the limit nothing is left
     side = 0
     for _ in range(_ROUNDS):
         middle = (low * below - high * above) / (below - above)
@@ -118,4 +117,4 @@ def _root(curve: Curve, delta: float, limit: float) -> float:
 
 def _root_of(curve: Curve, log_epsilon: float, delta: float) -> float:
     """The logarithm of the bound over delta, no further below 0 than a secant can use."""
-    return max(-1e3, _excess(curve, math.exp(log_epsilon), delta))
+    return max(-_STEEP, _excess(curve, math.exp(log_epsilon), delta))
