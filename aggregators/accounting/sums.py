@@ -128,7 +128,8 @@ def _lattice(scores: Scores, n: int, tilt: Tilt, points: int) -> Lattice:
         last = points // 2
         beyond = _log_beyond(weights, places * step, n, tilt, last * step)
         expected = n * math.log(float(weights.sum())) - math.log(max(tilt.theta**2 * tilt.spread, 1e-300))
-        if beyond < expected - 25 or reach > 100:
+        below = _log_below(weights, places * step, n, tilt, (points - last) * step)
+        if (beyond < expected - 25 and below < -14) or reach > 100:
             return Lattice(step, places, weights, last, beyond)
         reach *= 1.5
 
@@ -152,12 +153,22 @@ def _split(scores: Scores, step: float) -> tuple[NDArray[np.int64], Floats]:
 
 def _log_beyond(weights: Floats, values: Floats, n: int, tilt: Tilt, x: float) -> float:
     """The logarithm of a bound of E[S; S >= x]: S is at most x e^(k (S - x)) there, for every k of at least 1 / x."""
-    least = math.inf
-    for more in range(0, 14, 2):
-        k = max(tilt.theta + more / tilt.spread, 1 / x)
-        moment = float(weights @ np.exp((k - tilt.theta) * values))
-        least = min(least, math.log(x) - k * x + n * math.log(moment))
-    return least
+    rates = [max(tilt.theta + more / tilt.spread, 1 / x) for more in range(0, 14, 2)]
+    return min(math.log(x) - k * x + n * _log_moment(weights, (k - tilt.theta) * values) for k in rates)
+
+
+def _log_below(weights: Floats, values: Floats, n: int, tilt: Tilt, x: float) -> float:
+    """The logarithm of a bound of the tilted chance of sums of at most -x, which a cyclic lattice puts above 0."""
+    total = math.log(float(weights.sum()))
+    rates = [more / tilt.spread for more in range(2, 16, 2)]
+    return min(n * (_log_moment(weights, -k * values) - total) - k * x for k in rates)
+
+
+def _log_moment(weights: Floats, exponents: Floats) -> float:
+    """The logarithm of the sum of weights times e to these."""
+    exponents = np.where(weights > 0, exponents, -np.inf)
+    top = float(exponents.max())
+    return top + math.log(float(weights @ np.exp(exponents - top)))
 
 
 def _weighed(transform: NDArray[np.complex128], n: int, points: int, rate: float, last: int) -> tuple[float, float]:
