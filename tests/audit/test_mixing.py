@@ -120,7 +120,7 @@ def check(question: Question, n: int, parts: Sequence[float] = (0.1, 0.5, 0.9)) 
 def test_no_histogram_of_few_reports_shows_more_than_the_blanket_or_clones_say() -> None:
     for question in questions(Fraction(1)):
         for n in (1, 2, 3):
-            if math.comb(len(merged(question)[0]) + n - 1, n) <= 60:
+            if math.comb(len(merged(question)[0]) + n - 1, n) <= 40:
                 check(question, n)
 
 
