@@ -128,8 +128,8 @@ class Sliding(Mechanism):
         return self.window.within(cells, self._start(one)) & ~self.window.within(cells, self._start(other))
 
     def blanket(self) -> Blanket:
-        """Every cell has the lower level from everybody. Two windows without a common cell are told apart best, and that
-        of none is such a one, its cells counted singly; only where no window lies clear of the first, at the smallest
+        """Every cell has the lower level from everybody. Two windows without a common cell are told apart best, and the
+        one of none is such, its cells counted singly; only where no window lies clear of the first, at the smallest
         epsilons, the last one shares a cell with it (ARCHITECTURE section 5.16).
         """
         window, one = self.window, Fraction(1)
