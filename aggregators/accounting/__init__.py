@@ -1,7 +1,6 @@
 """What shuffling is worth: bounds of one round and of several, and what may be claimed for a concrete question."""
 
 from murmurate.aggregators.accounting.attack import shown_at_least
-from murmurate.aggregators.accounting.blanket import CertifiedDelta
 from murmurate.aggregators.accounting.blanket import delta as blanket_delta
 from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
 from murmurate.aggregators.accounting.claim import MixedClaim, honest, mixed_claim, window_claim
@@ -10,6 +9,7 @@ from murmurate.aggregators.accounting.compose import Round, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
+from murmurate.aggregators.accounting.search import CertifiedDelta
 
 __all__ = [
     "FORMS",

@@ -28,16 +28,18 @@ _EXACT: Final = np.array(
 
 def chances(x: NDArray[np.integer[Any]], n: NDArray[np.integer[Any]] | int, p: float) -> Floats:
     """P[Bin(n, p) = x] for 0 < p < 1; 0 where x is below 0 or above n: float64, of the shape of both together."""
-    x, n = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(n, np.float64))
-    found = np.zeros(x.shape)
-    inner = (x > 0) & (x < n)
-    a, m = x[inner], n[inner]
+    reached: Floats = np.asarray(x, np.float64)
+    of: Floats = np.asarray(n, np.float64)
+    reached, of = np.broadcast_arrays(reached, of)
+    found = np.zeros(reached.shape)
+    inner = (reached > 0) & (reached < of)
+    a, m = reached[inner], of[inner]
     b = m - a
-    logs = _stirling(m) - _stirling(a) - _stirling(b) - _deviance(a, m * p) - _deviance(b, m * (1 - p))
+    logs = _stirling(m) - _stirling(a) - _stirling(b) - _deviance(a, p * m) - _deviance(b, (1 - p) * m)
     found[inner] = np.exp(logs) * np.sqrt(m / (2 * math.pi * a * b))
-    none, all_ = (x == 0) & (n >= 0), (x == n) & (n > 0)
-    found[none] = np.exp(n[none] * math.log1p(-p))
-    found[all_] = np.exp(n[all_] * math.log(p))
+    none, all_ = (reached == 0) & (of >= 0), (reached == of) & (of > 0)
+    found[none] = np.exp(of[none] * math.log1p(-p))
+    found[all_] = np.exp(of[all_] * math.log(p))
     return found
 
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 from murmurate.aggregators.accounting.scores import PairAtoms, orders
-from murmurate.aggregators.accounting.search import least_epsilon
+from murmurate.aggregators.accounting.search import CertifiedDelta, least_epsilon
 from murmurate.aggregators.accounting.sums import positive_part
 from murmurate.randomizers.question import Blanket
 
@@ -26,13 +25,6 @@ MOST_REPORTS = 10**8
 """More reports than so many count as so many: a lattice would be too coarse for them."""
 COARSE = 1 / 16
 """How fine the lattice is with which a root is looked for, as a part of the one that certifies."""
-
-
-class CertifiedDelta(NamedTuple):
-    """An upper bound of delta, and how much of it is inaccuracy of the computation."""
-
-    bound: float
-    excess: float
 
 
 def delta(blanket: Blanket, n: int, epsilon: float, sharpness: float = 1.0) -> CertifiedDelta:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from murmurate.aggregators.accounting.blanket import CertifiedDelta
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
+from murmurate.aggregators.accounting.search import CertifiedDelta
 from murmurate.randomizers.question import Atom, Blanket
 
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from murmurate.aggregators.accounting.blanket import CertifiedDelta, delta, epsilon
+from murmurate.aggregators.accounting.blanket import delta, epsilon
 from murmurate.aggregators.accounting.errors import NotCertifiedError
-from murmurate.aggregators.accounting.search import FLOOR, least_epsilon
+from murmurate.aggregators.accounting.search import FLOOR, CertifiedDelta, least_epsilon
 from murmurate.aggregators.accounting.sums import U
 from murmurate.randomizers.question import Blanket, Floats
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.accounting.binomial import chances
-from murmurate.aggregators.accounting.blanket import COARSE, CertifiedDelta
+from murmurate.aggregators.accounting.blanket import COARSE
 from murmurate.aggregators.accounting.errors import AccountingError
 from murmurate.aggregators.accounting.scores import PairAtoms
-from murmurate.aggregators.accounting.search import least_epsilon
+from murmurate.aggregators.accounting.search import CertifiedDelta, least_epsilon
 from murmurate.aggregators.accounting.sums import positive_part
 from murmurate.randomizers.question import Floats
 

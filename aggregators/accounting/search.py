@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Protocol
+from typing import NamedTuple
 
 from murmurate.aggregators.accounting.errors import NotCertifiedError
 
@@ -24,19 +24,14 @@ _STEPS = 8
 _STEEP = 1e3
 
 
-class DeltaBound(Protocol):
-    """An upper bound of delta with what of it is inaccuracy."""
+class CertifiedDelta(NamedTuple):
+    """An upper bound of delta, and how much of it is inaccuracy of the computation."""
 
-    @property
-    def bound(self) -> float:
-        """The bound."""
-
-    @property
-    def excess(self) -> float:
-        """The inaccuracy in it."""
+    bound: float
+    excess: float
 
 
-Curve = Callable[[float], DeltaBound]
+Curve = Callable[[float], CertifiedDelta]
 """A bound by epsilon."""
 
 

@@ -114,21 +114,22 @@ def _tilted(scores: Scores, n: int) -> Tilt:
 
 def _lattice(scores: Scores, n: int, tilt: Tilt, points: int) -> Lattice:
     """Wide enough for all sums where that is no coarser, else for what is likely and some more."""
-    values = scores.values
-    whole = n * (float(values.max()) - min(0.0, float(values.min()))) / (points - 2 * n - 2) if points > 4 * n else 0.0
+    scored = scores.values
+    whole = n * (float(scored.max()) - min(0.0, float(scored.min()))) / (points - 2 * n - 2) if points > 4 * n else 0.0
     reach = _REACH
     while True:
         wide = 2 * reach * tilt.spread / points
         step = _nearest_step(scores, tilt.theta, whole if 0 < whole <= wide else wide)
         places, chances = _split(scores, step)
-        weights = chances * np.exp(tilt.theta * step * places)
+        values = np.asarray(places * step, np.float64)
+        weights = chances * np.exp(tilt.theta * values)
         low, high = int(places.min()), int(places.max())
         if n * (high - low) + 1 < points:
             return Lattice(step, places, weights, n * high + 1, -math.inf)
         last = points // 2
-        beyond = _log_beyond(weights, places * step, n, tilt, last * step)
+        beyond = _log_beyond(weights, values, n, tilt, last * step)
         expected = n * math.log(float(weights.sum())) - math.log(max(tilt.theta**2 * tilt.spread, 1e-300))
-        below = _log_below(weights, places * step, n, tilt, (points - last) * step)
+        below = _log_below(weights, values, n, tilt, (points - last) * step)
         if (beyond < expected - 25 and below < -14) or reach > 100:
             return Lattice(step, places, weights, last, beyond)
         reach *= 1.5

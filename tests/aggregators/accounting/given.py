@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
@@ -71,18 +70,21 @@ def exact_delta(blanket: Blanket, n: int, ratio: Fraction) -> Fraction:
 
 
 def _exact(blanket: Blanket, n: int, ratio: Fraction) -> Fraction:
-    one: Counter[Fraction] = Counter()
-    for mass, a, b in blanket:
-        one[a - ratio * b] += mass
-    one[Fraction(0)] += 1 - sum(one.values())
-    sums: Counter[Fraction] = Counter({Fraction(0): ONE})
+    one: dict[Fraction, Fraction] = {}
+    for mass, a, b in (*blanket, Atom(1 - _share(blanket), Fraction(0), Fraction(0))):
+        one[a - ratio * b] = one.get(a - ratio * b, Fraction(0)) + mass
+    sums = {Fraction(0): ONE}
     for _ in range(n):
-        more: Counter[Fraction] = Counter()
+        more: dict[Fraction, Fraction] = {}
         for so_far, chance in sums.items():
             for score, mass in one.items():
-                more[so_far + score] += chance * mass
+                more[so_far + score] = more.get(so_far + score, Fraction(0)) + chance * mass
         sums = more
     return sum((chance * score for score, chance in sums.items() if score > 0), Fraction(0)) / n
+
+
+def _share(blanket: Blanket) -> Fraction:
+    return sum((atom.mass for atom in blanket), Fraction(0))
 
 
 Ratios = dict[tuple[Fraction, Fraction], Fraction]
@@ -92,7 +94,7 @@ Ratios = dict[tuple[Fraction, Fraction], Fraction]
 def dominating(blanket: Blanket, n: int) -> Ratios:
     """The two laws of n mixed reports as likelihoods: exact, for small n."""
     one: Ratios = {}
-    for mass, a, b in (*blanket, Atom(1 - sum(atom.mass for atom in blanket), Fraction(0), Fraction(0))):
+    for mass, a, b in (*blanket, Atom(1 - _share(blanket), Fraction(0), Fraction(0))):
         one[a, b] = one.get((a, b), Fraction(0)) + mass
     sums: Ratios = {(Fraction(0), Fraction(0)): ONE}
     for _ in range(n):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from murmurate.aggregators.accounting import (
     AccountingError,
+    CertifiedDelta,
     NotCertifiedError,
     Pair,
     blanket_delta,
@@ -21,7 +23,7 @@ from murmurate.aggregators.accounting import (
 from murmurate.aggregators.accounting.binomial import chances
 from murmurate.aggregators.accounting.search import least_epsilon, next_above, rounded_up
 from murmurate.aggregators.accounting.sums import positive_part
-from murmurate.randomizers import GRR, HM, OLH, OUE, PM, SUE, SubsetSelection
+from murmurate.randomizers import GRR, HM, OLH, OUE, PM, SUE, Mechanism, SubsetSelection
 from murmurate.randomizers.question import Atom, Blanket
 from tests.aggregators.accounting.given import collision, exact_delta, exactly, exsub, parts
 from tests.cases import every
@@ -95,7 +97,7 @@ def test_a_pair_is_its_plain_sum() -> None:
 
 def check_triples(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    kinds = [
+    kinds: list[Callable[[float], Mechanism]] = [
         lambda e: GRR(d=int(rng.integers(2, 40)), epsilon=e),
         lambda e: OUE(d=int(rng.integers(2, 40)), epsilon=e),
         lambda e: SUE(d=8, epsilon=e),
@@ -134,11 +136,9 @@ def test_ten_thousand_triples_are_monotone_and_never_above_the_local_epsilon() -
 
 
 def test_a_bound_whose_inaccuracy_is_not_small_certifies_nothing() -> None:
-    class Doubtful:
-        bound, excess = 1e-9, 2e-9
-
+    doubtful = CertifiedDelta(1e-9, 2e-9)
     with pytest.raises(NotCertifiedError, match="a thousandth of it, 1e-09"):
-        least_epsilon(lambda _: Doubtful(), lambda _: Doubtful(), 1e-6, 1.0, 3)
+        least_epsilon(lambda _: doubtful, lambda _: doubtful, 1e-6, 1.0, 3)
 
 
 def test_deltas_as_small_as_doubles_hold_are_certified_or_local() -> None:
