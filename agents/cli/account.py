@@ -88,9 +88,7 @@ def table(of: Mechanism, claim: MixedClaim, found: list[Line], reports: int, del
     said = f"claimed: epsilon {claim.epsilon:g}, the local one"
     if claim.bound != "local":
         times = of.epsilon / claim.epsilon
-        said = (
-            f"claimed: epsilon {claim.epsilon:g} at delta {delta:g} ({claim.bound}), a {times:.3g}th of the local one"
-        )
+        said = f"claimed: epsilon {claim.epsilon:g}, delta {delta:g} ({claim.bound}); local is {times:.3g} times that"
     head = f"{of.name}, d = {of.d}, epsilon {of.epsilon:g}: {reports} reports, of which {claim.n} count as honest"
     rows = [head, said, "", f"{'bound':<15}{'epsilon':>10}"]
     for kind, title in (
@@ -111,7 +109,7 @@ def _shown(line: Line) -> str:
 
 
 def document(of: Mechanism, claim: MixedClaim, found: list[Line], reports: int, corrupt: float) -> dict[str, Any]:
-    """The same as one table of JSON."""
+    """All of it as one table of JSON."""
     return {
         "mechanism": of.spec(),
         "reports": reports,

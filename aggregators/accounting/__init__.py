@@ -5,7 +5,7 @@ from murmurate.aggregators.accounting.blanket import delta as blanket_delta
 from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
 from murmurate.aggregators.accounting.claim import MixedClaim, honest, mixed_claim, window_claim
 from murmurate.aggregators.accounting.clones import clones_blanket, clones_delta, clones_epsilon
-from murmurate.aggregators.accounting.compose import Round, composed_epsilon
+from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
@@ -17,9 +17,9 @@ __all__ = [
     "CertifiedDelta",
     "LiteratureForm",
     "MixedClaim",
+    "MixedRound",
     "NotCertifiedError",
     "Pair",
-    "Round",
     "blanket_delta",
     "blanket_epsilon",
     "clones_blanket",

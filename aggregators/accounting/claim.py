@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 
 from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
 from murmurate.aggregators.accounting.clones import clones_blanket
-from murmurate.aggregators.accounting.compose import Round, composed_epsilon
+from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.question import AuditFace, Blanket, Question
@@ -141,7 +141,7 @@ def _of_window(rounds: tuple[tuple[_ByDigest, int, int], ...], delta: float) -> 
     if all(kinds):
         names: list[Bound] = ["blanket" if "blanket" in kind else "clones" for kind in kinds]
         made = [
-            Round(kind[name], m, keyed.question.epsilon, k)
+            MixedRound(kind[name], m, keyed.question.epsilon, k)
             for kind, name, (keyed, m, k) in zip(kinds, names, rounds, strict=True)
         ]
         try:

@@ -34,8 +34,8 @@ def clones_epsilon(local: float, n: int, delta: float, digits: int = 13) -> floa
 
 
 def clones_blanket(ratio: Fraction) -> Blanket:
-    """The same as a blanket, for the largest ratio of chances that a question realises: what others' copies are, and a
-    report in question that is the one value's copy p times as often as the other's.
+    """The pair as atoms of a blanket, for the largest ratio of chances that a question realises: others' copies, and a
+    report in question that is a copy of the one value's p times as often as of the other's.
     """
     mass = 1 / (2 * ratio)
     often, rarely = 2 * ratio**2 / (1 + ratio), 2 * ratio / (1 + ratio)

@@ -32,7 +32,7 @@ _MOST_POINTS = 1 << 20
 _MOST_EPSILONS = 600
 
 
-class Round(NamedTuple):
+class MixedRound(NamedTuple):
     """Rounds alike."""
 
     blanket: Blanket
@@ -54,7 +54,7 @@ class Losses(NamedTuple):
     """The chance of a loss that is counted as infinite."""
 
 
-def composed_epsilon(rounds: Sequence[Round], delta: float, digits: int = 6) -> float:
+def composed_epsilon(rounds: Sequence[MixedRound], delta: float, digits: int = 6) -> float:
     """The least epsilon of so many digits that is certified for these rounds together; their local sum, if less."""
     limit = sum(round_.local * round_.times for round_ in rounds)
     times = sum(round_.times for round_ in rounds)
@@ -67,13 +67,13 @@ def composed_epsilon(rounds: Sequence[Round], delta: float, digits: int = 6) -> 
     return least_epsilon(curve.delta, curve.delta, delta, limit, digits)
 
 
-def _spread(round_: Round, delta: float) -> float:
+def _spread(round_: MixedRound, delta: float) -> float:
     """The standard deviation of a normal law of losses that has this delta at the round's epsilon, roughly."""
     alone = epsilon(round_.blanket, round_.n, delta, round_.local, 3)
     return max(alone, FLOOR) / max(1.0, math.sqrt(2 * math.log(1 / delta)))
 
 
-def losses(round_: Round, step: float, left: float) -> Losses:
+def losses(round_: MixedRound, step: float, left: float) -> Losses:
     """A pair that dominates the round, of losses that are multiples of the step.
 
     1. Upper bounds of delta at the multiples, up to the one where it is at most `left`; below 0 by symmetry.

@@ -129,7 +129,7 @@ def pair_epsilon(pair: Pair, n: int, delta: float, limit: float, digits: int = 1
 
 
 def atoms(pair: Pair) -> PairAtoms:
-    """The same as atoms of a blanket that is all of everybody else's report, to the nearest double."""
+    """Atoms of a blanket that is all of everybody else's report, to the nearest double."""
     rest, left = max(0.0, 1 - pair.a - pair.p * pair.a), 1 - 2 * pair.r
     kinds = [(pair.r, pair.p * pair.a / pair.r, pair.a / pair.r), (pair.r, pair.a / pair.r, pair.p * pair.a / pair.r)]
     if left > 0:

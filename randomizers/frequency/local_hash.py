@@ -28,17 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
-from murmurate.randomizers.frequency.hashing import (
-    Words,
-    count_matches,
-    first_seed,
-    hash_one,
-    hash_pairs,
-    sum_table,
-)
+from murmurate.randomizers.frequency.hashing import Words, count_matches, first_seed, hash_one, hash_pairs, sum_table
 from murmurate.randomizers.mechanism import MAX_LAW, Counts, Floats, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes
-from murmurate.randomizers.question import Atom, Blanket
+from murmurate.randomizers.question import Blanket, one_apart
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one, checked_digest
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -238,13 +231,10 @@ class LocalHash(PureOracle):
         return np.asarray(for_one & ~for_other)
 
     def blanket(self) -> Blanket:
-        """GRR's of g cells, whatever the hash functions are: each cell of a seed has at least this from everybody, and
-        a seed that separates two values tells no less of them than one under which they share a cell (ARCHITECTURE
-        section 5.16).
+        """GRR's of g cells, for any hash functions: a seed under which two values share a cell tells less of them than one
+        that separates them (ARCHITECTURE section 5.16).
         """
-        low, apart = Fraction(self._low, 1 << _BITS), self.realised
-        pair = Atom(low, apart, Fraction(1)), Atom(low, Fraction(1), apart)
-        return pair if self.g == 2 else (*pair, Atom((self.g - 2) * low, Fraction(1), Fraction(1)))
+        return one_apart(Fraction(self._low, 1 << _BITS), self.realised, self.g)
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

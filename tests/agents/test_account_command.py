@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import re
+from pathlib import Path
+
 import orjson
 import pytest
 from click.testing import CliRunner
@@ -10,6 +14,8 @@ from murmurate.agents.cli.account import command
 from murmurate.aggregators.accounting import AccountingError
 from murmurate.errors import UsageError
 from murmurate.randomizers import ORACLES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "MIXING.md"
 
 
 def said(*arguments: str) -> str:
@@ -21,7 +27,7 @@ def said(*arguments: str) -> str:
 def test_the_table_says_what_is_claimed_what_an_attack_shows_and_what_others_print() -> None:
     text = said("grr", "--d", "16", "--epsilon", "1", "--n", "10000", "--delta", "1e-6", "--corrupt", "0.1")
     rows = {line.split("  ")[0]: line for line in text.splitlines()}
-    assert "claimed: epsilon 0.0197 at delta 1e-06 (blanket)" in text
+    assert "claimed: epsilon 0.0197, delta 1e-06 (blanket); local is 50.8 times that" in text
     assert "9000 count as honest" in text
     assert rows["blanket"].split()[1] == "0.01969"
     assert 0.005 < float(rows["attack"].split()[1]) < 0.0197
@@ -29,6 +35,15 @@ def test_the_table_says_what_is_claimed_what_an_attack_shows_and_what_others_pri
     assert float(rows["SH, SOLH"].split()[2]) > 0.1
     assert rows["EFMRTT"].split()[1] == "-"
     assert "never claimed" in text
+
+
+def test_the_tables_and_examples_of_the_page_are_todays() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ murmurate account (.*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 2
+    for arguments, text in shown:
+        assert said(*arguments.split()) == text
+    assert doctest.testfile(str(PAGE), module_relative=False).failed == 0
 
 
 @pytest.mark.parametrize("name", [*sorted(ORACLES), "hm", "sw", "rappor"])

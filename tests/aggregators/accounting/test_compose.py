@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from murmurate.aggregators.accounting import Round, blanket_delta, blanket_epsilon, composed_epsilon
+from murmurate.aggregators.accounting import MixedRound, blanket_delta, blanket_epsilon, composed_epsilon
 from murmurate.aggregators.accounting.compose import Composition, losses
 from murmurate.randomizers import GRR, OLH
 from murmurate.randomizers.question import Atom, Blanket
@@ -21,7 +21,7 @@ ASKEW: Blanket = (Atom(Fraction(1, 2), Fraction(3, 2), Fraction(1)), Atom(Fracti
 
 
 def composed(blankets: list[tuple[Blanket, int, int]], step: float, at: float, local: float = LOCAL) -> float:
-    rounds = [(losses(Round(blanket, n, local, times), step, 1e-14), times) for blanket, n, times in blankets]
+    rounds = [(losses(MixedRound(blanket, n, local, times), step, 1e-14), times) for blanket, n, times in blankets]
     return Composition(rounds, step, 0.1).delta(at).bound
 
 
@@ -48,7 +48,7 @@ def test_ten_rounds_are_worth_what_was_printed() -> None:
     for question, expected in ((GRR(d=16, epsilon=1), 0.06436), (GRR(d=2, epsilon=0.1), 0.00992)):
         blanket = question.blanket()
         assert blanket is not None
-        found = composed_epsilon([Round(blanket, 10_000, question.epsilon, 10)], 1e-6)
+        found = composed_epsilon([MixedRound(blanket, 10_000, question.epsilon, 10)], 1e-6)
         assert expected * (1 - 5e-4) <= found <= expected * (1 + 1.5e-3)
 
 
@@ -56,9 +56,9 @@ def test_one_round_alone_is_its_own_bound_and_rounds_together_are_between_it_and
     blanket = GRR(d=4, epsilon=1).blanket()
     assert blanket is not None
     alone = blanket_epsilon(blanket, 2_000, 1e-6, 1.0)
-    assert composed_epsilon([Round(blanket, 2_000, 1.0, 1)], 1e-6) == alone
-    both = composed_epsilon([Round(blanket, 2_000, 1.0, 1), Round(blanket, 2_000, 1.0, 1)], 1e-6)
-    twice = composed_epsilon([Round(blanket, 2_000, 1.0, 2)], 1e-6)
+    assert composed_epsilon([MixedRound(blanket, 2_000, 1.0, 1)], 1e-6) == alone
+    both = composed_epsilon([MixedRound(blanket, 2_000, 1.0, 1), MixedRound(blanket, 2_000, 1.0, 1)], 1e-6)
+    twice = composed_epsilon([MixedRound(blanket, 2_000, 1.0, 2)], 1e-6)
     assert both == pytest.approx(twice, rel=1e-4)
     assert alone < twice < 2 * blanket_epsilon(blanket, 2_000, 5e-7, 1.0)
 
@@ -67,14 +67,14 @@ def test_rounds_of_other_questions_and_sizes_compose() -> None:
     first, second = GRR(d=4, epsilon=1).blanket(), OLH(d=50, epsilon=0.5).blanket()
     assert first is not None
     assert second is not None
-    rounds = [Round(first, 2_000, 1.0, 2), Round(second, 900, 0.5, 1)]
+    rounds = [MixedRound(first, 2_000, 1.0, 2), MixedRound(second, 900, 0.5, 1)]
     found = composed_epsilon(rounds, 1e-6, 3)
     assert composed_epsilon(rounds[:1], 1e-6, 3) < found < 2.5
 
 
 def test_losses_dominate_the_round_between_the_points_of_their_grid_too() -> None:
     blanket, step = collision(1, 16, Fraction(math.e)), 0.004
-    round_ = Round(blanket, 1_000, 1.0, 1)
+    round_ = MixedRound(blanket, 1_000, 1.0, 1)
     one = Composition([(losses(round_, step, 1e-12), 1)], step, 1e-5)
     for k in range(1, 12):
         at = 1.37 * k * step
