@@ -39,7 +39,7 @@ def test_the_table_says_what_is_claimed_what_an_attack_shows_and_what_others_pri
 
 def test_the_tables_and_examples_of_the_page_are_todays() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    shown = re.findall(r"^\$ murmurate account (.*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    shown = re.findall(r"^\$ murmurate account ([^\n]*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert len(shown) == 2
     for arguments, text in shown:
         assert said(*arguments.split()) == text
