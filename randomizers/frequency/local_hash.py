@@ -231,8 +231,8 @@ class LocalHash(PureOracle):
         return np.asarray(for_one & ~for_other)
 
     def blanket(self) -> Blanket:
-        """GRR's of g cells, for any hash functions: a seed that puts two values into one cell tells less of them than one
-        that separates them (ARCHITECTURE section 5.16).
+        """GRR's of g cells, for any hash functions: a seed that puts two values into one cell tells less than one that
+        separates them (ARCHITECTURE section 5.16).
         """
         return one_apart(Fraction(self._low, 1 << _BITS), self.realised, self.g)
 
