@@ -18,10 +18,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from murmurate.aggregators.accounting.blanket import delta as blanket_delta
 from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
 from murmurate.aggregators.accounting.clones import clones_blanket
 from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
+from murmurate.aggregators.accounting.search import next_below
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.question import AuditFace, Blanket, Question
 
@@ -121,6 +123,9 @@ def _of_round(keyed: _ByDigest, n: int, delta: float) -> MixedClaim:
     question = keyed.question
     best = MixedClaim(question.epsilon, 0.0, "local", n)
     for bound, blanket in blankets(question):
+        below = next_below(best.epsilon, DIGITS)
+        if best.bound != "local" and blanket_delta(blanket, n, below).bound > delta:
+            continue
         try:
             found = blanket_epsilon(blanket, n, delta, question.epsilon, DIGITS)
         except NotCertifiedError:

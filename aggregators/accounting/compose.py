@@ -98,7 +98,7 @@ def losses(round_: MixedRound, step: float, left: float) -> Losses:
     chances[np.array(kept[1:]) - 1] = second * x[1:]
     made = np.array([float((chances * np.maximum(1 - ratio / ratios, 0)).sum()) for ratio in ratios])
     missing = float((height - made * (1 - 2**-46)).max())
-    return Losses(chances, max(0.0, missing) + 2**-52)
+    return Losses(chances, max(0.0, missing) + 2**-50)
 
 
 def _hull(x: Floats, y: Floats) -> list[int]:

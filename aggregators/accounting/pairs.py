@@ -49,7 +49,8 @@ def pair_delta(pair: Pair, n: int, epsilon: float) -> CertifiedDelta:
     With c reports of both kinds together, the first kind's number is decided by fair coins; S is the chance that it
     reaches k, from where on the ratio exceeds e^epsilon.
     """
-    ratio = math.exp(epsilon)
+    above = math.expm1(epsilon) * (1 - 2**-52)
+    ratio = 1 + above
     if ratio >= pair.p:
         return CertifiedDelta(0.0, 0.0)
     both, others = 2 * pair.r, n - 1
@@ -64,13 +65,13 @@ def pair_delta(pair: Pair, n: int, epsilon: float) -> CertifiedDelta:
         low, high = others, n
     c = np.arange(low, high + 1)
     mixed = rest * pair.r / (pair.a * (1 - both)) if both < 1 else 0.0
-    least = ((pair.p * ratio - 1) * c + (ratio - 1) * mixed * (n - c)) / ((pair.p - 1) * (1 + ratio))
+    least = ((pair.p * ratio - 1) * c + above * mixed * (n - c)) / ((pair.p - 1) * (2 + above))
     k = np.floor(least).astype(np.int64) + 1
     tail = _tails(c, k)
     edge = chances(k - 1, np.maximum(c - 1, 0), 0.5) * (c >= 1)
     with_one = _law(c - 1, others, both)
-    gains = with_one * pair.a * 0.5 * edge * (pair.p - 1) * (1 + ratio)
-    losses = with_one * pair.a * (1 + pair.p) * (ratio - 1) * tail + _law(c, others, both) * rest * (ratio - 1) * tail
+    gains = with_one * pair.a * 0.5 * edge * (pair.p - 1) * (2 + above)
+    losses = with_one * pair.a * (1 + pair.p) * above * tail + _law(c, others, both) * rest * above * tail
     gain, loss = float(gains.sum()), float(losses.sum())
     excess = (gain + loss) * _SLACK + lost
     return CertifiedDelta(max(0.0, gain - loss) + excess, excess)

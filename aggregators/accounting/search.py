@@ -47,8 +47,16 @@ def rounded_up(value: float, digits: int) -> float:
 
 def next_above(value: float, digits: int) -> float:
     """The next decimal number of so many significant digits."""
-    exact = Decimal(repr(value))
-    return float(exact + Decimal(1).scaleb(exact.adjusted() - digits + 1))
+    return float(Context(prec=digits).next_plus(Decimal(repr(value))))
+
+
+def next_below(value: float, digits: int) -> float:
+    """The decimal number of so many significant digits before this one.
+
+    >>> next_below(0.0463, 3), next_below(0.1, 3)
+    (0.0462, 0.0999)
+    """
+    return float(Context(prec=digits).next_minus(Decimal(repr(value))))
 
 
 def least_epsilon(coarse: Curve, fine: Curve, delta: float, limit: float, digits: int) -> float:
