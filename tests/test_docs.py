@@ -26,12 +26,15 @@ PAGES = (
     "docs/ARCHITECTURE.md",
     "docs/DATA_MODEL.md",
     "docs/MECHANISMS.md",
+    "docs/MIXING.md",
     "docs/THREATS.md",
     "docs/TREES.md",
     "docs/WIRE.md",
     "README.md",
 )
-OURS = ("CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/THREATS.md", "docs/TREES.md")
+OURS = (
+    "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md", "docs/THREATS.md", "docs/TREES.md",
+)  # fmt: skip
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
 """What a page says that speaks of an unfinished house: true when it was written, and hardly ever when it is read."""

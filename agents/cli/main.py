@@ -26,6 +26,7 @@ VERBS = {
     "audit": "check that what is claimed holds, exactly and by measurement",
     "mechanisms": "every oracle there is: bytes of a report, exact variance",
     "trees": "errors of sums over time with central noise, by the tree's shape",
+    "account": "what shuffling is worth for a mechanism, by every bound",
     "reproduce": "compute figures of the literature again and compare",
     "schema": "print the JSON Schema of the deployment file, an event, a release, a round",
 }
