@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import product
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from murmurate.topics.message import Freeze, Message, Positive, Stream, Whole, Word
 from murmurate.topics.names import NAME_PATTERN
@@ -44,6 +44,10 @@ class Release(Message, tag="murmurate/release/2"):
     thresholds. And a statistic about some users alone is null while nobody is known to be one of them: a mean beside
     `present`, while the share of holders was measured within two of its standard errors of none.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["privacy", "reports"]}, {"required": ["central"]}]}
+    )
 
     deployment: Annotated[str, Field(pattern=NAME_PATTERN)]
     stream: Stream
