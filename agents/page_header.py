@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from murmurate.aggregators.measures.figure_kinds import page_question
 from murmurate.config.enough import shortage
 from murmurate.config.explain import explain
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan
 
 
 def page_header(
@@ -25,17 +26,28 @@ def page_header(
     """The first frame of a run. streams: those that there will be releases of, all unless said; periods: how many of
     each, and users: how many in all, where that is known.
     """
-    names = [stream.name for stream in plan.streams] if streams is None else streams
-    specs = [_spec(plan, plan.stream(name), periods, users) for name in names]
-    promise = list(explain(plan).promise)
-    return {"type": "hello", "deployment": plan.name, "promise": promise, "mode": mode, "streams": specs}
-
-
-def _spec(plan: Plan, stream: StreamPlan, periods: int | None, users: int | None) -> dict[str, Any]:
+    names = [stream.name for stream in plan.everything] if streams is None else streams
+    specs = [_spec(plan, plan.any_stream(name), periods, users) for name in names]
+    facts = explain(plan)
     return {
+        "type": "hello", "deployment": plan.name, "promise": list(facts.promise), "curator": list(facts.curator),
+        "mode": mode, "streams": specs,
+    }  # fmt: skip
+
+
+def _spec(plan: Plan, stream: AnyStreamPlan, periods: int | None, users: int | None) -> dict[str, Any]:
+    central = isinstance(stream, CentralPlan)
+    said = {
         "name": stream.name, "names": list(stream.names), "every_ms": stream.every_ms, "periods": periods,
-        "measure": stream.measure.name, **stream.measure.page(), "unit": stream.unit, "range": stream.range,
-        "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6, "method": stream.method.name,
+        "measure": stream.measure.name, **stream.measure.page(), "unit": stream.unit,
         "thresholds": dict(stream.thresholds), "min_batch": plan.min_batch,
-        "warning": None if users is None else shortage(plan, stream, users),
+        **page_question(stream.measure.name, stream.names, central=central),
+    }  # fmt: skip
+    if isinstance(stream, CentralPlan):  # sums have no range, and nobody is asked
+        own = {"central": True, "range": None, "method": "tops", "warning": None}
+        units = {name: stream.measure.unit_of(name) or "" for name in stream.names}
+        return said | own | {"epsilon": stream.epsilon_micro / 1e6, "units": units}
+    return said | {
+        "range": stream.measure.axis, "w": stream.w, "epsilon": plan.epsilon_of(stream.name) / 1e6,
+        "method": stream.method.name, "warning": None if users is None else shortage(plan, stream, users),
     }  # fmt: skip

@@ -41,9 +41,9 @@ class Shortages:
 
     def take(self, release: Mapping[str, Any]) -> str | None:
         """Take a release, decoded from JSON, in the order of its stream's periods; gives a warning, if one is due."""
-        stream, reports = release["stream"], release["reports"]
-        if release["revision"] != self._revisions.get(stream) or not reports["slots"]:
-            return None  # an older period once more, or one that asked nobody
+        stream, reports = release["stream"], release.get("reports")
+        if reports is None or release["revision"] != self._revisions.get(stream) or not reports["slots"]:
+            return None  # of a central stream, an older period once more, or one that asked nobody
         known = self.of[stream]
         if not short(reports, self._min_batch):
             known.row = 0

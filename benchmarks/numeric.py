@@ -1,4 +1,4 @@
-"""Numbers: reports per second of the mean mechanisms and Square Wave, EM against dense matrices, discrete noise.
+"""Numbers: reports per second of the mean mechanisms and Square Wave, EM against dense matrices.
 
 Fair to the dense EM: the same loop, NumPy's matrix product on as many threads as it takes (they wait for
 the cores of a busy machine), matrices made beforehand.
@@ -6,7 +6,6 @@ the cores of a busy machine), matrices made beforehand.
 """
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from benchmarks.measure import Row, against_peers, at_least, at_most, best_secon
 from murmurate.aggregators.distribution import Channel, em
 from murmurate.aggregators.distribution_waves import Buckets, WaveChannel
 from murmurate.randomizers import Key, Mechanism
-from murmurate.randomizers.numeric import HM, PM, SR, SW, DiscreteLaplace, ValueAndPresence
+from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence
 from murmurate.randomizers.randomness import contexts
 
 N = 200_000
@@ -33,7 +32,6 @@ def rows() -> Iterator[Row]:
     yield from mechanism(SW(d=CELLS, epsilon=EPSILON))
     yield from distribution("em step, bucketised 1024", Buckets(SW(d=CELLS, epsilon=EPSILON)))
     yield from distribution("em step, continuous 1024", WaveChannel(EPSILON, inputs=CELLS, outputs=CELLS))
-    yield from noise()
 
 
 def mechanism(made: Mechanism) -> Iterator[Row]:
@@ -80,17 +78,6 @@ def distribution(what: str, channel: Channel) -> Iterator[Row]:
     )
     yield at_most(what, took["murmurate"] / STEPS * 1e6, 100, "us")
     yield against_peers("  steps/s; peer: dense", 8, {name: STEPS / seconds for name, seconds in took.items()})
-
-
-def noise() -> Iterator[Row]:
-    """Discrete Laplace at two scales, keyed words included."""
-    for scale in (2, 2048):
-        made = DiscreteLaplace(Fraction(1, scale))
-
-        def draw(made: DiscreteLaplace = made) -> object:
-            return made.noise(KEY.words("permutation", USERS, round=ROUND, k=made.words))
-
-        yield at_least(f"discrete laplace 1/{scale}", N / best_seconds({"noise": draw})["noise"], 5e6)
 
 
 if __name__ == "__main__":

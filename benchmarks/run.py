@@ -5,12 +5,39 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import devices, local_hash, methods, numeric, oracles, pipeline, questions, tallies, wide, wire
+from benchmarks import (
+    devices,
+    local_hash,
+    methods,
+    numeric,
+    oracles,
+    pipeline,
+    queries,
+    questions,
+    tallies,
+    trees,
+    wide,
+    wire,
+)
 from benchmarks.kafka import __main__ as kafka
 from benchmarks.measure import heading, line
 from benchmarks.oracles import EPSILON, PEER_N, N
 
-PARTS = (oracles, local_hash, numeric, questions, devices, wire, wide, tallies, pipeline, methods, kafka)
+PARTS = (
+    oracles,
+    local_hash,
+    numeric,
+    trees,
+    questions,
+    devices,
+    wire,
+    wide,
+    tallies,
+    pipeline,
+    methods,
+    queries,
+    kafka,
+)
 
 
 def main() -> None:

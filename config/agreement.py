@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import CentralPlan, Plan, StreamPlan
 from murmurate.config.secrets import ZONE_SECRETS
 from murmurate.topics.messages import Config
 from murmurate.topics.names import Zone
@@ -72,7 +72,25 @@ def values(plan: Plan, *, fed: bool) -> dict[str, str | int]:
     }
     for stream in plan.streams:
         found |= {f"streams.{stream.name}.{key}": value for key, value in _stream(stream).items()}
+    for central in plan.central:
+        found |= {f"streams.{central.name}.{key}": value for key, value in _central(central).items()}
     return found
+
+
+def _central(stream: CentralPlan) -> dict[str, str | int]:
+    """As `_stream`, of a central stream."""
+    return {
+        "model": "central",
+        "measure": stream.measure.name,
+        "domain": _text(asdict(stream.domain)),
+        "every_ms": stream.every_ms,
+        "epsilon_micro": stream.epsilon_micro,
+        "protects": _text({"events": stream.events, "window_ms": stream.window_ms}),
+        "tree": _text({**asdict(stream.tree), "block": stream.block, "smoother": stream.smoother}),
+        "source": _text({"topic": stream.topic, **asdict(stream.fields)}),
+        "revision": stream.revision,
+        "config": stream.config,
+    }
 
 
 def _stream(stream: StreamPlan) -> dict[str, str | int]:

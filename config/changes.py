@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel
 
@@ -34,6 +34,11 @@ REVISION: Final = "its releases mean something else: a new revision of the strea
 SAME: Final = "says in words what held without them"
 UNUSED: Final = "used by nothing yet: what the mixing adds is computed for no release, and `shuffled` is null"
 RESTART: Final = "holds when workers are restarted"
+CENTRAL: Final = (
+    "perturb and curate keep exact sums under the config of a central stream and refuse another one, under which the "
+    "same events could get a second noise"
+)
+KIND: Final = "users randomize reports of a local stream, and the edge sums a central one: another promise"
 AGREE: Final = "workers compare it: `murmurate topics create` writes it down, then they are restarted"
 EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "schema": ("free", "the form of the file"),
@@ -44,6 +49,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
         "free",
         "stop all mixing and analysis workers, so that they decide alike; `murmurate topics create`; start them",
     ),
+    "curator.*": ("refused", f"{CENTRAL}; {ANOTHER}"),
     "population.enrol": ("revision", REVISION),
     "population.users": ("free", "what `check` and `plan` take for the number of users"),
     "population.forget_after": ("revision", "who is asked changes: a new revision of every stream"),
@@ -57,6 +63,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.shuffle": ("free", f"the order of reports may change at any time. {AGREE}"),
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
+    "releases.*": ("free", "stated in releases from then on"),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
     "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
@@ -102,6 +109,8 @@ FACTS: Final[Mapping[str, str]] = {
     **{f"secrets.{name}": f"keys.{name}" for name in ("pepper", "slots", "split", "randomness")},
 }
 """Keys of the config record that are frozen facts too, by the names that those have."""
+OF_CENTRAL: Final = "central."
+"""How the facts begin that states hold of central streams: their config digests."""
 SEEN_ONLY: Final = ("keys.", "source.", "lateness_ms")
 """Facts that only a worker may have: secrets, and partitions of sources."""
 
@@ -124,14 +133,17 @@ def compare(old: Deployment, new: Deployment) -> list[Change]:
     had, has = dict(_leaves(old)), dict(_leaves(new))
     had["kafka.targets"], has["kafka.targets"] = str(before.targets), str(after.targets)
     found = []
+    central = old.central.keys() & new.central.keys()
+    switched = (old.central.keys() ^ new.central.keys()) & old.streams.keys() & new.streams.keys()
     for key in dict.fromkeys((*had, *has)):
-        if had.get(key) != has.get(key):
-            effect, why = _effect(key, *facts)
-            if effect == "revision" and _means_the_same(key, before, after):
+        if had.get(key, LEFT_OUT) != has.get(key, LEFT_OUT):
+            effect, why = _central(key) if _stream_of(key) in central else _effect(key, *facts)
+            if _means_the_same(key, before, after):
                 effect, why = "free", SAME
             found.append(Change(key, _hide(key, had.get(key)), _hide(key, has.get(key)), effect, why))
     gone, come = old.streams.keys() - new.streams.keys(), new.streams.keys() - old.streams.keys()
-    kept = [one for one in found if not any(one.key.startswith(f"streams.{name}.") for name in gone | come)]
+    kept = [one for one in found if _stream_of(one.key) not in gone | come | switched]
+    kept += [_switched(name, name in new.central) for name in sorted(switched)]
     return kept + [_stream(name, name in come) for name in sorted(gone | come)]
 
 
@@ -146,16 +158,21 @@ def compare_facts(held: Facts, facts: Facts) -> list[Change]:
         both = name in held and name in facts
         if held.get(name) != facts.get(name) and (both or not name.startswith(SEEN_ONLY)) and of not in old ^ new:
             key = f"streams.{of}: {KEYS[_pattern(name)]}" if of else KEYS.get(name, name)
+            why = FROZEN
+            if name.startswith(OF_CENTRAL):
+                key, why = f"streams.{name.removeprefix(OF_CENTRAL)}: config digest", CENTRAL
             found.append(Change(key, str(held.get(name, LEFT_OUT)), str(facts.get(name, LEFT_OUT)), "refused",
-                                f"{FROZEN}; {ANOTHER}"))  # fmt: skip
+                                f"{why}; {ANOTHER}"))  # fmt: skip
     return sorted(found, key=lambda change: change.key)
 
 
 def compare_digests(held: Mapping[str, tuple[str, int]], plan: Plan) -> list[Change]:
-    """A new revision for each stream whose config is another than the running one's."""
-    digests = {stream.name: (stream.config, stream.revision) for stream in plan.streams}
+    """A new revision for each stream whose config is another than the running one's; of a central one it is refused."""
+    digests = {stream.name: (stream.config, stream.revision) for stream in plan.everything}
+    effects: dict[str, tuple[Effect, str]] = {one.name: ("revision", REVISION) for one in plan.streams}
+    effects |= {one.name: ("refused", f"{CENTRAL}; {ANOTHER}") for one in plan.central}
     return [
-        Change(f"streams.{name}: config digest", held[name][0], digests[name][0], "revision", REVISION)
+        Change(f"streams.{name}: config digest", held[name][0], digests[name][0], *effects[name])
         for name in sorted(held.keys() & digests.keys())
         if held[name] != digests[name]
     ]
@@ -171,8 +188,11 @@ def compare_agreement(agreed: Config, plan: Plan, secrets: Mapping[str, str], *,
         last = one.key.rpartition(".")[2]
         fact = FACTS.get(one.key, f"streams.*.{last}")
         key = KEYS.get(fact, one.key if stream is None else last)
+        effect: tuple[Effect, str] = "free", AGREE
         if one.free:
-            effect: tuple[Effect, str] = "free", AGREE
+            pass
+        elif f"streams.{stream}.model" in agreed.values or stream in {each.name for each in plan.central}:
+            effect = "refused", f"{KIND if last == 'model' else CENTRAL}; {ANOTHER}"
         elif (stream is not None or one.key.startswith("population.")) and fact not in KEYS:
             effect = "revision", REVISION
         else:
@@ -182,7 +202,10 @@ def compare_agreement(agreed: Config, plan: Plan, secrets: Mapping[str, str], *,
 
 
 def _means_the_same(key: str, old: Plan, new: Plan) -> bool:
-    """Whether a stream's key leaves the meaning of its releases as it is: a default that is written out."""
+    """Whether a key leaves the meaning of releases as it is: a default that is written out, or what no stream uses."""
+    if key.startswith("curator."):
+        held = {stream.name: stream.config for stream in old.central}
+        return all(held.get(stream.name, stream.config) == stream.config for stream in new.central)
     if not fnmatchcase(key, "streams.*.initial"):
         return False
     name = key.split(".")[1]
@@ -199,6 +222,23 @@ def _effect(key: str, old: Facts, new: Facts) -> tuple[Effect, str]:
                 return "refused", f"{FROZEN}; {ANOTHER}"
             return "revision", REVISION
     return next(rule for pattern, rule in EXPLAINED.items() if fnmatchcase(key, pattern))
+
+
+def _stream_of(key: str) -> str | None:
+    """The stream whose key it is."""
+    return key.split(".")[1] if key.startswith("streams.") else None
+
+
+def _central(key: str) -> tuple[Effect, str]:
+    """What may change in a central stream: what its releases say beside their figures."""
+    if fnmatchcase(key, "streams.*.thresholds"):
+        return EXPLAINED["streams.*.thresholds"]
+    return "refused", f"{CENTRAL}; {ANOTHER}"
+
+
+def _switched(name: str, central: bool) -> Change:
+    before, after = ("local", "central") if central else ("central", "local")
+    return Change(f"streams.{name}.model", before, after, "refused", f"{KIND}; {ANOTHER}")
 
 
 def _stream(name: str, comes: bool) -> Change:
@@ -222,11 +262,14 @@ def _leaves(model: BaseModel, path: str = "") -> Iterator[tuple[str, str]]:
         key, value = f"{path}{field.alias or name}", getattr(model, name)
         if isinstance(value, BaseModel) and not isinstance(value, (Secret, MethodTable, Post, SourceTable)):
             yield from _leaves(value, f"{key}.")
+        elif value is None and name == "curator":
+            continue
         elif isinstance(value, dict):
             for stream, inner in value.items():
                 yield from _leaves(inner, f"{key}.{stream}.")
         else:
-            lasts = any(isinstance(kind, Duration) for kind in field.metadata)
+            parts = (kind for part in get_args(field.annotation) for kind in getattr(part, "__metadata__", ()))
+            lasts = any(isinstance(kind, Duration) for kind in (*field.metadata, *parts))
             yield key, shortest(value) if lasts and isinstance(value, int) else _written(value)
 
 

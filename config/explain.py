@@ -16,6 +16,7 @@ from murmurate.aggregators.filters.seasons import PHASES
 from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first, round_up, shortage, smallest_round, spaced
+from murmurate.config.explain_central import CentralFacts, central_facts, central_promise, plain
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
@@ -83,6 +84,9 @@ class Facts:
     zones: dict[str, tuple[str, ...]]
     """The topics that each zone reads, sources included."""
     warnings: tuple[str, ...]
+    curator: tuple[str, ...] = ()
+    """What central streams promise: another promise, which is never added to the users' one."""
+    central: tuple[CentralFacts, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The facts as JSON takes them."""
@@ -91,14 +95,23 @@ class Facts:
 
     def lines(self) -> Iterator[str]:
         """The facts in words."""
-        streams = f"{len(self.streams)} stream{'s' if len(self.streams) > 1 else ''}"
-        yield f"{self.name}: {streams}. What this file promises:"
+        count = len(self.streams) + len(self.central)
+        yield f"{self.name}: {count} stream{'s' if count > 1 else ''}. What this file promises:"
         for sentence in self.promise:
             yield from _wrapped(sentence, "    ", "      ")
+        if self.curator:
+            yield ""
+            yield "  What its curator promises, beside that and never added to it:"
+        for sentence in self.curator:
+            yield from _wrapped(sentence, "    ", "      ")
         yield ""
-        wide = max(len(stream.name) for stream in self.streams)
+        wide = max(map(len, (*(stream.name for stream in self.streams), *(one.name for one in self.central))))
         for stream in self.streams:
             yield from _stream_lines(stream, wide)
+        for central in self.central:
+            lead, indent = f"  {central.name:<{wide}}  ", " " * min(wide + 4, 24)
+            for place, line in enumerate(central.lines()):
+                yield from _wrapped(line, indent if place else lead, indent)
         yield ""
         yield "  who reads what"
         for zone, topics in self.zones.items():
@@ -116,7 +129,8 @@ def explain(made: Plan, users: int | None = None) -> Facts:
     users = users or made.users
     streams = tuple(_facts(made, stream) for stream in made.streams)
     short = () if users is None else tuple(_too_few(made, users))
-    return Facts(made.name, tuple(_promise(made)), streams, _zones(made), short)
+    central = tuple(central_facts(stream) for stream in made.central)
+    return Facts(made.name, tuple(_promise(made)), streams, _zones(made), short, tuple(central_promise(made)), central)
 
 
 def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
@@ -151,7 +165,10 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
 
 
 def _promise(made: Plan) -> Iterator[str]:
-    epsilon = f"epsilon {_plain(made.epsilon_micro)}"
+    if not made.streams:
+        yield "No stream asks users for reports, so nothing is spent of what [privacy] allows."
+        return
+    epsilon = f"epsilon {plain(made.epsilon_micro)}"
     if made.window_ms is not None:
         stretch = f"in any {_stretch(made.window_ms)}"
     else:
@@ -179,7 +196,7 @@ def _promise(made: Plan) -> Iterator[str]:
                 "them (murmurate_users_initial)."
             )
     if made.split == "budget":
-        parts = ", ".join(f"{stream.name} {_plain(made.epsilon_of(stream.name))}" for stream in made.streams)
+        parts = ", ".join(f"{stream.name} {plain(made.epsilon_of(stream.name))}" for stream in made.streams)
         yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."
     elif len(made.streams) > 1:
         yield "Each user answers for one stream, chosen once by a keyed hash, and spends the whole epsilon there."
@@ -255,8 +272,12 @@ def _too_few(made: Plan, users: int) -> Iterator[str]:
 
 def _zones(made: Plan) -> dict[str, tuple[str, ...]]:
     """Pipeline topics by zone, sources at the edge first."""
-    sources = sorted({stream.topic for stream in made.streams})
-    data = {"edge": ("raw",), "mixing": ("reports",), "analysis": ("batches", "tallies", "releases")}
+    sources = sorted({stream.topic for stream in made.everything})
+    data = {
+        "edge": ("raw", *(("sums",) if made.central else ())),
+        "mixing": ("reports",),
+        "analysis": ("batches", "tallies", "releases"),
+    }
     zones = {}
     for zone in ZONES:
         names = tuple(topic(made.name, name) for name in data[zone] if TOPICS[name].zone == zone)
@@ -269,12 +290,6 @@ def _stretch(ms: int) -> str:
     short = shortest(ms)
     count, unit = int(short.rstrip("dhms")), short.lstrip("0123456789")
     return units[unit] if count == 1 else f"{count} {units[unit]}s"
-
-
-def _plain(micro: int) -> str:
-    """Millionths as a number with at least one place: 2000000 is "2.0"."""
-    digits = f"{micro // MICRO}.{micro % MICRO:06d}".rstrip("0")
-    return f"{digits}0" if digits.endswith(".") else digits
 
 
 def _wrapped(text: str, lead: str, indent: str) -> list[str]:

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ValidationError
 
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
+from murmurate.config.measures.declared import DeclaredStream
 from murmurate.config.measures.registry import TABLES
-from murmurate.config.measures.stream import StreamTable
 from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
 
 FILE: Final = "murmurate.toml"
@@ -152,7 +152,7 @@ def _mistakes(error: ValidationError, overrides: _Overrides, where: str) -> list
     return list(dict.fromkeys(found))
 
 
-def _measure(steps: Steps) -> type[StreamTable] | None:
+def _measure(steps: Steps) -> type[DeclaredStream] | None:
     """The class of a stream's table: pydantic puts the measure behind the stream's name, where the file has none."""
     return TABLES.get(steps[2]) if len(steps) > 2 and steps[0] == "streams" else None
 

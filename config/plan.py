@@ -9,17 +9,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal
 
 from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.measures.measure import Measure, Range
+from murmurate.aggregators.measures.summed import SummedMeasure
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
+from murmurate.randomizers.thresholds import MICRO
+from murmurate.randomizers.trees import Tree
 from murmurate.topics.domains import Domain
 from murmurate.topics.events import Fields
+from murmurate.topics.release_parts import Model
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class StreamPlan:
     """
     post: Shaping = NORM_SUB
     """How estimates are shaped, for a measure whose estimates are."""
+    stated_model: Model | None = None
+    """The model that releases say, with the standard error of `unbiased`; None: they say neither."""
 
     def __post_init__(self) -> None:
         if self.measure.says_none != (self.carry_ms is not None):
@@ -135,6 +142,80 @@ class StreamPlan:
 
 
 @dataclass(frozen=True)
+class HoldoutPlan:
+    """The periods in which the threshold of a central stream is found."""
+
+    periods: int
+    events: int
+    """How many events they are declared to have."""
+    again: bool = False
+    """Whether a threshold is found again after every `fanout` trees."""
+
+
+@dataclass(frozen=True)
+class CentralPlan:
+    """One central stream: the edge sums it exactly, and releases have central noise (ARCHITECTURE rule 27)."""
+
+    name: str
+    measure: SummedMeasure
+    """What the stream measures: it answers every question that depends on that."""
+    every_ms: int
+    epsilon_micro: int
+    """What everybody may learn about one unit, in micro-nats."""
+    tree: Tree
+    block: int
+    """How many periods a leaf is the sum of."""
+    topic: str
+    """Where its events come from."""
+    fields: Fields
+    config: str
+    """The digest of all that gives the stream's releases their meaning: 16 hexadecimal digits."""
+    revision: int = 1
+    holdout: HoldoutPlan | None = None
+    """The phase that finds the threshold; None where it is declared, or there is nothing to clip."""
+    events: int | None = None
+    """How many events of a user count in any window, where the unit is a user; None where it is an event."""
+    window_ms: int | None = None
+    """The window of `events`, in milliseconds."""
+    smoother: str = "recent"
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    """For each monitored statistic, the threshold of which releases say on which side the truth is."""
+
+    @property
+    def domain(self) -> Domain:
+        """What its events may say."""
+        return self.measure.domain
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statistics of a release."""
+        return self.measure.names
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of numbers, in words: "EUR"."""
+        return self.measure.unit
+
+    @property
+    def range(self) -> Range | None:
+        """The range of numbers: those outside count as the nearer end."""
+        return self.measure.range
+
+    def period(self, time_ms: int) -> int:
+        """The period that holds an instant."""
+        return time_ms // self.every_ms
+
+    def gamma(self, name: str, threshold: int) -> Fraction:
+        """The rate of the noise of one node of a figure, where numbers above the threshold count as it."""
+        parts = self.tree.levels * self.measure.sensitivity(name, threshold) * (self.events or 1)
+        return Fraction(self.epsilon_micro, MICRO) * self.measure.part(name) / parts
+
+
+AnyStreamPlan = StreamPlan | CentralPlan
+"""What has a name, events and releases."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """One deployment."""
 
@@ -157,14 +238,26 @@ class Plan:
     future_ms: int
     patience_ms: int
     streams: tuple[StreamPlan, ...]
+    """The local streams, whose users randomize their reports."""
     tallies: int = 1
     """The partitions of tallies, and of releases: each has a publish instance, which asks and releases for its streams.
     """
     users: int | None = None
     """About how many users there will be, where the file says so."""
+    central: tuple[CentralPlan, ...] = ()
+    """The central streams, which the curator sums."""
+
+    @property
+    def everything(self) -> tuple[AnyStreamPlan, ...]:
+        """All streams, in the order of their names."""
+        return tuple(sorted((*self.streams, *self.central), key=lambda stream: stream.name))
+
+    def any_stream(self, name: str) -> AnyStreamPlan:
+        """The stream of this name, local or central."""
+        return next(stream for stream in self.everything if stream.name == name)
 
     def stream(self, name: str) -> StreamPlan:
-        """The stream of this name."""
+        """The local stream of this name."""
         return next(stream for stream in self.streams if stream.name == name)
 
     def terms(self, fingerprints: Mapping[str, str]) -> Terms:

@@ -3,18 +3,16 @@
 Contract: two deployments that promise the same give equal plans; a stream's `config` changes with anything that
 changes what its releases mean.  Not in it, since it changes how releases come and not what they say: Kafka, secrets,
 the page, partitions, lateness, future, patience, min_batch, delta, assumed_corrupt; nor what a reader may change for
-himself, thresholds and post.  Not here: words (explain.py).
+himself, thresholds and post; nor what releases hold for queries.  Not here: words (explain.py).
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-import orjson
 
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.registry import METHODS
@@ -22,6 +20,7 @@ from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, amo
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.planning_central import digest_of, source_of
 from murmurate.config.settings import Deployment
 from murmurate.randomizers import Question
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -37,7 +36,6 @@ TALLIES: Final = 1
 FEWEST_SLOTS: Final = 4096
 FILTERED: Final = 4
 """Rounds' worth of reports that estimates of the filter are taken to rest on, where post = "auto" is decided."""
-DIGEST_DIGITS: Final = 16
 
 
 def plan(deployment: Deployment) -> Plan:
@@ -58,9 +56,10 @@ def plan(deployment: Deployment) -> Plan:
         lateness_ms=time.lateness,
         future_ms=time.future,
         patience_ms=time.patience,
-        streams=tuple(_stream(deployment, name) for name in sorted(deployment.streams)),
+        streams=tuple(_stream(deployment, name) for name in sorted(deployment.local)),
         tallies=TALLIES,
         users=population.users,
+        central=tuple(deployment.central_plan(name) for name in sorted(deployment.central)),
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
     return replace(made, streams=tuple(replace(one, post=_post(deployment, made, one)) for one in made.streams))
@@ -114,13 +113,9 @@ def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = N
 
 
 def _stream(deployment: Deployment, name: str) -> StreamPlan:
-    stream = deployment.streams[name]
+    stream = deployment.local[name]
     w = deployment.w(stream)
-    if stream.source is None:
-        topic, fields = f"{deployment.name}.events", Fields(stream="/stream")
-    else:
-        source = stream.source
-        topic, fields = source.topic, Fields(user=source.user, value=source.value, time=source.time)
+    topic, fields = source_of(deployment.name, stream)
     slots = stream.slots or default_slots(w)
     return StreamPlan(
         name=name,
@@ -135,16 +130,17 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         carry_ms=stream.missing.carry_ms,
         topic=topic,
         fields=fields,
-        config=_digest(_meaning(deployment, name, stream, slots, topic, fields)),
+        config=digest_of(_meaning(deployment, name, stream, slots, topic, fields)),
         prefer=stream.preference,
         season=None if stream.season is None else stream.season // stream.every,
         thresholds=stream.thresholds,
         initial=stream.initial_code,
+        stated_model=stream.stated_model or (stream.of_model if deployment.releases.queries else None),
     )
 
 
 def _post(deployment: Deployment, made: Plan, stream: StreamPlan) -> Shaping:
-    said = deployment.streams[stream.name].shaping()
+    said = deployment.local[stream.name].shaping()
     if said is None:
         return NORM_SUB
     if said.name == AUTO:
@@ -179,8 +175,3 @@ def _meaning(
         **({} if stream.season is None else {"season_ms": stream.season}),
         **({"initial": stream.initial_code} if stream.initial_code else {}),
     }
-
-
-def _digest(meaning: dict[str, Any]) -> str:
-    canonical = orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(canonical).hexdigest()[:DIGEST_DIGITS]

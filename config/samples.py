@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan, StreamPlan
 from murmurate.topics.pointers import tokens
 
 USERS: Final = 800
@@ -42,20 +42,21 @@ def example(name: str) -> str:
 def events(made: Plan) -> Iterator[bytes]:
     """JSON lines of events, in order of time: a few thousand for each stream of a plan, from the same users."""
     rows = []
-    for place, minute, user in product(range(len(made.streams)), range(MINUTES), range(USERS)):
-        stream = made.streams[place]
+    for place, minute, user in product(range(len(made.everything)), range(MINUTES), range(USERS)):
+        stream = made.everything[place]
         mark = hashlib.sha256(b"%d %d %d" % (user, minute, place)).digest()
-        if mark[0] % _ONE_IN and minute:  # the first minute introduces everybody
+        introduces = not minute and isinstance(stream, StreamPlan)  # the first minute, everybody who may be asked
+        if mark[0] % _ONE_IN and not introduces:
             continue
         time_ms = START_MS + minute * _MINUTE_MS + int.from_bytes(mark[1:5], "little") % _MINUTE_MS
         value = stream.measure.example(int.from_bytes(mark[5:9], "little") % 100, peak=minute in _PEAK)
         rows.append((time_ms, user, place, value))
     for time_ms, user, place, value in sorted(rows, key=lambda row: row[:3]):
-        stream = made.streams[place]
+        stream = made.everything[place]
         yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
 
 
-def _event(stream: StreamPlan, user: str, time_ms: int, value: Any) -> dict[str, Any]:
+def _event(stream: AnyStreamPlan, user: str, time_ms: int, value: Any) -> dict[str, Any]:
     """The document in which every pointer leads to what it names."""
     fields = stream.fields
     instant = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{time_ms % 1000:03d}Z"

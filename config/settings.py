@@ -16,10 +16,14 @@ from pydantic import Field, model_validator
 
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
+from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Number, Text, Texts, WholeNumber, written
+from murmurate.config.kinds import Flag, Number, Text, Texts, WholeNumber, written
+from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
 from murmurate.config.measures.stream import StreamTable
+from murmurate.config.plan import CentralPlan
+from murmurate.config.planning_central import central_plan
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, PrivacyWindow, WindowKind, shortest
 from murmurate.config.streams import ConfigTable
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -55,6 +59,22 @@ class PrivacyTable(ConfigTable):
     """The part of the reports that may come from colluders, for what the mixing adds to the promise: used by nothing
     yet, and in no release.
     """
+
+    @property
+    def epsilon_micro(self) -> int:
+        """Epsilon in micro-nats, never more than was said."""
+        return micro_nats(self.epsilon)
+
+
+class CuratorTable(ConfigTable):
+    """The promise of central streams: what the trusted edge releases with noise of its own. It is never added to the
+    one of [privacy].
+    """
+
+    epsilon: Annotated[float, Epsilon()]
+    """What anyone can learn about whether one event was there, or one user's events of any one window, in nats."""
+    window: Annotated[int, Duration("1s", "400d")] | None = None
+    """The window of users, where a stream protects them."""
 
     @property
     def epsilon_micro(self) -> int:
@@ -157,6 +177,13 @@ class Web(ConfigTable):
     """Where an edge worker shows its own metrics: counts of raw events, for the edge alone."""
 
 
+class ReleasesTable(ConfigTable):
+    """What releases hold besides what everybody reads."""
+
+    queries: Annotated[bool, Flag()] = False
+    """Whether they hold what queries over many periods need: the standard error of `unbiased`, and the model."""
+
+
 class Deployment(ConfigTable):
     """One deployment: a murmurate.toml, each key of which MURMURATE__TABLE__KEY in the environment overrides."""
 
@@ -165,13 +192,26 @@ class Deployment(ConfigTable):
     name: Annotated[str, NAME]
     """Prefix of every topic, group, transactional id and metric label."""
     privacy: PrivacyTable
+    curator: CuratorTable | None = None
+    """What central streams promise; needed where there are any."""
     population: Population = Population()
     time: Time = Time()
     kafka: Kafka = Kafka()
     secrets: SecretsTable = SecretsTable()
     web: Web = Web()
+    releases: ReleasesTable = ReleasesTable()
     streams: dict[Annotated[str, STREAM_NAME], AnyStream]
     """What is measured, a table [streams.NAME] each."""
+
+    @property
+    def local(self) -> dict[str, StreamTable]:
+        """The streams whose users randomize their reports."""
+        return {name: stream for name, stream in self.streams.items() if isinstance(stream, StreamTable)}
+
+    @property
+    def central(self) -> dict[str, CentralStream]:
+        """The streams that the curator sums."""
+        return {name: stream for name, stream in self.streams.items() if isinstance(stream, CentralStream)}
 
     def w(self, stream: StreamTable) -> int:
         """The periods that one window can touch.
@@ -186,7 +226,11 @@ class Deployment(ConfigTable):
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
-        mistakes = (*self._mistakes(), *(mistake for name in self.streams for mistake in self._stream_mistakes(name)))
+        mistakes = (
+            *self._mistakes(),
+            *(mistake for name in self.local for mistake in self._stream_mistakes(name)),
+            *self._central_mistakes(),
+        )
         if mistakes:
             raise NotAllowedError(*mistakes)
         return self
@@ -194,17 +238,17 @@ class Deployment(ConfigTable):
     def _mistakes(self) -> Iterator[Mistake]:
         if not self.streams:
             yield Mistake("streams", "none", "one or more tables [streams.NAME]")
-        if sum(stream.share_micro for stream in self.streams.values()) > MICRO:
-            shares = ", ".join(f"{name} {stream.share:g}" for name, stream in sorted(self.streams.items()))
+        if sum(stream.share_micro for stream in self.local.values()) > MICRO:
+            shares = ", ".join(f"{name} {stream.share:g}" for name, stream in sorted(self.local.items()))
             yield Mistake("streams.*.share", shares, "at most 1 together")
         window = self.privacy.window
-        needed = window.ms or max((stream.every * self.w(stream) for stream in self.streams.values()), default=0)
+        needed = window.ms or max((stream.every * self.w(stream) for stream in self.local.values()), default=0)
         if self.population.forget_after < needed:
             found, least = shortest(self.population.forget_after), shortest(needed)
             yield Mistake("population.forget_after", f"{found!r}", f'"{least}" or more, the window')
 
     def _stream_mistakes(self, name: str) -> Iterator[Mistake]:
-        stream, key = self.streams[name], f"streams.{name}"
+        stream, key = self.local[name], f"streams.{name}"
         w = self.w(stream)
         post = stream.shaping()
         if post is not None and post.name == "auto" and self.population.users is None:
@@ -225,6 +269,51 @@ class Deployment(ConfigTable):
         if kind.division == "budget" and limit < answers:
             found = f"{self.privacy.epsilon:g}, {limit} micro-nats for {answers} answers of stream {name!r}"
             yield Mistake("privacy.epsilon", found, "at least one micro-nat an answer")
+        yield from self._source_mistakes(name)
+
+    def _source_mistakes(self, name: str) -> Iterator[Mistake]:
+        source = self.streams[name].source
         ours = {f"{self.name}.{topic}" for topic in TOPICS if topic != "events"}
-        if stream.source is not None and stream.source.topic in ours:
-            yield Mistake(f"{key}.source.topic", repr(stream.source.topic), "a topic that is not Murmurate's own")
+        if source is not None and source.topic in ours:
+            yield Mistake(f"streams.{name}.source.topic", repr(source.topic), "a topic that is not Murmurate's own")
+
+    def _central_mistakes(self) -> Iterator[Mistake]:
+        """1. There is a promise. 2. Streams that share events, or users, share its epsilon. 3. Noise fits."""
+        central = self.central
+        for name in central:
+            yield from self._source_mistakes(name)
+        if not central:
+            return
+        if self.curator is None:
+            yield Mistake("curator", "nothing", f"a table with epsilon, since {next(iter(central))} is central")
+            return
+        users = [name for name, stream in central.items() if stream.protects is not None]
+        if users and self.curator.window is None:
+            yield Mistake("curator.window", "nothing", f'a duration such as "24h", since {users[0]} protects users')
+        for together in self._together(users):
+            if sum(central[name].share_micro for name in together) > MICRO:
+                shares = ", ".join(f"{name} {central[name].share:g}" for name in together)
+                yield Mistake("streams.*.share", shares, "at most 1 together, since they sum the same events or users")
+
+        for name in central:
+            if (found := too_much(self.central_plan(name))) is not None:
+                allowed = "more epsilon, a larger step, a smaller range or threshold, or fewer levels"
+                yield Mistake(f"streams.{name}", found, allowed)
+
+    def central_plan(self, name: str) -> CentralPlan:
+        """What the stages need to know of a central stream."""
+        curator = self.curator
+        assert curator is not None  # noqa: S101 - a file with a central stream says it, or is refused
+        return central_plan(self.name, name, self.central[name], curator.epsilon_micro, curator.window)
+
+    def _together(self, users: list[str]) -> list[list[str]]:
+        """Central streams of which one unit is in several: those over one topic, and all that protect users. Streams of
+        {name}.events share no event, since each event names its stream.
+        """
+        topics: dict[str, list[str]] = {}
+        for name, stream in sorted(self.central.items()):
+            if stream.source is not None:
+                topics.setdefault(stream.source.topic, []).append(name)
+            else:
+                topics[f"{self.name}.events {name}"] = [name]
+        return [*topics.values(), *([sorted(users)] if users else [])]

@@ -131,7 +131,7 @@ class MethodTable(ConfigTable):
     def options(self, *, clip: str = DECLARED) -> MethodOptions:
         """All that there is to say of it, what the file leaves out written out. Numbers as texts that say them exactly.
 
-        clip: of a mean, where numbers are clipped, which the stream says.
+        clip: of a mean or a total, where numbers are clipped, which the stream says.
         """
         said = {option: str(getattr(self, option) or OF_ONE[option]) for option in METHODS[self.name].takes()}
         return MethodOptions(self.name, **said, filter=self.filter, revise=self.revise, clip=clip)

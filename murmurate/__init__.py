@@ -5,8 +5,22 @@
 `murmurate.aggregators`  what a server does with estimates: methods, the filter, distributions, post-processing
 `murmurate.config`       the deployment file: its schema, its checks, what it promises in words
 `murmurate.agents`       everything that runs: stages, replay, the Kafka runtime, page, metrics, the command line
+
+Beside them stands `query(releases, question)`: it answers a question about a stretch of time from releases alone.
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from murmurate.agents.queries import query as query
 
 __version__ = version("murmurate")
+
+
+def __getattr__(name: str) -> Any:
+    """`query`, imported when it is first asked for: who needs a device alone waits for nothing else."""
+    if name != "query":
+        raise AttributeError(f"module 'murmurate' has no attribute {name!r}")
+    return import_module("murmurate.agents.queries").query

@@ -61,6 +61,13 @@ of shuffled reports needs. The masses add up to the blanket's share of a report.
 """
 
 
+def one_apart(mass: Fraction, ratio: Fraction, outputs: int) -> Blanket:
+    """The blanket of outputs of this mass each, of which either value gives one of its own so many times as often."""
+    one = Fraction(1)
+    pair = Atom(mass, ratio, one), Atom(mass, one, ratio)
+    return pair if outputs == 2 else (*pair, Atom((outputs - 2) * mass, one, one))
+
+
 class DeviceFace(ABC):
     """The device's side of a question: values in, reports of a constant length out, and their price."""
 

@@ -61,7 +61,7 @@ class Terms:
     epsilon_micro: int
     streams: tuple[StreamTerms, ...]
     """The streams in the order of their names, so that the order of a file does not decide which users serve which
-    stream.
+    stream; none where a deployment has central streams alone.
     """
     split: Split = "users"
     """"users": a user serves one stream, with the whole epsilon; "budget": every stream, with a share of epsilon."""
@@ -76,8 +76,8 @@ class Terms:
         if self.split not in ("users", "budget"):
             raise ParameterError(f"split: found {self.split!r}; allowed: users, budget")
         names = [stream.name for stream in self.streams]
-        if not names or len(set(names)) < len(names):
-            raise ParameterError(f"streams: found {names}; allowed: one or more, each name once")
+        if len(set(names)) < len(names):
+            raise ParameterError(f"streams: found {names}; allowed: each name once")
         object.__setattr__(self, "streams", tuple(sorted(self.streams, key=lambda stream: stream.name)))
         total = sum(stream.share_micro for stream in self.streams)
         if total > MICRO:

@@ -9,12 +9,13 @@ from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure, Range
 from murmurate.aggregators.measures.result import NamedFigures
+from murmurate.aggregators.measures.total import Total
 from murmurate.aggregators.methods.method import Decision, Vector
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import Question
 from murmurate.topics.domains import Grid
 
-_SIZED: dict[str, Any] = {kind.name: kind for kind in (Frequency, Mean, Distribution)}
+_SIZED: dict[str, Any] = {kind.name: kind for kind in (Frequency, Mean, Total, Distribution)}
 
 
 def sized(d: int, measure: str = "frequency", *, says_none: bool = True) -> Measure:

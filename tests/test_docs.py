@@ -26,11 +26,16 @@ PAGES = (
     "docs/ARCHITECTURE.md",
     "docs/DATA_MODEL.md",
     "docs/MECHANISMS.md",
+    "docs/MIXING.md",
     "docs/THREATS.md",
+    "docs/TREES.md",
     "docs/WIRE.md",
     "README.md",
 )
-OURS = ("CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/THREATS.md")
+OURS = (
+    "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md", "docs/THREATS.md",
+    "docs/TREES.md",
+)  # fmt: skip
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
 """What a page says that speaks of an unfinished house: true when it was written, and hardly ever when it is read."""
@@ -198,7 +203,7 @@ def test_every_link_leads_somewhere(name: str) -> None:
 def test_the_data_model_describes_every_record_topic_and_stage() -> None:
     told = set(spans("docs/DATA_MODEL.md"))
     assert {kind.tag.split("/")[1] for kind in MESSAGES} - told == set()
-    assert {"RawBlock", "ReportBlock", "BatchBlock"} - told == set()
+    assert {"RawBlock", "SumsBlock", "ReportBlock", "BatchBlock"} - told == set()
     assert set(TOPICS) - told == set()
     assert set(STAGES) - told == set()
     text = page("docs/DATA_MODEL.md")
@@ -210,7 +215,7 @@ def test_the_drawing_of_the_flow_has_every_stage_and_is_for_light_and_dark() -> 
     drawing = page("docs/images/flow.svg")
     shown = set(re.findall(r">([a-z]+)</text>", drawing))
     assert set(STAGES) <= shown
-    assert {"events", "raw", "rounds", "reports", "batches", "tallies", "releases"} == shown - set(STAGES)
+    assert {"events", "raw", "sums", "rounds", "reports", "batches", "tallies", "releases"} == shown - set(STAGES)
     assert "prefers-color-scheme: dark" in drawing
 
 
@@ -220,7 +225,7 @@ def test_the_data_model_says_who_writes_each_topic() -> None:
             r"^\| (`[a-z.]+`)[^|]*\| (?:edge|mixing|analysis) \|[^|]*\| ([^|]*) \|", page("docs/DATA_MODEL.md"), re.M
         )
     )
-    for name in ("raw", "reports", "batches", "tallies", "releases", "dead.edge"):
+    for name in ("raw", "sums", "reports", "batches", "tallies", "releases", "dead.edge"):
         told = set(re.findall(r"`([a-z]+)`", rows[f"`{name}`"])) & set(STAGES)
         assert told <= set(TOPICS[name].writers), name
         assert told, name

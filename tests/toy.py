@@ -30,7 +30,7 @@ from murmurate.randomizers import Question
 from murmurate.randomizers.registry import ORACLES
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Categories
-from murmurate.topics.release import Table
+from murmurate.topics.release_parts import Table
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,9 @@ class Lead(Measure):
         lead = np.array([said.statistics @ weights])
         error = np.sqrt(np.array([said.variance @ weights**2]))
         course = None if said.course is None else np.stack((said.course[:1] @ weights, said.course[1:] @ weights**2))
-        own = decision.with_vector(unbiased=np.array([decision.vector.unbiased @ weights]))
+        told = decision.vector
+        own_variance = np.array([told.measured_variance @ weights**2])
+        own = decision.with_vector(unbiased=np.array([told.unbiased @ weights]), own_variance=own_variance)
         return self._named(own, np.clip(lead, -1, 1), error, course)
 
     def truth(self, counts: NDArray[np.int64]) -> Floats:
@@ -176,14 +178,16 @@ class Common(Frequency):
         if isinstance(decision.outcome, FoundValues):
             told = decision.outcome
             names = tuple(self.domain.value(int(code)) for code in told.values)
-            return NamedFigures(names, told.estimates, told.errors, told.estimates, found=True)
+            return NamedFigures(names, told.estimates, told.errors, told.estimates, told.errors, found=True)
         said = stands(decision)
         values, error = len(self.domain.values), np.sqrt(said.variance)
         sure = np.flatnonzero(said.statistics[:values] > 3 * error[:values])
         if decision.measured_t is None:
             sure = sure[:0]
         names = tuple(self.domain.values[code] for code in sure.tolist())
-        return NamedFigures(names, said.statistics[sure], error[sure], decision.vector.unbiased[sure], found=True)
+        vector = decision.vector
+        own = vector.unbiased[sure], np.sqrt(vector.measured_variance[sure])
+        return NamedFigures(names, said.statistics[sure], error[sure], *own, found=True)
 
 
 @dataclass(frozen=True)
@@ -216,10 +220,11 @@ class Pairs(Frequency):
         shape = tuple(map(len, self.table.values))
         if isinstance(decision.outcome, TableEstimates):
             (estimate,), (error,) = decision.outcome.estimates, decision.outcome.errors
-            return InTables((Filled(self.table, estimate, error, estimate),))
+            return InTables((Filled(self.table, estimate, error, estimate, error),))
         said, cells = stands(decision), shape[0] * shape[1]
         told = self._named(decision, np.clip(said.statistics, 0, 1), np.sqrt(said.variance))
-        parts = (part[:cells].reshape(shape) for part in (told.estimate, told.stderr, told.unbiased))
+        figures = told.estimate, told.stderr, told.unbiased, told.stderr_unbiased
+        parts = (part[:cells].reshape(shape) for part in figures)
         return InTables((Filled(self.table, *parts),))
 
     def truth(self, counts: NDArray[np.int64]) -> Floats:

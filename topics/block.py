@@ -25,8 +25,8 @@ VERSION: Final = 1
 HEADER_BYTES: Final = 64
 MAX_BLOCK: Final = 512 * 1024
 MAX_PAYLOAD: Final = MAX_BLOCK - HEADER_BYTES
-RAW, REPORTS, BATCH, TALLY = 1, 2, 3, 4
-KINDS: Final = (RAW, REPORTS, BATCH, TALLY)
+RAW, REPORTS, BATCH, TALLY, SUMS = 1, 2, 3, 4, 5
+KINDS: Final = (RAW, REPORTS, BATCH, TALLY, SUMS)
 MAX_WORDS: Final = 256
 """Words of a value, at most."""
 REFUSED: Final = 0xFFFFFFFF
@@ -35,6 +35,8 @@ COUNT_WIDTH: Final = 8
 """Bytes of a count."""
 COUNTS_PER_BLOCK: Final = MAX_PAYLOAD // COUNT_WIDTH
 """How many counts one block takes: all blocks of a tally but the last have as many."""
+MAX_SUMS: Final = COUNTS_PER_BLOCK - 1
+"""The most exact sums of one period and stream: they share a block with the period's number."""
 
 _HEAD = struct.Struct("<4sBBHIIIII")  # magic, version, kind, reserved, rows, width, part, sequence, payload bytes
 _CRC = struct.Struct("<I")
@@ -104,7 +106,21 @@ class TallyBlock:
     """int64[n]: counts of the tally. A block can hold negative ones; whether they may be is the question's to say."""
 
 
-Block = RawBlock | ReportBlock | BatchBlock | TallyBlock
+@dataclass(frozen=True, slots=True, eq=False)
+class SumsBlock:
+    """Exact sums of a central stream's events in one period: what perturb tells the curator, inside the edge."""
+
+    stream: bytes
+    """SHA-256 of the stream's name (`names.stream_id`)."""
+    contributor: int
+    """The raw partition of the events."""
+    t: int
+    """The period."""
+    sums: NDArray[np.int64] = field(repr=False)  # exact facts about raw events may not reach a log
+    """int64[n]: what they are sums of is the stream's measure to say."""
+
+
+Block = RawBlock | ReportBlock | BatchBlock | TallyBlock | SumsBlock
 
 
 def encode_raw(stream: bytes, users: Bytes, times: NDArray[np.int64], values: NDArray[np.uint32]) -> Iterator[bytes]:
@@ -139,6 +155,16 @@ def encode_tally(round_digest: bytes, q: int, counts: NDArray[np.int64]) -> Iter
     """The counts of a sub-batch as blocks, in order."""
     _column("counts", counts, np.dtype(np.int64), (len(counts),))
     return _split(TALLY, round_digest, q, (counts,), len(counts), COUNT_WIDTH)
+
+
+def encode_sums(stream: bytes, contributor: int, t: int, sums: NDArray[np.int64]) -> bytes:
+    """The exact sums of a period at a raw partition, as one block: its length depends on how many sums there are."""
+    _column("sums", sums, np.dtype(np.int64), (len(sums),))
+    if not 1 <= len(sums) <= MAX_SUMS:
+        raise ColumnError(f"sums block: found {len(sums)} sums; allowed: 1 to {MAX_SUMS}")
+    counts = np.concatenate((np.array([t], np.int64), sums))
+    (block,) = _split(SUMS, stream, contributor, (counts,), len(counts), COUNT_WIDTH)
+    return block
 
 
 def rows_per_block(width: int) -> int:
@@ -190,6 +216,12 @@ def decode(record: bytes | memoryview) -> Block:
         if width != COUNT_WIDTH:
             raise UnknownError(f"tally block: found counts of {width} bytes; allowed: {COUNT_WIDTH}")
         return TallyBlock(subject, part, sequence, np.frombuffer(view, "<i8", rows, HEADER_BYTES))
+    if kind == SUMS:
+        counts = np.frombuffer(view, "<i8", rows if width == COUNT_WIDTH else 0, HEADER_BYTES)
+        if len(counts) < 2 or sequence or counts[0] < 0:
+            found = f"{rows} numbers of {width} bytes in block {sequence}"
+            raise UnknownError(f"sums block: found {found}; allowed: a period and 1 to {MAX_SUMS} sums, in one block")
+        return SumsBlock(subject, part, int(counts[0]), counts[1:])
     reports = np.frombuffer(view, np.uint8, payload, HEADER_BYTES).reshape(rows, width)
     shape = ReportBlock if kind == REPORTS else BatchBlock
     return shape(subject, part, sequence, reports)

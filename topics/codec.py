@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Never
 from pydantic import ValidationError
 
 from murmurate.topics import block
+from murmurate.topics.curated import Curated
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError
 from murmurate.topics.message import Message, Part
 from murmurate.topics.messages import (
@@ -33,7 +34,8 @@ from murmurate.topics.messages import (
 from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
-    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, TallyInBlocks, Release, Dead,
+    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, TallyInBlocks, Curated, Release,
+    Dead,
 )  # fmt: skip
 """Every class of message."""
 MAX_MESSAGE: Final = 1_000_000

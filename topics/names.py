@@ -20,8 +20,11 @@ Cleanup = Literal["delete", "compact", "theirs"]
 
 ZONES: tuple[Zone, ...] = ("edge", "mixing", "analysis")
 STAGES: Mapping[str, Zone] = MappingProxyType(
-    {"door": "edge", "perturb": "edge", "shuffle": "mixing", "aggregate": "analysis", "publish": "analysis"}
-)
+    {
+        "door": "edge", "perturb": "edge", "curate": "edge",
+        "shuffle": "mixing", "aggregate": "analysis", "publish": "analysis",
+    }
+)  # fmt: skip
 """Every stage and the zone it runs in."""
 
 NAME_PATTERN = r"^[a-z][a-z0-9-]{0,31}$"
@@ -72,6 +75,8 @@ class Topic:
     max_bytes: int = MAX_RECORD
     fed: bool = False
     """Whether the topic exists only where `[time] clock = "feed"`."""
+    central: bool = False
+    """Whether the topic exists only where a stream is central."""
 
 
 _SHORT = "recovery folds it again from the oldest snapshot; anything longer only keeps raw data or reports alive"
@@ -90,7 +95,7 @@ _PIPELINE = (
         "rounds", "start, config, round, give_up, close, settled", None, "1: one order for everybody", "delete",
         Retention("a ledger follows from one window of rounds; recovery folds more", windows=1, horizons=1),
         "analysis", ("provision", "feed", "publish", "shuffle"),
-        ("perturb", "shuffle", "publish", "provision", "feed"),
+        ("perturb", "shuffle", "publish", "provision", "feed", "curate"),
     ),
     Topic(
         "reports", "blocks of randomized reports; done", None, "N, drawn for each report", "delete",
@@ -101,13 +106,21 @@ _PIPELINE = (
         Retention(_SHORT, horizons=1), "analysis", ("shuffle",), ("aggregate",),
     ),
     Topic(
-        "tallies", "additive counts of one sub-batch: a message, and blocks where they are many", None,
-        "1 today; stream_hash mod N", "delete", Retention(_SHORT, horizons=1), "analysis", ("aggregate",), ("publish",),
+        "tallies", "additive counts of one sub-batch: a message, and blocks where they are many; noisy sums", None,
+        "1 today; stream_hash mod N", "delete", Retention(_SHORT, horizons=1), "analysis", ("aggregate", "curate"),
+        ("publish",),
     ),
     Topic(
         "releases", "one JSON release a period", "stream", "as tallies", "delete",
         Retention("a subscriber may be away for a month", fixed_ms=30 * DAY_MS),
         "analysis", ("publish",), ("subscribers", "web"),
+    ),
+)  # fmt: skip
+
+_CENTRAL = (
+    Topic(
+        "sums", "exact sums of a period at a raw partition, for central streams", None, "1: one curator", "delete",
+        Retention(_SHORT, horizons=1), "edge", ("perturb",), ("curate",), central=True,
     ),
 )  # fmt: skip
 
@@ -136,11 +149,14 @@ _STATE = tuple(
         f"state.{stage}", "marks, small state, snapshots of a stage instance", "partition/chunk",
         "as the stage's source", "compact",
         Retention("the last record of each key is the state", forever=True), zone, (stage,), (stage,),
+        central=stage == "curate",
     )
     for stage, zone in STAGES.items()
 )  # fmt: skip
 
-TOPICS: Mapping[str, Topic] = MappingProxyType({row.name: row for row in (*_PIPELINE, *_FED, *_DEAD, *_STATE)})
+TOPICS: Mapping[str, Topic] = MappingProxyType(
+    {row.name: row for row in (*_PIPELINE, *_CENTRAL, *_FED, *_DEAD, *_STATE)}
+)
 """Every topic of a deployment, by the name after the prefix."""
 
 
@@ -155,13 +171,16 @@ def topic(deployment: str, name: str) -> str:
     return f"{deployment_name(deployment)}.{name}"
 
 
-def topics(*, fed: bool) -> tuple[Topic, ...]:
-    """The topics that a deployment has: those of the feed only where the feed's clock is the deployment's.
+def topics(*, fed: bool, central: bool) -> tuple[Topic, ...]:
+    """The topics that a deployment has: those of the feed only where the feed's clock is the deployment's, those of the
+    curator only where a stream is central.
 
-    >>> {row.name for row in topics(fed=True)} - {row.name for row in topics(fed=False)} == {"ticks", "feed"}
-    True
+    >>> [row.name for row in topics(fed=False, central=True) if row.central]
+    ['sums', 'state.curate']
+    >>> [row.name for row in topics(fed=True, central=False) if row.fed]
+    ['ticks', 'feed']
     """
-    return tuple(row for row in TOPICS.values() if fed or not row.fed)
+    return tuple(row for row in TOPICS.values() if (fed or not row.fed) and (central or not row.central))
 
 
 def deployment_name(name: str) -> str:

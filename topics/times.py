@@ -1,4 +1,4 @@
-"""The instant of an event: RFC 3339 text or epoch milliseconds to milliseconds since 1970.
+"""The instant of an event: RFC 3339 text or epoch milliseconds to milliseconds since 1970, and back to text.
 
 Contract: strict. A date without a zone, a week date, a second 60 or a day that does not exist is refused; so is an
 instant before 1970 or after year 9999. Digits past the millisecond are cut. Two small tables remember what was read,
@@ -6,7 +6,7 @@ one for the second and one for fraction and zone, since neighbours share both: t
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from murmurate.topics.message import MAX_TIME_MS
 
@@ -14,6 +14,7 @@ _SECOND = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2})
 _TAIL = re.compile(r"(?:\.([0-9]+))?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))", re.ASCII)
 _SECOND_CHARS = 19
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 _REMEMBERED = 1 << 16
 _LONG = len(".480Z")
 
@@ -70,3 +71,15 @@ class InstantReader:
         if not 0 <= instant <= MAX_TIME_MS:
             raise ValueError("out of range")
         return instant
+
+
+def instant(time_ms: int) -> str:
+    """RFC 3339, with milliseconds only where there are some."""
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    return moment.isoformat(timespec="milliseconds" if time_ms % 1000 else "seconds").replace("+00:00", "Z")
+
+
+def duration(length_ms: int) -> str:
+    """A duration as the config writes it: "1h", "90s"."""
+    unit, size = next((unit, size) for unit, size in _UNITS if length_ms % size == 0)
+    return f"{length_ms // size}{unit}"

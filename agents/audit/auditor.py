@@ -23,6 +23,7 @@ import numpy as np
 from murmurate.agents.audit.findings import ALL, Audit, Extent, Place, Reader
 from murmurate.agents.audit.recount import recount
 from murmurate.agents.audit.sent import There, there_is
+from murmurate.agents.audit.summed import audit_sums
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built
@@ -64,6 +65,8 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
                 mine = [(n, r) for n, r in rounds if r.stream == stream.name]
                 judged |= set(_compare(plan, stream, secrets, people, closed, mine, p, there, found, extent))
         _strangers(rounds, there, judged, found, extent)
+        if extent.sums:
+            audit_sums(plan, secrets.randomness, read, sources, found, extent)
     else:
         known = {r.digest.hex() for _, r in kept}
         judged = {

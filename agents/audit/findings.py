@@ -22,9 +22,15 @@ WHERE = 20
 """Violations that are named; all are counted."""
 
 
+VIOLATIONS = (
+    "lost", "twice", "over_budget", "conflicting", "foreign", "miscounted", "missummed", "miscurated", "misnoised",
+)  # fmt: skip
+"""Every kind of violation, by its count in an audit."""
+
+
 @dataclass
 class Audit:
-    """What was found: six kinds of violations, from `lost` to `miscounted`, and what they were looked for in."""
+    """What was found: kinds of violations, those of VIOLATIONS, and what they were looked for in."""
 
     users: int = 0
     rounds: int = 0
@@ -38,6 +44,16 @@ class Audit:
     """The `done` records, seals and tallies that do not say what is there."""
     aborted: int = 0
     """Reports in transactions that were not committed: they are compared too, since somebody may have read them."""
+    missummed: int = 0
+    """Sums of a period at a raw partition, of central streams, that are not those of its events."""
+    miscurated: int = 0
+    """Records of the curator about a period that was not due: there may be a second noise of the same sums."""
+    misnoised: int = 0
+    """Noisy sums that are not the exact ones with the noise of their place, and records that name another tree."""
+    sums: int = 0
+    """Sums of central streams that were compared."""
+    leaves: int = 0
+    """Leaves whose noisy sums were compared."""
     pending: int = 0
     """Answers, a round and a contributor each, that may still come."""
     torn: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -48,7 +64,7 @@ class Audit:
     @property
     def holds(self) -> bool:
         """Whether there is no violation."""
-        return not (self.lost or self.twice or self.over_budget or self.conflicting or self.foreign or self.miscounted)
+        return not any(getattr(self, name) for name in VIOLATIONS)
 
     @property
     def unreadable(self) -> int:
@@ -61,6 +77,13 @@ class Audit:
             setattr(self, what, getattr(self, what) + n)
             if len(self.where) < WHERE:
                 self.where.append(f"{what}: {n} in round {place[0][:16]}, contributor {place[1]}, target {place[2]}")
+
+    def wrong(self, what: str, n: int, where: str) -> None:
+        """Count a violation about a central stream, and name it if it is among the first."""
+        if n:
+            setattr(self, what, getattr(self, what) + n)
+            if len(self.where) < WHERE:
+                self.where.append(f"{what}: {n} in {where}")
 
     def decoded(self, read: Reader, topic: str, partition: int) -> Iterator[tuple[int, Block | Message]]:
         """Each record of a log that can be read, with its number."""
@@ -81,6 +104,8 @@ class Extent:
     """Per raw partition, how many records of it and of `rounds` had been answered before `reports` was read."""
     tallied: Mapping[int, int] | None = None
     """Per partition of batches, how many of its records had been counted before `tallies` was read."""
+    sums: bool = True
+    """Whether all logs about central streams go back to the beginning."""
     people: bool = True
     """Whether raw and rounds go back to the beginning; otherwise it is unknown who had to answer."""
     kept: frozenset[str] | None = None
@@ -98,6 +123,10 @@ class Extent:
             return True
         raw, rounds = self.folded.get(p, (0, 0))
         return number < rounds and closed < raw
+
+    def closed(self, p: int, number: int) -> bool:
+        """Whether the record of raw that closed a period lies below the marks of the partition's instance."""
+        return self.folded is None or number < self.folded.get(p, (0, 0))[0]
 
     def counted(self, b: int, number: int) -> bool:
         """Whether the seal that stands there must have led to a tally."""

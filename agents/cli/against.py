@@ -72,7 +72,7 @@ def running(deployment: Deployment, brokers: str | None) -> tuple[list[Change], 
     if found.facts:
         facts: Facts = plan.terms({name: keys[name] for name in ("pepper", "slots", "split") if name in keys}).facts()
         facts |= {"keys.randomness": keys["randomness"]} if "randomness" in keys else {}
-        facts |= {"lateness_ms": plan.lateness_ms}
+        facts |= {"lateness_ms": plan.lateness_ms, **{f"central.{one.name}": one.config for one in plan.central}}
         raw = {"population.partitions"} if any(change.key == "population.partitions" for change in changes) else set()
         changes += [one for one in compare_facts(found.facts, facts) if one.key not in raw]
     else:

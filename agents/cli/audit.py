@@ -26,6 +26,9 @@ VIOLATIONS = {
     "conflicting": "second, different reports of a user to a round",
     "foreign": "reports that nobody could have given",
     "miscounted": "counts of done, seals and tallies that are wrong",
+    "missummed": "sums of central streams that their events do not give",
+    "miscurated": "periods of central streams said twice or out of turn",
+    "misnoised": "noisy sums without the noise that the key gives",
 }
 """What an audit of a deployment may find, and what it means."""
 
@@ -122,20 +125,22 @@ def ledger_command(config: Path, as_json: bool) -> None:
     sys.exit(FOUND_SOMETHING if not found.holds else 0 if whole else FAILED)
 
 
-SEEN = ("users", "rounds", "reports", "aborted", "pending", "unreadable")
+SEEN = ("users", "rounds", "reports", "sums", "leaves", "aborted", "pending", "unreadable")
 """What an audit of a deployment has looked at."""
 
 
 def ledger_lines(found: Audit, forgotten: Sequence[str], *, people: bool) -> Iterator[str]:
     """A table of the checks: how much was examined, the violations found, and where the logs do not suffice."""
     yield f"{found.users} users, {found.rounds} rounds, {found.reports} reports"
+    if found.sums:
+        yield f"  {found.sums} sums of central streams, {found.leaves} leaves with noise"
     if found.aborted:
         yield f"  {found.aborted} reports more in transactions that were never committed"
     if found.pending:
         yield f"  {found.pending} answers that may still come: not judged"
     if found.unreadable:
         yield f"  {found.unreadable} records that nobody can read"
-    untold = () if people else ("lost", "twice", "over_budget", "conflicting", "foreign")
+    untold = () if people else tuple(name for name in VIOLATIONS if name != "miscounted")
     for name, meaning in VIOLATIONS.items():
         count = "?" if name in untold else getattr(found, name)
         yield f"  {name.replace('_', ' '):<12}{count:>9}  {meaning}"

@@ -110,7 +110,7 @@ def again(
 
 
 def _hint(this: Opened, name: str, appended: int) -> None:
-    if appended and any(stream.topic == name and stream.fields.time is None for stream in this.plan.streams):
+    if appended and any(stream.topic == name and stream.fields.time is None for stream in this.plan.everything):
         click.echo("events without a time of their own happen now")
 
 

@@ -1,6 +1,6 @@
 """`murmurate peek TOPIC`: what kinds of records a topic holds: headers, counts and control records.
 
-Contract: never a row.  Of raw and reports blocks one sees the header, of a source topic that there is a record, of
+Contract: never a row.  Of blocks with rows or sums one sees the header, of a source topic that there is a record, of
 state marks and sizes: no user, no pseudonym, no value, and no length that depends on one.  Not here: dead letters by
 reason (cli/dead.py).
 """
@@ -22,7 +22,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
-from murmurate.topics.block import BatchBlock, Block, RawBlock, ReportBlock, TallyBlock, raw_width
+from murmurate.topics.block import BatchBlock, Block, RawBlock, ReportBlock, SumsBlock, TallyBlock, raw_width
 from murmurate.topics.codec import decode_record
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
@@ -59,8 +59,8 @@ def command(name: str, count: int, partition: int | None, config: Path, as_json:
 
 def full_name(plan: Plan, name: str, *, fed: bool) -> str:
     """The topic that is meant: one of the deployment's, with or without its prefix, or a source."""
-    sources = sorted({stream.topic for stream in plan.streams})
-    ours = [row.name for row in topics(fed=fed) if row.name != "events"]
+    sources = sorted({stream.topic for stream in plan.everything})
+    ours = [row.name for row in topics(fed=fed, central=bool(plan.central)) if row.name != "events"]
     if name in sources:
         return name
     short = name.removeprefix(f"{plan.name}.")
@@ -89,7 +89,7 @@ async def _newest(this: Opened, full: str, partition: int | None, count: int) ->
 def describe(plan: Plan, got: Got) -> dict[str, Any]:
     """The fields of a record that may be shown, by its topic."""
     name = got.place.topic.removeprefix(f"{plan.name}.")
-    if got.place.topic in {stream.topic for stream in plan.streams}:
+    if got.place.topic in {stream.topic for stream in plan.everything}:
         return {"kind": "event"}
     if name.startswith("state."):
         return _state(got)
@@ -104,10 +104,12 @@ def describe(plan: Plan, got: Got) -> dict[str, Any]:
 def _block(plan: Plan, found: Block) -> dict[str, Any]:
     match found:
         case RawBlock():
-            named = next((stream.name for stream in plan.streams if stream_id(stream.name) == found.stream), "unknown")
             rows = len(found.users)
-            return {"kind": "raw block", "stream": named, "sequence": found.sequence, "rows": rows,
+            return {"kind": "raw block", "stream": _named(plan, found.stream), "sequence": found.sequence, "rows": rows,
                     "bytes": rows * raw_width(found.words)}  # fmt: skip
+        case SumsBlock():
+            return {"kind": "sums block", "stream": _named(plan, found.stream), "contributor": found.contributor,
+                    "t": found.t, "sums": len(found.sums)}  # fmt: skip
         case TallyBlock():
             return {"kind": "tally block", "round": found.round.hex(), "q": found.q, "sequence": found.sequence,
                     "counts": len(found.counts)}  # fmt: skip
@@ -120,6 +122,10 @@ def _block(plan: Plan, found: Block) -> dict[str, Any]:
     rows, width = found.reports.shape
     return {"kind": kind, "round": found.round.hex(), **whose, "sequence": found.sequence, "rows": rows,
             "bytes": rows * width}  # fmt: skip
+
+
+def _named(plan: Plan, identity: bytes) -> str:
+    return next((stream.name for stream in plan.everything if stream_id(stream.name) == identity), "unknown")
 
 
 def _message(found: Message) -> dict[str, Any]:

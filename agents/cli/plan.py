@@ -36,11 +36,12 @@ from murmurate.agents.simulate.simulated_answers import MOST_USERS
 from murmurate.agents.simulate.trial_truths import recorded
 from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
+from murmurate.config.central_outlook import CentralOutlook, advice, central_lines, central_outlook
 from murmurate.config.enough import asks_everybody_first
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import COLUMNS
 from murmurate.config.loader import FILE, load
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
 from murmurate.config.planning import chosen_post
 from murmurate.config.planning import plan as planned
 from murmurate.errors import UsageError
@@ -57,7 +58,7 @@ WITHIN = 0.03
 )  # fmt: skip
 @click.option(
     "--drift", type=click.FloatRange(0, 0.5),
-    help=f"Root mean square change in a period, of a share or of a mean as a part of its range.  [default: {DRIFT}]",
+    help=f"Root mean square change in a period, of a share, or of a number as a part of its range.  [default: {DRIFT}]",
 )  # fmt: skip
 @click.option(
     "--presence", type=click.FloatRange(0, 1, min_open=True), help="The share of users with a value.  [default: 1]"
@@ -82,34 +83,59 @@ def command(
     stream: str | None, users: int | None, drift: float | None, presence: float | None, like: str | None, config: Path,
     within: float, processes: int, as_json: bool,
 ) -> None:  # fmt: skip
-    """Predict the errors of STREAM (without it, of all streams) by every method and mechanism, and recommend one."""
+    """Predict the errors of STREAM (without it, of all streams) by every method and mechanism, and recommend one; of a
+    central stream by its tree and by others.
+    """
     try:
         plan = planned(load(config))
     except ConfigError as error:  # a line for each mistake, as `check` prints them
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
-    users = _checked(users or plan.users, drift, presence, like, within)
+    of = _streams(plan, stream)
+    local = any(isinstance(one, StreamPlan) for one in of)
+    users = _checked(users or plan.users, drift, presence, like, within) if local else 0
     documents = list[dict[str, Any]]()
-    for one in _streams(plan, stream):
-        assumed = _assumed(plan, one, users, drift, presence, like)
-        work, found = jobs(plan, one, users, assumed, within=within), list[Prospect | str]()
-        with working(len(work), quiet=as_json) as done:
-            for result in spread_out(prospect, work, processes):
-                found.append(result)
-                done()
-        prediction = outlook(plan, one, users, found)
-        truth = like or {"drift": assumed.drift, "presence": assumed.presence}
-        post = _post(plan, one, users, assumed)
-        shaped = asdict(post) if post else None
-        documents.append({**prediction.document(), "truth": truth, "within": within, "post": shaped})
+    for one in of:
+        if isinstance(one, CentralPlan):
+            expected = central_outlook(one)
+            document, text = expected.document(), [*_central(one, expected)]
+        else:
+            assumed = _assumed(plan, one, users, drift, presence, like)
+            document, text = _local(plan, one, users, assumed, like, within, processes, quiet=as_json)
         if not as_json:
-            taken = _taken(plan, one, assumed, like)
-            click.echo(
-                "\n" * (len(documents) > 1)
-                + "\n".join([*lines(plan, one, prediction, users, taken, within), *_shaping(one, post)])
-            )
+            click.echo("\n" * bool(documents) + "\n".join(text))
+        documents.append(document)
     if as_json:
         click.echo(orjson.dumps({"users": users, "streams": documents}))
+
+
+def _local(
+    plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, like: str | None, within: float, processes: int, *,
+    quiet: bool,
+) -> tuple[dict[str, Any], list[str]]:  # fmt: skip
+    """What to expect of a local stream, for JSON and for a terminal."""
+    work, found = jobs(plan, stream, users, assumed, within=within), list[Prospect | str]()
+    with working(len(work), quiet=quiet) as done:
+        for result in spread_out(prospect, work, processes):
+            found.append(result)
+            done()
+    prediction = outlook(plan, stream, users, found)
+    truth = like or {"drift": assumed.drift, "presence": assumed.presence}
+    post = _post(plan, stream, users, assumed)
+    document = {**prediction.document(), "truth": truth, "within": within, "post": asdict(post) if post else None}
+    taken = _taken(plan, stream, assumed, like)
+    return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post)]
+
+
+def _central(stream: CentralPlan, said: CentralOutlook) -> Iterator[str]:
+    """What to expect of a central stream, for a terminal."""
+    who = "one event" if stream.events is None else f"the first {stream.events} events of a user in a window"
+    yield from _wrapped(f"{said.stream}: {stream.measure.brief}, epsilon {said.epsilon:g} for {who}", "")
+    first, *table = central_lines(said)
+    yield from _wrapped(first, "  ")
+    yield from table
+    for sentence in advice(said):
+        yield from _wrapped(sentence, "  ")
 
 
 def lines(plan: Plan, stream: StreamPlan, prediction: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
@@ -170,13 +196,13 @@ def _above(error: float, least: float) -> str:
     return "as small as" if float(gap) == 0 else f"{gap} % above"
 
 
-def _streams(plan: Plan, name: str | None) -> tuple[StreamPlan, ...]:
+def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
     if name is None:
-        return plan.streams
-    if all(stream.name != name for stream in plan.streams):
-        allowed = ", ".join(stream.name for stream in plan.streams)
+        return plan.everything
+    if all(stream.name != name for stream in plan.everything):
+        allowed = ", ".join(stream.name for stream in plan.everything)
         raise UsageError(f"STREAM: found {name!r}; allowed: {allowed}")
-    return (plan.stream(name),)
+    return (plan.any_stream(name),)
 
 
 def _assumed(
@@ -206,7 +232,7 @@ def _taken(plan: Plan, stream: StreamPlan, assumed: Assumed, like: str | None) -
         return f"assumed: a truth like {like}{unit}"
     users = "all users" if assumed.presence == 1 else f"{assumed.presence * 100:g} % of the users"
     held = f", {users} with a value" if stream.says_none else ""
-    moves = "the mean moves" if measured_in else "each share moves"
+    moves = f"the {stream.measure.scored[0]} moves" if measured_in else "each share moves"
     return f"assumed: {moves} by {assumed.drift:g} {stream.measure.drifts}a period{held}{unit}"
 
 

@@ -25,7 +25,7 @@ from murmurate.agents.shortage import Shortages
 from murmurate.config.enough import shortage
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
-from murmurate.config.plan import Plan
+from murmurate.config.plan import CentralPlan, Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.secrets import NAMES, generate
 from murmurate.errors import UsageError
@@ -104,7 +104,7 @@ def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
     from murmurate.agents.web.report import report_html
 
     (out / "releases.jsonl").write_bytes(b"".join(record + b"\n" for record in outcome.releases))
-    names = {stream.name: stream.measure.true_names for stream in plan.streams}
+    names = {stream.name: stream.measure.true_names for stream in plan.everything}
     truth = (orjson.dumps(period.record(names[period.stream])) + b"\n" for period in outcome.truth)
     (out / "truth.jsonl").write_bytes(b"".join(truth))
     (out / "summary.json").write_bytes(orjson.dumps(outcome.summary(plan), option=orjson.OPT_INDENT_2) + b"\n")
@@ -137,6 +137,8 @@ class TooFew:
         if users is None:
             return
         for name in self._source.streams:
+            if isinstance(self._plan.any_stream(name), CentralPlan):
+                continue  # nobody is asked about it
             if (said := shortage(self._plan, self._plan.stream(name), users)) is not None:
                 self._said.add(name)
                 yield f"{name}: {said}"

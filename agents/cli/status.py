@@ -120,7 +120,8 @@ def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0) -> It
             "their workers that have not been started since", "config",
         )  # fmt: skip
     for stream in found.streams:
-        if stream.release and (lack := lacking(stream.release.reports.model_dump(), min_batch)):
+        reports = stream.release.reports if stream.release else None
+        if reports and (lack := lacking(reports.model_dump(), min_batch)):
             yield from _wrapped(f"{stream.stream}: {lack}", "short")
     for kind, complaints in (("wrong", found.wrong), ("hidden", [r for s in found.stages for r in s.refused])):
         for line in complaints:

@@ -106,7 +106,7 @@ class TopicRow(NamedTuple):
 
 async def _described(this: Opened) -> tuple[list[TopicRow], list[str]]:
     plan, ours = this.plan, f"{this.plan.name}.events"
-    named = sorted({stream.topic for stream in plan.streams})
+    named = sorted({stream.topic for stream in plan.everything})
     async with this.client.admin() as admin:
         have = await admin.describe(named)
         want = wanted(this.deployment, plan, {name: found.partitions for name, found in have.items()})

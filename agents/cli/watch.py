@@ -25,17 +25,17 @@ from murmurate.agents.cli.replay import grouped
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last
 from murmurate.agents.shortage import Shortages, lacking
-from murmurate.agents.stages.release import instant
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.postprocess.query import Query
 from murmurate.aggregators.postprocess.reading import read_for
-from murmurate.config.plan import StreamPlan
+from murmurate.config.plan import AnyStreamPlan
 from murmurate.errors import UsageError
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
-from murmurate.topics.release import MAX_NAMES, PLACES, Reading, Release
-from murmurate.topics.times import InstantReader
+from murmurate.topics.release import Release
+from murmurate.topics.release_parts import MAX_NAMES, PLACES, Reading
+from murmurate.topics.times import InstantReader, instant
 
 COLUMNS = 80
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
@@ -96,10 +96,10 @@ FORMS: Final = (
 def command(stream: str, config: Path, history: int, question: Query | None, k: int | None, as_json: bool) -> None:
     """Show the releases of STREAM as they come. Ctrl-C ends it."""
     this = opened(config)
-    names = [each.name for each in this.plan.streams]
+    names = [each.name for each in this.plan.everything]
     if stream not in names:
         raise UsageError(f"watch: found stream {stream[:40]!r}; allowed: {', '.join(names)}")
-    plan = this.plan.stream(stream)
+    plan = this.plan.any_stream(stream)
     if question is not None and (as_json or not plan.measure.shaped):
         found = "--json" if as_json else f"a {plan.measure.name}"
         raise UsageError(f"watch: --for: found {found}; allowed: lines of a frequency")
@@ -109,7 +109,7 @@ def command(stream: str, config: Path, history: int, question: Query | None, k: 
 
 
 async def _watch(
-    this: Opened, stream: StreamPlan, history: int, question: Query | None, k: int | None, *, as_json: bool
+    this: Opened, stream: AnyStreamPlan, history: int, question: Query | None, k: int | None, *, as_json: bool
 ) -> None:
     if not as_json:
         click.echo(heading(stream, question))
@@ -127,7 +127,7 @@ async def _watch(
             click.echo("\n".join(textwrap.wrap(said, COLUMNS, initial_indent=GAP, subsequent_indent=GAP)))
 
 
-async def releases(this: Opened, stream: StreamPlan, history: int) -> AsyncIterator[tuple[bytes, Release]]:
+async def releases(this: Opened, stream: AnyStreamPlan, history: int) -> AsyncIterator[tuple[bytes, Release]]:
     """The last ones that are there, then those that come; each as it was read, and decoded."""
     place = Place(topic(this.plan.name, "releases"), stream_partition(stream.name, this.plan.tallies))
 
@@ -165,7 +165,7 @@ def shaped(release: Release, question: Query, k: int | None) -> Release:
     return release.model_copy(update={"estimate": estimate, "stderr": stderr})
 
 
-def heading(stream: StreamPlan, question: Query | None = None) -> str:
+def heading(stream: AnyStreamPlan, question: Query | None = None) -> str:
     """What follows, in a line or two."""
     said = stream.measure.shown_as
     if question is not None:
@@ -174,7 +174,7 @@ def heading(stream: StreamPlan, question: Query | None = None) -> str:
     return "\n".join(textwrap.wrap(text, COLUMNS, subsequent_indent=GAP, break_on_hyphens=False))
 
 
-def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
+def line(release: Release, stream: AnyStreamPlan, min_batch: int) -> str:
     """One release: when, decision, as many statistics as there is room for, reports that count."""
     when = clock(release.start, stream.every_ms)
     if release.decision == "unmeasured":
@@ -182,7 +182,7 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     revised = release.revision > stream.revision
     said = "revised" if revised else _decision(release, stream.every_ms)
     head = f"  {when}  {said:<{len('as of ') + len(when)}}{GAP}"
-    tail = f"n {grouped(release.reports.counted)}"
+    tail = _tail(release)
     room = COLUMNS - len(head) - len(tail) - len(GAP)
     declared = dict.fromkeys(stream.names)
     names = [name for name in declared if name in release.known]
@@ -193,12 +193,19 @@ def line(release: Release, stream: StreamPlan, min_batch: int) -> str:
     return head + shown + GAP + tail
 
 
+def _tail(release: Release) -> str:
+    """How many reports count; of a central stream, which has none, its epsilon."""
+    if release.reports is None:
+        return f"eps {release.central.epsilon:g}" if release.central else ""
+    return f"n {grouped(release.reports.counted)}"
+
+
 def _nothing(release: Release, when: str, min_batch: int) -> str:
     """The line before the first answer."""
-    tail = f"n {grouped(release.reports.counted)}"
+    tail = _tail(release)
     room = COLUMNS - len(GAP) - len(when) - 2 * len(GAP) - len(tail)
-    lack = lacking(release.reports.model_dump(), min_batch)
-    said = "nothing yet"
+    lack, held = None if release.reports is None else lacking(release.reports.model_dump(), min_batch), release.holdout
+    said = "nothing yet" if held is None else f"hold-out: period {held.period} of {held.periods}"
     if lack is not None:
         whole = f"{said}: {lack}"
         said = next(text for text in (whole, whole.removesuffix(" that a release needs"), said) if len(text) <= room)
@@ -268,7 +275,7 @@ def _statistic(release: Release, measure: Measure, name: str, form: StatisticFor
         return f"{called} {100 * estimate:.1f}% ±{100 * error:.1f}{side}"
     if form.exponent:
         return f"{called} {estimate:.2e} ±{error:.1e}"
-    unit = f" {_cut(release.unit, 12)}" if release.unit and form.unit else ""
+    unit = f" {_cut(release.unit, 12)}" if release.unit and form.unit and measure.unit_of(name) else ""
     side = _side(held, f"{held.threshold:.12g}") if held else ""
     return f"{called} {_digits(estimate, 4)} ±{_digits(error, 2)}{unit}{side}"
 

@@ -56,8 +56,8 @@ class Runtime:
     ) -> None:  # fmt: skip
         self.plan, self.logs = plan, Logs()
         self._keep, self._schedule = keep, schedule or InTurn()
-        of = Deployed(plan, keys, dict(sources or {stream.topic: 1 for stream in plan.streams}))
-        revisions = {stream.name: (stream.config, stream.revision) for stream in plan.streams}
+        of = Deployed(plan, keys, dict(sources or {stream.topic: 1 for stream in plan.everything}))
+        revisions = {stream.name: (stream.config, stream.revision) for stream in plan.everything}
         self.seconds: defaultdict[str, float] = defaultdict(float)
         """Time spent in each stage, for benchmarks; nothing depends on it."""
 
@@ -84,7 +84,7 @@ class Runtime:
         """Begin with the first period of each stream, which `rounds` announces."""
         starts = [
             Start(stream=stream.name, t=first_t[stream.name], config=stream.config, revision=stream.revision)
-            for stream in self.plan.streams
+            for stream in self.plan.everything
             if stream.name in first_t
         ]
         self.logs.append(Out(ROUNDS, encode(start)) for start in starts)

@@ -1,10 +1,10 @@
 """The logs of a deployment as an auditor needs them, read so that what goes on meanwhile is no false alarm.
 
-Contract: effects are read before their causes: 1. the marks of perturb and aggregate, 2. tallies, 3. batches,
-4. reports, 5. raw and rounds.  So whatever is seen has its cause in what is seen after it, and whatever lies below the
-marks has its effects.  Where a log has begun to forget, the extent says which rounds are still whole.  `reports` is
-read twice, with and without what was never committed.  Source: ARCHITECTURE section 5.12.  Not here: the comparison
-(agents/audit/auditor.py).
+Contract: effects are read before their causes: 1. the marks of perturb and aggregate, 2. tallies, 3. sums
+and batches, 4. reports, 5. raw and rounds.  So whatever is seen has its cause in what is seen after it, and whatever
+lies below the marks has its effects.  Where a log has begun to forget, the extent says which rounds are still whole.
+`reports` is read twice, with and without what was never committed.  Source: ARCHITECTURE section 5.12.  Not here: the
+comparison (agents/audit/auditor.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Round
 from murmurate.topics.names import topic
 
-LOGS = ("tallies", "batches", "reports", "raw", "rounds")
+LOGS = ("tallies", "sums", "batches", "reports", "raw", "rounds")
 """In the order in which they are read."""
 
 
@@ -45,7 +45,8 @@ class Evidence:
 
 async def collect(client: Client, plan: Plan) -> Evidence:
     """Read everything. TopicsError if a topic is missing."""
-    names = {name: topic(plan.name, name) for name in (*LOGS, "state.perturb", "state.aggregate")}
+    logs = [name for name in LOGS if plan.central or name != "sums"]
+    names = {name: topic(plan.name, name) for name in (*logs, "state.perturb", "state.aggregate")}
     there = await places(client, names.values())
     for name in names.values():
         if name not in there:
@@ -56,7 +57,7 @@ async def collect(client: Client, plan: Plan) -> Evidence:
         perturbs = await states(reader, plan.name, "perturb", len(there[names["state.perturb"]]))
         aggregates = await states(reader, plan.name, "aggregate", len(there[names["state.aggregate"]]))
         aborted: dict[int, list[bytes]] = {}
-        for name in LOGS:
+        for name in logs:
             starts, records = await whole(reader, there[names[name]])
             first |= starts
             found |= records
@@ -66,6 +67,7 @@ async def collect(client: Client, plan: Plan) -> Evidence:
     extent = Extent(
         folded={p: _folded(plan, found, p, state) for p, state in perturbs.items()},
         tallied={b: _below(plan, found, "batches", b, state.marks) for b, state in aggregates.items()},
+        sums=not any(place.topic in (names["tallies"], names.get("sums")) for place in short),
         people=not any(place.topic in (names["raw"], names["rounds"]) for place in short),
         kept=_kept(plan, found, short),
         aborted=aborted,

@@ -23,7 +23,7 @@ import orjson
 from murmurate.agents.kafka.client import Client, Place, Reader, Sender, Write
 from murmurate.agents.replay.source import Batch, Source
 from murmurate.agents.stages.closing import next_closing
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan
 from murmurate.errors import UsageError
 from murmurate.topics.block import REFUSED
 from murmurate.topics.codec import decode, encode
@@ -62,7 +62,7 @@ class Feeder:
         tell: Callable[[Fed], None] = lambda fed: None,
     ) -> None:  # fmt: skip
         self._plan, self._source, self._client, self._speed, self._tell = plan, source, client, speed, tell
-        self._streams = [plan.stream(name) for name in source.streams]
+        self._streams = [plan.any_stream(name) for name in source.streams]
         for stream in self._streams:
             if stream.fields.time is None:
                 raise UsageError(f"feed: stream {stream.name!r}: found no time in its events; allowed: a pointer to it")
@@ -125,7 +125,7 @@ class Feeder:
         """1. A start for each stream of these topics. 2. Where everybody is known beforehand, everybody."""
         self._first_clock, self._began = clock, time.monotonic()
         new = []
-        for stream in self._plan.streams:
+        for stream in self._plan.everything:
             if stream.topic in self._topics and stream.name not in self._started:
                 t = self._first_t(stream, clock)
                 self.fed.settled[stream.name] = t - 1
@@ -137,8 +137,8 @@ class Feeder:
             return
         names = self._source.names(np.arange(users))
         for stream in self._streams:
-            if stream.carry_ms is None:
-                continue  # where values stand for ever, users join with their first event
+            if isinstance(stream, CentralPlan) or stream.carry_ms is None:
+                continue  # nobody is asked, or, where values stand for ever, users join with their first event
             before = self._first_t(stream, clock) * stream.every_ms - 1
             await self._tick(sender, min(clock, before))
             for at in range(0, users, CHUNK):
@@ -146,7 +146,7 @@ class Feeder:
                 await self._write(sender, shown, stream)
             await self._tick(sender, min(clock, before))
 
-    def _first_t(self, stream: StreamPlan, clock: int) -> int:
+    def _first_t(self, stream: AnyStreamPlan, clock: int) -> int:
         if stream.name in self._source.streams:
             return self._source.first_t(stream.name)
         return max(0, clock - self._plan.lateness_ms) // stream.every_ms
@@ -169,7 +169,7 @@ class Feeder:
 
     def _closings(self, clock: int) -> Iterator[int]:
         """The instants up to this time at which periods close: after those before, or from where the streams stand."""
-        streams = [stream for stream in self._plan.streams if stream.topic in self._topics]
+        streams = [stream for stream in self._plan.everything if stream.topic in self._topics]
         every, lateness = [stream.every_ms for stream in streams], self._plan.lateness_ms
         at = self.fed.clock
         if not at:
@@ -209,7 +209,7 @@ class Feeder:
         self.fed.ticks += len(ticks)
 
     async def _events(self, sender: Sender, batch: Batch) -> None:
-        stream = self._plan.stream(batch.stream)
+        stream = self._plan.any_stream(batch.stream)
         names = batch.names
         if names is None:
             assert batch.ids is not None  # noqa: S101 - the contract of a batch
@@ -220,7 +220,7 @@ class Feeder:
             await self._write(sender, events[at : at + CHUNK], stream)
         self.fed.events += len(events)
 
-    async def _write(self, sender: Sender, events: list[tuple[bytes, bytes]], stream: StreamPlan) -> None:
+    async def _write(self, sender: Sender, events: list[tuple[bytes, bytes]], stream: AnyStreamPlan) -> None:
         """Each user's events go to one partition, by their name."""
         n = self._partitions[stream.topic]
         places = [Place(stream.topic, _hash(name) % n) for name, _ in events]
@@ -242,7 +242,7 @@ def _hash(name: bytes) -> int:
     return int.from_bytes(hashlib.blake2s(name, digest_size=8).digest())
 
 
-def _event(stream: StreamPlan, name: bytes, time_ms: int, value: Any) -> bytes:
+def _event(stream: AnyStreamPlan, name: bytes, time_ms: int, value: Any) -> bytes:
     """An event as the stream's pointers expect it. A value that is none of the stream's enrols its user, no more."""
     event: dict[str, object] = {}
     fields = stream.fields

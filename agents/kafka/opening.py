@@ -76,7 +76,7 @@ async def look(
             wrong += [f"{one.line}{running}" for running in await _running(client, plan, TOGETHER[one.key])]
     if wrong:
         return Opening(None, (), tuple(wrong), uncompared)
-    starts = [] if fed else [stream for stream in plan.streams if stream.name not in begun]
+    starts = [] if fed else [stream for stream in plan.everything if stream.name not in begun]
     return Opening(
         None if wanted == held else wanted,
         tuple(
@@ -100,7 +100,7 @@ async def _read(client: Client, plan: Plan) -> tuple[Config | None, set[str]]:
                 configs.append(config)
             elif (stream := _started(got.value)) is not None:
                 begun.add(stream)
-    return holding(configs), begun if first == 0 else {stream.name for stream in plan.streams}
+    return holding(configs), begun if first == 0 else {stream.name for stream in plan.everything}
 
 
 def _started(value: bytes | None) -> str | None:

@@ -73,10 +73,10 @@ def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> di
     its events from there, is made once and then the user's: it has no settings of ours.
     """
     copies, found, ours = deployment.kafka.replication, {}, topic(plan.name, "events")
-    if any(stream.topic == ours for stream in plan.streams):
+    if any(stream.topic == ours for stream in plan.everything):
         sources = {ours: plan.partitions, **sources}
     counts = topic_partitions(plan, sources)
-    for row in topics(fed=deployment.time.clock == "feed"):
+    for row in topics(fed=deployment.time.clock == "feed", central=bool(plan.central)):
         name = topic(plan.name, row.name)
         if row.cleanup == "theirs":
             if name in sources:
@@ -84,6 +84,13 @@ def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> di
         else:
             found[name] = Described(counts.get(row.name, 1), copies, _settings(row, plan, copies))
     return found
+
+
+def _longest_ms(plan: Plan) -> int:
+    """The longest stretch that a ledger looks back on."""
+    return max((stream.w * stream.every_ms for stream in plan.streams), default=0) or max(
+        stream.every_ms for stream in plan.central
+    )
 
 
 def _settings(row: Topic, plan: Plan, copies: int) -> dict[str, str]:
@@ -98,7 +105,7 @@ def _settings(row: Topic, plan: Plan, copies: int) -> dict[str, str]:
         "min.insync.replicas": str(COPIES_IN_SYNC if copies > COPIES_IN_SYNC else 1),
         "unclean.leader.election.enable": "false",
     }
-    kept_ms = row.retention.ms(max(stream.w * stream.every_ms for stream in plan.streams), HORIZON_MS)
+    kept_ms = row.retention.ms(_longest_ms(plan), HORIZON_MS)
     if kept_ms is None:
         return {**settings, **STATE}
     return settings | {"retention.ms": str(kept_ms), "segment.ms": str(max(kept_ms // SEGMENTS, LEAST_SEGMENT_MS))}
@@ -109,16 +116,16 @@ async def sources(client: Client, plan: Plan) -> dict[str, int]:
     async with client.admin() as admin:
         found = await _sources(admin, plan)
     ours = topic(plan.name, "events")
-    if any(stream.topic == ours for stream in plan.streams) and ours not in found:
+    if any(stream.topic == ours for stream in plan.everything) and ours not in found:
         raise TopicsError(f"{ours}: found no such topic; allowed: the one that `murmurate topics create` makes")
     return found
 
 
 async def _sources(admin: Admin, plan: Plan) -> dict[str, int]:
     """The partitions of the source topics, all of which exist; only our own may be missing."""
-    names, ours = sorted({stream.topic for stream in plan.streams}), topic(plan.name, "events")
+    names, ours = sorted({stream.topic for stream in plan.everything}), topic(plan.name, "events")
     found = await admin.describe(names)
-    for stream in plan.streams:
+    for stream in plan.everything:
         if stream.topic not in found and stream.topic != ours:
             raise TopicsError(
                 f"{stream.topic}: found no such topic, or none that we may see; allowed: the topic of your "

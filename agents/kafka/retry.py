@@ -61,7 +61,7 @@ async def letters(client: Client, plan: Plan, zone: Zone) -> list[tuple[Got, Dea
 
 def check(plan: Plan, zone: Zone, name: str) -> None:
     """UsageError unless records of this topic may be appended once more."""
-    sources = sorted({stream.topic for stream in plan.streams})
+    sources = sorted({stream.topic for stream in plan.everything})
     allowed = f"allowed: {', '.join(sources)}"
     if name in sources:
         if zone != "edge":

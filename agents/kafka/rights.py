@@ -47,7 +47,7 @@ def acl(deployment: Deployment, plan: Plan, principals: Mapping[str, str] | None
 
 def grants(deployment: Deployment, plan: Plan) -> Iterator[Permission]:
     """Everything that is allowed."""
-    sources = tuple(sorted({stream.topic for stream in plan.streams}))
+    sources = tuple(sorted({stream.topic for stream in plan.everything}))
     ours = tuple(wanted(deployment, plan, dict.fromkeys(sources, 1)))
     theirs = tuple(name for name in sources if name not in ours)
     fed = deployment.time.clock == "feed"

@@ -103,12 +103,13 @@ async def status(
     AwayError if nobody answers.
     """
     wrong = await faults(client, deployment, plan)
-    sources = sorted({stream.topic for stream in plan.streams})
+    sources = sorted({stream.topic for stream in plan.everything})
     shared = [row.source for row in TABLE.values() if row.source is not None]
     names = [topic(plan.name, name) for name in (*shared, "rounds", "releases", "feed", "ticks")]
     names += [topic(plan.name, f"state.{stage}") for stage in TABLE]
     there = await places(client, [*sources, *names])
-    found = [_stage(plan, stage, there, sources) for stage in TABLE]
+    needed = [stage for stage, row in TABLE.items() if row.source != "sums" or plan.central]
+    found = [_stage(plan, stage, there, sources) for stage in needed]
     async with client.admin() as admin:
         for each in found:
             own = [place for name in _source(plan, each.stage, sources) for place in there.get(name, [])]
@@ -250,7 +251,7 @@ async def _streams(
     client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str], configs: list[Config]
 ) -> list[StreamStatus]:
     """How far each is; `configs` gets the config records, and `wrong` a line where there is none."""
-    found = {stream.name: StreamStatus(stream.name) for stream in plan.streams}
+    found = {stream.name: StreamStatus(stream.name) for stream in plan.everything}
     rounds, releases = topic(plan.name, "rounds"), topic(plan.name, "releases")
     try:
         async with client.reader() as reader:
@@ -263,7 +264,7 @@ async def _streams(
                 if not configs:
                     wrong.append(none_found(rounds))
             if releases in there:
-                await _newest(reader, there[releases], found, {s.name: s.revision for s in plan.streams}, now_ms)
+                await _newest(reader, there[releases], found, {s.name: s.revision for s in plan.everything}, now_ms)
     except RefusedError as error:
         wrong.append(str(error))
     for each in found.values():

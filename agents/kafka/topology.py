@@ -55,7 +55,7 @@ class Topology:
         said = values(plan, fed=fed)
         self._config = {zone: (fingerprint(zone, said, keys.fingerprints), agreed) for zone in ZONES}
         self._of = Deployed(plan, keys, dict(sources), fed)
-        self._revisions = {stream.name: (stream.config, stream.revision) for stream in plan.streams}
+        self._revisions = {stream.name: (stream.config, stream.revision) for stream in plan.everything}
 
     def partitions(self, stage: str) -> int:
         """How many instances a stage has; of the door, how many places its state has for them."""

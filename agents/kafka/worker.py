@@ -57,7 +57,7 @@ class Worker:
         self.owners: dict[str, StageOwner] = {}
         self.doors: Doors | None = None
         for row in (row for row in TABLE.values() if row.zone in self.zones):
-            if row.source is not None:
+            if row.source is not None and topology.partitions(row.name):  # no curator where nothing is central
                 self._add(row.name, row.source, instance, folder)
         if TABLE["door"].zone in self.zones:
             self.doors = Doors(

@@ -19,6 +19,7 @@ EDGE_ONLY: Final = frozenset(
     {
         "murmurate_events",
         "murmurate_refusals",
+        "murmurate_curated",
         "murmurate_users",
         "murmurate_users_initial",
         "murmurate_epsilon_spent_max",
@@ -88,12 +89,16 @@ class EdgeFamilies(Families):
         super().__init__(registry)
         self.events = Counter(
             "murmurate_events",
-            "Events: accepted, of them second, cut; or refused: late | malformed | ...; of an unknown stream: none.",
+            "Events: accepted, of them second, cut, over; or refused: late | malformed | ...; unknown: of no stream.",
             ("stream", "result"), registry=registry,
         )  # fmt: skip
         self.refusals = Counter(
             "murmurate_refusals", "Users that a round asked in vain: budget | gap | slot | closed | ...",
             ("stream", "reason"), registry=registry,
+        )  # fmt: skip
+        self.curated = Counter(
+            "murmurate_curated", "What the curator made of exact sums: periods | leaves; and foreign records.",
+            ("stream", "result"), registry=registry,
         )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, ser
 from murmurate.agents.observe.sources import SourceTransactions
 from murmurate.agents.shortage import Shortages
 from murmurate.agents.stages.aggregate import Aggregate
+from murmurate.agents.stages.curate import Curate
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.publish import Publish
@@ -48,7 +49,7 @@ MICRO: Final = 1e-6
 RESULTS: Final[Mapping[str, str]] = {
     **dict.fromkeys((reason.value for reason in Reason), "malformed"),
     Reason.STREAM.value: "unknown", Reason.VALUE.value: "unknown", "foreign": "unknown",
-    **{result: result for result in ("late", "future", "second", "accepted", "cut", "width")},
+    **{result: result for result in ("late", "future", "second", "accepted", "cut", "width", "over")},
 }  # fmt: skip
 """What the stages of the edge count, as results of murmurate_events_total; anything else is none."""
 log = logging.getLogger("murmurate.metrics")
@@ -127,10 +128,12 @@ class Metrics:
             case Door():
                 self._count_events(grown.items())
             case Perturb():
-                self._count_events((key[1], n) for key, n in grown.items() if key[0] == "event")
+                self._count_events((key, n) for (kind, key), n in grown.items() if kind == "event")
+                for key in (key for kind, key in grown if kind == "refusal"):
+                    self._edge.refusals.labels(*key).inc(grown["refusal", key])
+            case Curate():
                 for key, n in grown.items():
-                    if key[0] == "refusal":
-                        self._edge.refusals.labels(*key[1]).inc(n)
+                    self._edge.curated.labels(*key).inc(n)
             case Shuffle():
                 self._strangers(stage, grown)
                 for seal in _messages(out, "batches"):
@@ -146,8 +149,7 @@ class Metrics:
     def _grown(self, task: Task) -> Count[Any]:
         """What the stage has counted since the last transaction."""
         name, now = task.wiring.name, _counts(task)
-        grown = now - self._before.get(name, Count())
-        self._before[name] = now
+        grown, self._before[name] = now - self._before.get(name, Count()), now
         return grown
 
     def _count_events(self, found: Iterable[tuple[tuple[str, str], int]]) -> None:
@@ -178,13 +180,13 @@ class Metrics:
         stream, now = release["stream"], self.now_ms()
         if (said := self._shortages.take(release)) is not None:
             log.warning("%s: %s", stream, said)
-        if release["revision"] > self.plan.stream(stream).revision:
+        if release["revision"] > self.plan.any_stream(stream).revision:
             self._others.releases.labels(stream, "revised").inc()
             return
         self._others.releases.labels(stream, release["decision"]).inc()
         self.newest[stream] = release, now
         if not self.fed:
-            end = (release["t"] + 1) * self.plan.stream(stream).every_ms
+            end = (release["t"] + 1) * self.plan.any_stream(stream).every_ms
             self._others.close_delay.labels(stream).observe(max(0, now - end) / 1000)
 
     # ---- what is looked up at the brokers ----
@@ -277,6 +279,7 @@ class _Gauges(Collector):
                 continue
             for stream, rounds in task.stage.open_rounds.items():
                 opened.add_metric((stream,), rounds)
+            for stream in task.stage.begun:
                 release, at = metrics.newest.get(stream, (None, 0))
                 age.add_metric((stream,), max(0, now - max(at, metrics.since[task.wiring.name])) / 1000)
                 if release is None or len(release["estimate"]) > MOST_NAMES or "names" in release:
@@ -293,14 +296,14 @@ class _Gauges(Collector):
 
 def config_digest(plan: Plan) -> str:
     """Tells two configurations of a deployment apart: 16 hexadecimal digits."""
-    streams = sorted((stream.name, stream.config, stream.revision) for stream in plan.streams)
+    streams = sorted((stream.name, stream.config, stream.revision) for stream in plan.everything)
     return hashlib.sha256(orjson.dumps([plan.name, streams])).hexdigest()[:16]
 
 
 def _counts(task: Task) -> Count[Any]:
     """The counts of the stage that none of its records contain."""
     match task.stage:
-        case Door() | Shuffle() | Aggregate() as stage:
+        case Door() | Curate() | Shuffle() | Aggregate() as stage:
             return Count(stage.counts)
         case Perturb() as stage:
             found: Count[Any] = Count({("event", key): n for key, n in stage.edge_counts.items()})

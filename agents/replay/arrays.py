@@ -102,7 +102,7 @@ class NpySource(PeriodSource):
 
     def __init__(self, path: Path, plan: Plan, stream: str) -> None:
         array = mapped(path)
-        kinds, words = plan.stream(stream).measure.recorded_as
+        kinds, words = plan.any_stream(stream).measure.recorded_as
         if (
             not isinstance(array, np.ndarray)
             or array.dtype.kind not in kinds
@@ -114,7 +114,7 @@ class NpySource(PeriodSource):
         self._array = array if array.ndim == 2 else array[np.newaxis]
         super().__init__(plan, stream, self._array.shape[1], self._array.shape[0])
         if "f" not in kinds:
-            self._check(path, plan.stream(stream).domain.none)
+            self._check(path, plan.any_stream(stream).domain.none)
 
     def _check(self, path: Path, codes: int) -> None:
         step = max(1, _CHECKED_ROWS // self._users)

@@ -2,7 +2,7 @@
 
 Contract: arrays are [periods, values].
   MRE   mean over periods of |r - c| / max(|c|, .001); of the second value where there are two (the papers' value 1),
-        else the mean over all values.
+        else the mean over all values.  Of sums it is a thousandth of the largest one, in the place of .001.
   MSE   mean over periods and values of (r - c)^2.
     bits  per user and period (ARCHITECTURE section 5.1), from what was received. A report costs b = ceil(log2 d) bits,
     d
@@ -33,9 +33,9 @@ EVENT: Final = 0.75
 _BIT_VECTORS = ("oue", "sue")
 
 
-def mean_relative_error(released: Floats, held: Floats, *, second: bool) -> float:
-    """The mean relative error. second: of the second value alone."""
-    relative = np.abs(released - held) / np.maximum(np.abs(held), SMALLEST)
+def mean_relative_error(released: Floats, held: Floats, *, second: bool, smallest: float = SMALLEST) -> float:
+    """The mean relative error. second: of the second value alone; smallest: what smaller figures count as."""
+    relative = np.abs(released - held) / np.maximum(np.abs(held), smallest)
     return float(relative[:, 1].mean() if second else relative.mean())
 
 

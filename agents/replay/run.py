@@ -22,14 +22,15 @@ from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.page_header import page_header
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
-from murmurate.agents.replay.truth import TruePeriod, Truth
+from murmurate.agents.replay.true_period import TruePeriod
+from murmurate.agents.replay.truth import Truth
 from murmurate.agents.stages.admission import Admission, cut, raw_records
 from murmurate.agents.stages.closing import newest_closing
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.publish import ROUNDS
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.config.plan import Plan
+from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers import Key, Pepper, Secrets
 from murmurate.randomizers.ledger import MAX_T
 from murmurate.topics.block import REFUSED
@@ -159,7 +160,7 @@ class Replay:
 
     def _begin(self, clock: int) -> None:
         """Announce the first period of each stream and, where all users are known, enrol them before it."""
-        plans = [self._plan.stream(name) for name in self._source.streams]
+        plans = [self._plan.any_stream(name) for name in self._source.streams]
         first = {plan.name: self._source.first_t(plan.name) for plan in plans}
         self._runtime.start(first)
         others = [plan.name for plan in self._plan.streams if plan.name not in first]
@@ -172,8 +173,8 @@ class Replay:
         self._watch.meet(self._numbered)
         if self._source.enrolled:
             for plan in plans:
-                if plan.carry_ms is None:
-                    continue  # where values stand for ever, users join with their first event
+                if isinstance(plan, CentralPlan) or plan.carry_ms is None:
+                    continue  # nobody is asked, or, where values stand for ever, users join with their first event
                 before = first[plan.name] * plan.every_ms - 1
                 self._close(min(clock, before))  # also where the first periods have no events
                 shown = np.full(users, before)
@@ -194,10 +195,10 @@ class Replay:
         if self._clock is not None and clock <= self._clock:
             return
         self._clock = clock
-        closing = newest_closing((stream.every_ms for stream in self._plan.streams), self._plan.lateness_ms, clock)
+        closing = newest_closing((stream.every_ms for stream in self._plan.everything), self._plan.lateness_ms, clock)
         if self._shown is None or closing > self._shown:
             self._shown = closing
-            topics = {self._plan.stream(name).topic for name in self._source.streams}
+            topics = {self._plan.any_stream(name).topic for name in self._source.streams}
             self._runtime.write([
                 Out(Log("raw", p), encode(Progress(topic=topic, partition=0, time=closing)))
                 for topic in sorted(topics)
@@ -207,7 +208,7 @@ class Replay:
         self._watch.settle()
 
     def _write(self, batch: Batch) -> int:
-        stream, users, clock = self._plan.stream(batch.stream), self._users(batch), batch.clock
+        stream, users, clock = self._plan.any_stream(batch.stream), self._users(batch), batch.clock
         self._runtime.write(
             self._admission.admit(stream, users, batch.times, batch.codes, batch.long, before=clock, now=clock)
         )
@@ -217,7 +218,7 @@ class Replay:
         """The batch with lists of too many items cut, as the stages and the truth take them."""
         if not batch.long:
             return batch
-        domain = self._plan.stream(batch.stream).domain
+        domain = self._plan.any_stream(batch.stream).domain
         return replace(batch, codes=cut(domain, self._pepper, self._users(batch), batch.codes, batch.long), long={})
 
     def _users(self, batch: Batch) -> np.ndarray:
@@ -239,7 +240,7 @@ class Replay:
         for record in fresh:
             release = orjson.loads(record)
             period = self._true.get((release["stream"], release["t"]))
-            names = self._plan.stream(release["stream"]).measure.true_names
+            names = self._plan.any_stream(release["stream"]).measure.true_names
             truth = None if period is None else period.record(names)["truth"]
             if period is not None and (period.stream, period.t) not in self._told_of:
                 self._told_of.add((period.stream, period.t))  # a revision has the same truth

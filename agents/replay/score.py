@@ -6,7 +6,8 @@ papers measure, before any filter and projection.  Of `estimate`, which is what 
 the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves
 that figure alone; where all are, there is none.  Where names are found, nobody is taken to be of what was not, and of
 the last only what was found counts.  A period that was released twice counts as it was at first.  Overall figures weigh
-streams by the periods that count; bits add up, since a user may serve them all.
+streams by the periods that count; bits add up, since a user may serve them all.  A central stream has neither bits nor
+windows; truth is the exact sum of all its events, and periods of a hold-out have no figures and count in no error.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
 
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 
-from murmurate.agents.replay.error_measures import bits, mean_relative_error, mean_squared_error, report_bits
-from murmurate.agents.replay.truth import TruePeriod
+from murmurate.agents.replay.error_measures import SMALLEST, bits, mean_relative_error, mean_squared_error, report_bits
+from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
 from murmurate.config.enough import REMEDY, shortage, spaced
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
 from murmurate.randomizers import Branches
 
 WIDTH: Final = 80
@@ -49,8 +50,8 @@ class StreamScore:
     published: int
     unmeasured: int
     """The number of periods before the first answer."""
-    published_per_window: float
-    """The average number of publications in w periods."""
+    published_per_window: float | None
+    """The average number of publications in w periods; None for a central stream, which has no window."""
     mre: float | None
     """The mean relative error; None, like the other errors, where there is nothing to compare."""
     mse: float | None
@@ -126,9 +127,9 @@ def score(
     true = {(period.stream, period.t): period for period in truth}
     by_stream: dict[str, list[Release]] = {}
     for release in releases:
-        if release["revision"] == plan.stream(release["stream"]).revision:
+        if release["revision"] == plan.any_stream(release["stream"]).revision:
             by_stream.setdefault(release["stream"], []).append(release)
-    streams = tuple(_score(plan.stream(name), found, true) for name, found in sorted(by_stream.items()))
+    streams = tuple(_score(plan.any_stream(name), found, true) for name, found in sorted(by_stream.items()))
     return Score(streams, {reason: n for reason, n in sorted((refused or {}).items()) if n})
 
 
@@ -165,11 +166,27 @@ def table(score: Score) -> Table:
         shown.add_column(heading, justify="right", no_wrap=True)
     for stream in score.streams:
         shown.add_row(
-            stream.stream, str(stream.releases), f"{stream.published} ({stream.published_per_window:.1f})",
+            stream.stream, str(stream.releases), _published(stream),
             _figure(stream.mre), _text(stream.mse, ".1e"), _text(stream.estimate_mse, ".1e"),
             _text(stream.coverage, ".0%"), _figure(stream.bits),
         )  # fmt: skip
     return shown
+
+
+def _nothing_summed(plan: CentralPlan, score: StreamScore) -> list[str]:
+    """Why a central stream has no sums, if it has none."""
+    if score.unmeasured < score.releases:
+        return []
+    held = 0 if plan.holdout is None else plan.holdout.periods
+    said = f"{plan.name}: nothing was measured in {spaced(score.releases)} periods"
+    whole = held + (2 * plan.block if plan.block > 1 else 1)
+    first = f"a hold-out of {spaced(held)} periods comes first" if held else "figures follow two complete blocks"
+    return [f"{said}: {first}. It takes {spaced(whole)} periods to measure something."]
+
+
+def _published(stream: StreamScore) -> str:
+    each = stream.published_per_window
+    return str(stream.published) if each is None else f"{stream.published} ({each:.1f})"
 
 
 def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int) -> list[str]:
@@ -178,6 +195,9 @@ def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int
     for release in releases:
         followed.take(release)
     for stream in score.streams:
+        if isinstance(one := plan.any_stream(stream.stream), CentralPlan):
+            lines += _nothing_summed(one, stream)
+            continue
         found, many = followed.of[stream.stream], stream.unmeasured == stream.releases
         if not many and found.longest < WORTH_SAYING:
             continue
@@ -186,40 +206,50 @@ def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int
         if not many:
             finding = f"up to {spaced(found.longest)} rounds in a row were below min_batch"
         most = f"; a round had {came}, at most" if found.longest else ""
-        why = shortage(plan, plan.stream(stream.stream), users) or REMEDY
+        why = shortage(plan, one, users) or REMEDY
         lines.append(f"{stream.stream}: {finding}{most}. {why}")
     return lines
 
 
-def _score(plan: StreamPlan, releases: list[Release], true: Mapping[tuple[str, int], TruePeriod]) -> StreamScore:
+def _score(plan: AnyStreamPlan, releases: list[Release], true: Mapping[tuple[str, int], TruePeriod]) -> StreamScore:
     pairs = [
         (release, period)
         for release in releases
-        if (period := true.get((plan.name, release["t"]))) is not None and period.users
+        if (period := true.get((plan.name, release["t"]))) is not None and (period.users or period.of == "events")
     ]
     decisions = Counter(release["decision"] for release in releases)
-    scale, names = plan.measure.scale(plan.name), plan.measure.scored or plan.measure.true_names
+    measure, published = plan.measure, decisions["published"]
+    names = measure.scored or measure.true_names
     raw, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
     held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
-    if not plan.measure.scored:
+    if not measure.scored:
         raw, best = (_nobody(pairs, values) for values in (raw, best))
     own, known = (np.isfinite(held + values).all(axis=1) for values in (raw, best))
     mre = mse = estimate_mse = coverage = None
     if own.any():
-        mre = mean_relative_error(raw[own], held[own], second=plan.measure.two_sided)
+        mre = mean_relative_error(raw[own], held[own], second=measure.two_sided, smallest=_smallest(plan, held))
         mse = mean_squared_error(raw[own], held[own])
     if known.any():
         estimate_mse = mean_squared_error(best[known], held[known])
         barred = np.isfinite(error[known])
         within = (np.abs(best - held) <= 2 * error)[known][barred]
         coverage = float(within.mean()) if len(within) else None
-    published = decisions["published"]
+    window, of_reports = (
+        (plan.w, _bits(plan, pairs) if pairs else None) if isinstance(plan, StreamPlan) else (None, None)
+    )
     return StreamScore(
-        stream=plan.name, scale=scale, periods=int(own.sum()), estimated=int(known.sum()), releases=len(releases),
-        published=published, unmeasured=decisions["unmeasured"],
-        published_per_window=published / len(releases) * plan.w, mre=mre, mse=mse, estimate_mse=estimate_mse,
-        coverage=coverage, bits=_bits(plan, pairs) if pairs else None,
+        stream=plan.name, scale=measure.scale(plan.name), periods=int(own.sum()), estimated=int(known.sum()),
+        releases=len(releases), published=published, unmeasured=decisions["unmeasured"],
+        published_per_window=None if window is None else published / len(releases) * window, mre=mre, mse=mse,
+        estimate_mse=estimate_mse, coverage=coverage, bits=of_reports,
     )  # fmt: skip
+
+
+def _smallest(plan: AnyStreamPlan, held: NDArray[np.float64]) -> float:
+    """What smaller figures count as in a relative error: of sums that part of the largest which a share is of all."""
+    if isinstance(plan, StreamPlan):
+        return SMALLEST
+    return SMALLEST * float(np.nanmax(np.abs(held), initial=0)) or SMALLEST
 
 
 def _figures(pairs: list[tuple[Release, TruePeriod]], what: str, names: Sequence[str]) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.errors import MurmurateError
 from murmurate.topics.domains import Words
 
@@ -127,5 +127,5 @@ class Source(ABC):
             texts.append(f"{reason}: {count} {'line' if count == 1 else 'lines'} (line {lines}{more}{cut})")
         return texts
 
-    def _plans(self) -> list[StreamPlan]:
-        return [self.plan.stream(name) for name in self.streams]
+    def _plans(self) -> list[AnyStreamPlan]:
+        return [self.plan.any_stream(name) for name in self.streams]

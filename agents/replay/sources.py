@@ -45,21 +45,21 @@ def open_source(text: str, plan: Plan, stream_name: str | None = None) -> Source
         raise SourceError(f"{path.name}: found no such file; allowed: a readable file")
     if kind == ".npy":
         stream = _one(text, streams)
-        return (NpySource if plan.stream(stream).domain.coded else WideNpy)(path, plan, stream)
+        return (NpySource if plan.any_stream(stream).domain.coded else WideNpy)(path, plan, stream)
     if kind == ".npz":
         return Recording(path, plan, _one(text, streams))
     return (CsvSource if kind in (".csv", ".tsv") else TextSource)(path, plan, streams)
 
 
 def _streams(plan: Plan, name: str | None) -> tuple[str, ...]:
-    present = ", ".join(stream.name for stream in plan.streams)
+    present = ", ".join(stream.name for stream in plan.everything)
     if name is not None:
-        if all(stream.name != name for stream in plan.streams):
+        if all(stream.name != name for stream in plan.everything):
             raise UsageError(f"--stream: found {name!r}; allowed: {present}")
         return (name,)
-    if len({(stream.topic, stream.fields) for stream in plan.streams}) > 1:
+    if len({(stream.topic, stream.fields) for stream in plan.everything}) > 1:
         raise UsageError(f"--stream: found none, and the streams have different sources; allowed: one of {present}")
-    return tuple(stream.name for stream in plan.streams)
+    return tuple(stream.name for stream in plan.everything)
 
 
 def _one(text: str, streams: tuple[str, ...]) -> str:

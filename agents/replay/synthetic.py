@@ -61,12 +61,12 @@ class Synthetic(PeriodSource):
     def __init__(self, text: str, plan: Plan, stream: str) -> None:
         model, options = parse(text)
         self.model: Model = next(name for name in BINARY if name == model)
-        domain = plan.stream(stream).domain
+        domain = plan.any_stream(stream).domain
         if domain.none < 2:
             raise SourceError(f"{text}: stream {stream!r} has {domain.none} value; allowed: at least two, for 0 and 1")
         super().__init__(plan, stream, options["n"], options["periods"])
         self.seed = options["seed"]
-        self._zero, self._one = plan.stream(stream).measure.ends()
+        self._zero, self._one = plan.any_stream(stream).measure.ends()
         self.p = probabilities(self.model, self._periods, self.seed)
 
     def values(self) -> Iterator[NDArray[Any]]:

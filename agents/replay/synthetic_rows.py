@@ -39,7 +39,7 @@ class MadeUp(PeriodSource):
 
     def __init__(self, text: str, plan: Plan, stream: str) -> None:
         model, options = parse(text)
-        domain = plan.stream(stream).domain
+        domain = plan.any_stream(stream).domain
         if not isinstance(domain, MODELS[model]):
             found = next((name for name, kind in MODELS.items() if isinstance(domain, kind)), "codes")
             raise SourceError(f"{text}: found a stream of {found}; allowed: a stream of {model}")

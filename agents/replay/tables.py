@@ -124,7 +124,7 @@ class TextSource(Source):
         piece.columns = [columns]
         refused, lines = (dict(piece.dropped), piece.lines) if first else ({}, 0)
         for position in np.unique(columns.stream[rows]).tolist():
-            domain = self.plan.stream(self.streams[position]).domain
+            domain = self.plan.any_stream(self.streams[position]).domain
             part = columns.of(position, domain.words, rows)
             names = columns.users
             yield Batch(

@@ -10,12 +10,12 @@ batches and clocks.
    start is at most `carry` after its event; else none. When values stand for ever, users are asked from the period of
    their first event on, and have the stream's initial value until one of theirs counts.
 This is raw data: it stays with the replay that computes it (ARCHITECTURE rule 9).  Memory is a few numbers a user and
-open period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's.
+open period. Not here: `forget_after`, who serves which stream under split = "users": the truth is everybody's; what is
+true of central streams (true_sums.py).
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.agents.replay.source import Batch, Ints, Source
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.agents.replay.true_period import TruePeriod
+from murmurate.agents.replay.true_sums import TrueSums
+from murmurate.config.plan import CentralPlan, Plan, StreamPlan
 from murmurate.topics.block import REFUSED
 
 SPARE_ROWS = 1 << 20  # events of an open period beyond four a user; then each user's event that counts is kept
@@ -33,24 +35,6 @@ _LONG_AGO, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 Figures = Callable[[NDArray[Any]], NDArray[np.float64]]
 """A function from counts of users by code, or everybody's rows of words, to the true figures."""
 _CODE_BITS = 24  # as many as the largest domain; a period may have 2^39 milliseconds
-
-
-@dataclass(frozen=True, eq=False)
-class TruePeriod:
-    """The truth of one period of one stream."""
-
-    stream: str
-    t: int
-    users: int
-    """The number of users who are asked about this period."""
-    figures: NDArray[np.float64]
-    """The figures of a release without any noise, in the order of the stream's names; NaN for the mean of nobody."""
-
-    def record(self, names: tuple[str, ...]) -> dict[str, object]:
-        """The period as a line of truth.jsonl."""
-        pairs = zip(names, self.figures.tolist(), strict=True)
-        truth = {name: None if math.isnan(value) else round(value, 6) for name, value in pairs}
-        return {"stream": self.stream, "t": self.t, "users": self.users, "truth": truth}
 
 
 class Truth:
@@ -61,10 +45,14 @@ class Truth:
         self._future = plan.future_ms
         self._rows: dict[bytes, int] = {}  # names to users, in the order in which they came
         enrolled = np.full((source.users() or 0) if source.enrolled else 0, _LONG_AGO)
-        self._streams = {
-            name: _stream(plan.stream(name), plan.lateness_ms, source.first_t(name), enrolled.copy())
-            for name in source.streams
-        }
+        self._streams: dict[str, _Stream] = {}
+        self._sums: dict[str, TrueSums] = {}
+        for name in source.streams:
+            one, first_t = plan.any_stream(name), source.first_t(name)
+            if isinstance(one, CentralPlan):
+                self._sums[name] = TrueSums(one, plan.lateness_ms, first_t)
+            else:
+                self._streams[name] = _stream(one, plan.lateness_ms, first_t, enrolled.copy())
         for name, figures in (counted or {}).items():
             self._streams[name].figures = figures
         self.refused: Counter[str] = Counter()
@@ -73,12 +61,14 @@ class Truth:
     def fold(self, batch: Batch) -> Iterator[TruePeriod]:
         """Take a batch, and yield first the periods that its clock closes. Nothing happens until they are taken."""
         yield from self.close(batch.clock)
+        if (central := self._sums.get(batch.stream)) is not None:
+            here = self._here(batch, central)
+            counts = here & central.plan.measure.counting(batch.codes)
+            self.refused["value"] += int((here & ~counts).sum())
+            central.take(batch.times[counts], batch.codes[counts])
+            return
         stream = self._streams[batch.stream]
-        late = batch.times < stream.open_t * stream.every
-        ahead = ~late & (batch.times > batch.clock + self._future)
-        here = ~(late | ahead)
-        known = _first(batch.codes) != REFUSED  # the others are counted by what is wrong with their values
-        self.refused.update({"late": int((late & known).sum()), "future": int((ahead & known).sum())})
+        here = self._here(batch, stream)
         if batch.names is not None:
             users = self._numbered(batch.names, here)
         elif batch.ids is not None:
@@ -90,10 +80,20 @@ class Truth:
         self.refused["value"] += int((~good).sum())
         stream.take(users[good], batch.times[here][good], batch.codes[here][good])
 
+    def _here(self, batch: Batch, stream: _Stream | TrueSums) -> NDArray[np.bool_]:
+        """Which events of a batch come neither too late nor from too far ahead; the others are counted."""
+        late = batch.times < stream.open_t * stream.every
+        ahead = ~late & (batch.times > batch.clock + self._future)
+        known = _first(batch.codes) != REFUSED  # the others are counted by what is wrong with their values
+        self.refused.update({"late": int((late & known).sum()), "future": int((ahead & known).sum())})
+        return np.asarray(~(late | ahead))
+
     def close(self, clock: int) -> Iterator[TruePeriod]:
         """The periods that this T closes: batches call it with their clock, the end of a source with `end_clock`."""
         for stream in self._streams.values():
             yield from stream.close(clock)
+        for sums in self._sums.values():
+            yield from sums.close(clock)
 
     def _numbered(self, names: list[bytes], here: NDArray[np.bool_]) -> Ints:
         rows = self._rows

@@ -29,7 +29,7 @@ class WideNpy(PeriodSource):
 
     def __init__(self, path: Path, plan: Plan, stream: str) -> None:
         array = mapped(path)
-        domain = plan.stream(stream).domain
+        domain = plan.any_stream(stream).domain
         words = domain.words
         fits = isinstance(array, np.ndarray) and array.dtype.kind == "u" and array.dtype.itemsize == 4
         if not fits or array.ndim not in (2, 3) or array.shape[-1] != words or not array.size:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from murmurate.agents.stages.closing import ahead, late
 from murmurate.agents.stages.ordering import by_target
 from murmurate.agents.stages.stage import Log, Out
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import partitions
 from murmurate.topics.block import encode_raw
@@ -41,7 +41,7 @@ class Admission:
         """(stream, late | future | cut) -> events: the first two are dropped; of the third some items were cut."""
 
     def admit(
-        self, stream: StreamPlan, users: Bytes, times: Ints, values: Values, long: Mapping[int, Words],
+        self, stream: AnyStreamPlan, users: Bytes, times: Ints, values: Values, long: Mapping[int, Words],
         *, before: int | None, now: int,
     ) -> Sequence[Out]:  # fmt: skip
         """The admitted events of one stream as raw records. long: rows whose lists have too many items, with all of

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan
 
 Mask = NDArray[np.bool_]
 MAX_UNSETTLED = 8
@@ -54,7 +54,7 @@ def next_closing(every_ms: Iterable[int], lateness_ms: int, clock: int) -> int:
     return min(((clock - lateness_ms) // every + 1) * every + lateness_ms for every in every_ms)
 
 
-def late(plan: Plan, stream: StreamPlan, times: NDArray[np.int64], before: int | None) -> Mask:
+def late(plan: Plan, stream: AnyStreamPlan, times: NDArray[np.int64], before: int | None) -> Mask:
     """Which events come too late. before: the tick before them, None before the first."""
     first = 0 if before is None else opened(stream.every_ms, plan.lateness_ms, before)
     return times < first * stream.every_ms

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from murmurate.agents.stages.admission import Admission
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import PseudonymCache
 from murmurate.randomizers.state import StateForm, dump, load
@@ -41,7 +41,7 @@ class Door:
     def __init__(self, plan: Plan, pepper: Pepper, topic: str, partition: int) -> None:
         self._plan, self._known, self._topic, self._partition = plan, PseudonymCache(pepper), topic, partition
         self._admission = Admission(plan, pepper)
-        self._readers = _readers([stream for stream in plan.streams if stream.topic == topic])
+        self._readers = _readers([stream for stream in plan.everything if stream.topic == topic])
         self._events: list[tuple[int, bytes]] = []  # (offset, record), in order, that no tick has covered yet
         self._ticks: list[tuple[int, Tick]] = []
         self._next = 0  # the offset of the next event
@@ -177,9 +177,9 @@ def clock_of(small: bytes) -> int | None:
     return None if clock is None else int(clock)
 
 
-def _readers(streams: Sequence[StreamPlan]) -> list[tuple[list[StreamPlan], EventReader]]:
+def _readers(streams: Sequence[AnyStreamPlan]) -> list[tuple[list[AnyStreamPlan], EventReader]]:
     """One reader for the streams that a field tells apart, one for each of the others."""
-    groups: dict[Fields | str, list[StreamPlan]] = {}
+    groups: dict[Fields | str, list[AnyStreamPlan]] = {}
     for stream in streams:
         groups.setdefault(stream.name if stream.fields.stream is None else stream.fields, []).append(stream)
     return [(group, EventReader({s.name: s.domain for s in group}, group[0].fields)) for group in groups.values()]

@@ -16,6 +16,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from murmurate.agents.stages.answering import answer
+from murmurate.agents.stages.central_streams import CentralStreams, taken_out
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.frozen import facts_of, frozen
@@ -30,13 +32,11 @@ from murmurate.randomizers import FrozenFactsError, Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
 from murmurate.randomizers.state import Arrays, StateForm, collect, pieces
 from murmurate.randomizers.terms import Facts, changed
-from murmurate.topics.block import RawBlock, encode_reports
-from murmurate.topics.codec import encode
-from murmurate.topics.messages import Done, Progress, Round, Settled, Start
+from murmurate.topics.block import RawBlock
+from murmurate.topics.messages import Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
 FORM: Final = StateForm("perturb snapshot", 1)
-NOBODY = np.zeros((0, 1), np.uint8)  # no reports
 
 
 class Perturb:
@@ -47,6 +47,8 @@ class Perturb:
     def __init__(self, plan: Plan, secrets: EdgeSecrets, partition: int, sources: Mapping[str, int]) -> None:
         self._plan, self._secrets, self._partition = plan, secrets, partition
         self._sources = dict(sources)
+        self.edge_counts: Counter[tuple[str, str]] = Counter()
+        """(stream, accepted | late | foreign | second | width | over) -> raw events, for the edge's own metrics."""
         self._terms = plan.terms(secrets.fingerprints())
         self._seal = SnapshotSeal(secrets.state, f"{plan.name}/perturb/{partition}")
         self.proof = self._seal.proof  # of its state records
@@ -56,12 +58,11 @@ class Perturb:
         self._row = np.zeros(1, np.int32)  # and the row there; the last entry of both is what UNKNOWN points to
         built = partial(stream_at_partition, plan, self._terms, secrets.devices, partition)
         self._streams = {stream.name: built(stream, sources[stream.topic]) for stream in plan.streams}
+        self._central = CentralStreams(plan, partition, sources, self.edge_counts)
         self._in_order = [self._streams[terms.name] for terms in self._terms.streams]
         self._by_id = {stream_id(name): stream for name, stream in self._streams.items()}
         self._out: list[Out] = []
         self._urgent = False
-        self.edge_counts: Counter[tuple[str, str]] = Counter()
-        """(stream, accepted | late | foreign | second | width) -> raw events, for the edge's own metrics."""
         self.refusals: Counter[tuple[str, str]] = Counter()
         """(stream, reason) -> users for whom a round was refused."""
 
@@ -69,18 +70,17 @@ class Perturb:
 
     def fold(self, record: Record) -> None:
         """Take one record of the raw partition or of `rounds`."""
-        found = read(record, "edge", self._out)
-        match found:  # other records are for other stages
-            case RawBlock():
-                self._events(found, record)
-            case Progress():
-                self._progress(found)
-            case Start() if found.stream in self._streams:
-                self._start(self._streams[found.stream], found.t)
-            case Round() if found.stream in self._streams:
-                self._round(found)
-            case Settled() if found.stream in self._streams:
-                self._settle(self._streams[found.stream], found.t)
+        match read(record, "edge", self._out), record.log.topic:  # in `rounds`, which others write, nothing is an event
+            case RawBlock() as block, "raw":
+                self._events(block, record)
+            case Progress() as progress, "raw":
+                self._progress(progress)
+            case Start() as begun, "rounds" if begun.stream in self._streams:
+                self._start(self._streams[begun.stream], begun.t)
+            case Round() as round_, "rounds" if round_.stream in self._streams:
+                self._round(round_)
+            case Settled() as settled, "rounds" if settled.stream in self._streams:
+                self._settle(self._streams[settled.stream], settled.t)
 
     def ready(self, log: Log) -> bool:
         """Whether this log may be folded now: raw waits while as many periods as allowed wait for their decision."""
@@ -96,6 +96,7 @@ class Perturb:
     def _events(self, block: RawBlock, record: Record) -> None:
         stream = self._by_id.get(block.stream)
         if stream is None:
+            self._out += self._central.events(block, record)
             return
         if block.words != stream.plan.domain.words:  # written under another config
             self.edge_counts[stream.plan.name, "width"] += len(block.users)
@@ -163,6 +164,8 @@ class Perturb:
             if stream.plan.topic == progress.topic:
                 stream.closing.progress(progress.partition, progress.time)
                 self._advance(stream)
+        self._out += (sums := self._central.progress(progress))
+        self._urgent |= bool(sums)
 
     def _advance(self, stream: StreamAtPartition) -> None:
         """1. Answer rounds about closed periods. 2. Close what is due, while not too many periods are unsettled."""
@@ -230,14 +233,7 @@ class Perturb:
         self._send(round_, {q: reports.take(part, axis=0) for q, part in enumerate(parts)})
 
     def _send(self, round_: Round, sent: Mapping[int, np.ndarray]) -> None:
-        """Write each target its blocks, then a `done` with the number of its reports and of all."""
-        total = sum(len(reports) for reports in sent.values())
-        for q in range(min(round_.targets, self._plan.targets)):
-            log, reports = Log("reports", q), sent.get(q, NOBODY)
-            if len(reports):
-                self._out += [Out(log, block) for block in encode_reports(round_.digest, self._partition, reports)]
-            done = Done(round=round_.digest.hex(), contributor=self._partition, sent=len(reports), total=total)
-            self._out.append(Out(log, encode(done)))
+        self._out += answer(round_, self._partition, self._plan.targets, sent)
         self._urgent = True
 
     # ---- for metrics ----
@@ -265,7 +261,12 @@ class Perturb:
 
     def _facts(self) -> Facts:
         closing = {"lateness_ms": self._plan.lateness_ms} | {f"source.{t}": n for t, n in sorted(self._sources.items())}
-        return {**self._terms.facts(), **closing, "keys.randomness": self._secrets.devices.randomness.fingerprint}
+        return {
+            **self._terms.facts(),
+            **closing,
+            **self._central.frozen,
+            "keys.randomness": self._secrets.devices.randomness.fingerprint,
+        }
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
         """From these marks, given a snapshot taken at them."""
@@ -273,7 +274,7 @@ class Perturb:
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """Users, values, ledgers and rounds that wait, sealed with these marks: to be read before the next fold."""
-        facts = {name: stream.facts() for name, stream in self._streams.items()}
+        facts = {name: stream.facts() for name, stream in self._streams.items()} | self._central.facts()
         return self._seal.chunks(pieces(FORM, facts, self._arrays()), marks)
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
@@ -283,6 +284,7 @@ class Perturb:
         for name, stream in self._streams.items():
             for key, array in stream.arrays():
                 yield f"{name}/{key}", array
+        yield from self._central.arrays()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Take over a snapshot of these marks; without one the state is that before the first record."""
@@ -294,21 +296,21 @@ class Perturb:
         if first is None:
             return
         facts, arrays = collect(FORM, self._seal.open(chain([first], chunks), marks))
-        if facts.keys() != self._streams.keys():
+        known = self._streams.keys() | self._central.names
+        if facts.keys() != known:
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "
-                f"the config {', '.join(sorted(self._streams))} (see `murmurate check --against`)"
+                f"the config {', '.join(sorted(known))} (see `murmurate check --against`)"
             )
         for name, stream in self._streams.items():
-            keys = [key for key in arrays if key.startswith(f"{name}/")]
-            mine = {key.removeprefix(f"{name}/"): arrays.pop(key) for key in keys}
-            stream.load(facts[name], mine, self._terms, self._secrets.devices, self._partition)
+            stream.load(facts[name], taken_out(name, arrays), self._terms, self._secrets.devices, self._partition)
+        self._central.load(facts, arrays)
         self._rebuild_index(arrays)
 
     def _rebuild_index(self, arrays: Arrays) -> None:
         """Fill the index and each user's place from the devices. Only the order within a stream matters."""
         if self._plan.split == "budget":
-            known = self._in_order[0].devices.users
+            known = self._in_order[0].devices.users if self._in_order else self._user_index.users
         else:
             known = np.concatenate([*(stream.devices.users for stream in self._in_order), arrays["roll"]])
             home, row = self._places(known, [0] * len(self._in_order))

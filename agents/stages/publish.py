@@ -18,15 +18,15 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from murmurate.agents.stages.agreed import AgreedConfig
+from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
-from murmurate.agents.stages.errors import StageError, StateError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, release_of
+from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound
+from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import release, revised
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.tallies import tallies_of
-from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
 from murmurate.config.plan import Plan, StreamPlan
@@ -34,6 +34,7 @@ from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
+from murmurate.topics.curated import Curated
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
@@ -57,6 +58,8 @@ class Publish:
         self._plan, self._fed = plan, fed
         self._reached: int | None = None  # the feed's clock, where periods go by it
         self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
+        self._central = {s.name: s for s in plan.central if stream_partition(s.name, plan.tallies) == partition}
+        self._courses: dict[str, CentralCourse] = {}
         self._partition = partition
         self._periods: dict[str, OpenPeriod] = {}
         self._agreed = AgreedConfig()  # used by the first instance alone
@@ -79,6 +82,8 @@ class Publish:
                 period = self._begun(plan, found.t, found.t)
                 self._periods[found.stream] = period
                 self._open(period)
+            case Curated() if record.log.topic == TALLIES and found.stream in self._central:
+                self._curated(found)
             case Config() if self._partition == 0 and record.log == ROUNDS and not self._agreed.fold(found):
                 dead = Dead(reason="config", topic=ROUNDS.topic, partition=ROUNDS.partition, offset=record.offset)
                 self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
@@ -107,6 +112,11 @@ class Publish:
         """For each stream that has begun here, how many rounds wait for their tallies."""
         return {name: int(period.open is not None) + len(period.ahead) for name, period in self._periods.items()}
 
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """The streams that release here and have begun, central ones too."""
+        return (*self._periods, *self._courses)
+
     def _tally(self, tally: Tally | TallyInBlocks, at: int) -> None:
         period = self._periods.get(tally.stream)
         outstanding = period.outstanding(tally.round) if period else None
@@ -121,6 +131,18 @@ class Publish:
         outstanding.tallies.add(tally, at)
         self._check(outstanding, tally.q)
         self._count(period)
+
+    def _curated(self, curated: Curated) -> None:
+        """Release a period of a central stream, and settle it: there is one record for each, in order, from the first
+        period of the stream on. Nothing is asked about it.
+        """
+        course = self._courses.get(curated.stream)
+        if course is None:
+            course = CentralCourse(self._plan, self._central[curated.stream], curated.t, curated.t)
+            self._courses[curated.stream] = course
+        self._out.append(Out(Log("releases", self._partition), encode(course.release(curated))))
+        self._out.append(Out(ROUNDS, encode(Settled(stream=curated.stream, t=curated.t))))
+        self._urgent = True
 
     def _check(self, outstanding: OutstandingRound, q: int) -> None:
         """Raise StageError if these counts cannot be right; of counts that are still to come, only their number."""
@@ -257,30 +279,14 @@ class Publish:
         return {log: min(mark, again) if log.topic == TALLIES else mark for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """Every stream's open period. The blocks of tallies are in the log only."""
-        arrays = {f"{name}/method": np.frombuffer(c.method.state(), np.uint8) for name, c in self._periods.items()}
-        decided = {name: period.decided for name, period in self._periods.items() if period.decided is not None}
-        arrays |= {f"{name}/unasked": np.frombuffer(packed(decision), np.uint8) for name, decision in decided.items()}
-        courses: dict[str, Any] = {
-            name: {
-                "first_t": period.first_t,
-                "t": period.t,
-                "slots": period.slots,
-                "since": period.since,
-                "open": period.open.kept() if period.open else None,
-                "ahead": [outstanding.kept() for outstanding in period.ahead.values()],
-                "tallies": [encode(tally).decode() for tally in period.tallies],
-                "past": [encode(record).decode() for record in period.past.values()],
-                "turn": period.state.now.value,
-                "config": period.plan.config,
-                "revision": period.plan.revision,
-            }
-            for name, period in self._periods.items()
-        }
-        facts = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
-        if any("at" in kept for period in courses.values() for kept in (period["open"] or {}, *period["ahead"])):
+        """Every stream's open period, and where central streams stand. The blocks of tallies are in the log only."""
+        courses = {name: kept(period) for name, period in self._periods.items()}
+        facts: dict[str, Any] = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        if self._central:
+            facts["central"] = {name: course.facts() for name, course in self._courses.items()}
+        if any(map(announces_blocks, courses.values())):
             facts["tallied"] = self._tallied
-        return dump(FORM, facts, arrays)
+        return dump(FORM, facts, kept_arrays(self._periods))
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: `small` holds everything."""
@@ -291,22 +297,10 @@ class Publish:
         state, arrays = load(FORM, small)
         self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])
-        for name, kept in state["courses"].items():
-            plan = self._mine.get(name)
-            if plan is None or (plan.config, plan.revision) != (kept["config"], kept["revision"]):
-                found = "no such stream" if plan is None else f"config {plan.config}, revision {plan.revision}"
-                raise StateError(
-                    f"publish: stream {name!r}: the state was written under config {kept['config']}, revision "
-                    f"{kept['revision']}; found {found} (see `murmurate check --against`)"
-                )
-            period = self._begun(plan, kept["first_t"], kept["t"])
-            period.state.load(kept["turn"])
-            period.method.load(arrays[f"{name}/method"].tobytes())
-            period.slots, period.since = kept["slots"], kept["since"]
-            decided = arrays.get(f"{name}/unasked")
-            period.decided = None if decided is None else unpacked(decided.tobytes())
-            period.open = OutstandingRound.of(kept["open"]) if kept["open"] else None
-            period.ahead = {outstanding.round.t: outstanding for outstanding in map(OutstandingRound.of, kept["ahead"])}
-            period.tallies = list(tallies_of(kept["tallies"]))
-            period.past = {record.t: record for record in map(release_of, kept["past"])}
-            self._periods[name] = period
+        for name, stored in state.get("central", {}).items():
+            stream = written_under(name, stored, self._central.get(name))
+            self._courses[name] = CentralCourse(self._plan, stream, stored["first_t"], stored["t"])
+            self._courses[name].load(stored)
+        for name, stored in state["courses"].items():
+            plan = written_under(name, stored, self._mine.get(name))
+            self._periods[name] = restored(self._begun(plan, stored["first_t"], stored["t"]), stored, arrays)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import numpy as np
@@ -19,10 +18,10 @@ from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
-from murmurate.topics.release import PLACES, Periods, Privacy, Reading, Release, Reports
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+from murmurate.topics.promises import Periods, Privacy
+from murmurate.topics.release import Release
+from murmurate.topics.release_parts import PLACES, Reading, Reports
+from murmurate.topics.times import duration, instant
 
 
 def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tallied]) -> Release:
@@ -44,6 +43,8 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         estimate=_named(figures, figures.estimate),
         stderr=_named(figures, figures.stderr),
         unbiased=_named(figures, figures.unbiased),
+        stderr_unbiased=_named(figures, figures.stderr_unbiased) if stream.stated_model else None,
+        model=stream.stated_model,
         names="found" if figures.found else None,
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, figures),
@@ -63,10 +64,10 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
 
 def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     """The release of an older period with this decision's estimate of it: of two records of a period the one with the
-    higher revision counts. Its reports and `unbiased` stay as they were.
+    higher revision counts. Its reports, `unbiased` and the error of that stay as they were.
     """
     figures = stream.measure.result(decision.with_vector(best=decision.revised), stream.post).named
-    own = {"unbiased": {name: before.unbiased.get(name) for name in figures.names}} if figures.found else {}
+    own = _own_of(figures.names, before) if figures.found else {}
     return before.model_copy(update={
         "decision": before.decision if before.decision == "published" else _not_published(figures),
         "estimate": _named(figures, figures.estimate),
@@ -77,21 +78,16 @@ def revised(stream: StreamPlan, decision: Decision, before: Release) -> Release:
     })  # fmt: skip
 
 
+def _own_of(names: Sequence[str], before: Release) -> dict[str, dict[str, float | None] | None]:
+    """What the method itself said of these names, some of which may not have been found then."""
+    own = before.unbiased, before.stderr_unbiased
+    first, second = (None if said is None else {name: said.get(name) for name in names} for said in own)
+    return {"unbiased": first, "stderr_unbiased": second}
+
+
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:
     """The `decision` of a release without reports of its own period: whether anything is known."""
     return "approximated" if figures.known else "unmeasured"
-
-
-def instant(time_ms: int) -> str:
-    """RFC 3339, with milliseconds only where there are some."""
-    moment = _EPOCH + timedelta(milliseconds=time_ms)
-    return moment.isoformat(timespec="milliseconds" if time_ms % 1000 else "seconds").replace("+00:00", "Z")
-
-
-def duration(length_ms: int) -> str:
-    """A duration as the config writes it: "1h", "90s"."""
-    unit, size = next((unit, size) for unit, size in _UNITS if length_ms % size == 0)
-    return f"{length_ms // size}{unit}"
 
 
 def _named(figures: NamedFigures, values: np.ndarray) -> dict[str, float | None]:

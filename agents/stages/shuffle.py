@@ -61,14 +61,15 @@ class Shuffle:
     def fold(self, record: Record) -> None:
         """Take a block or `done` from reports, or a record of `rounds`."""
         found = read(record, "mixing", self._out)
+        own = record.log.topic != "rounds"  # whoever writes `rounds` is no contributor
         match found:
-            case ReportBlock():
+            case ReportBlock() if own:
                 digest = found.round.hex()
             case Round():
                 if found.stream not in self._streams or found.contributors > self._plan.partitions:
                     return  # nobody will answer: it would hold back the log for ever
                 digest = found.digest.hex()
-            case Done() | GiveUp() | Close():
+            case Done() | GiveUp() | Close() if own or not isinstance(found, Done):
                 digest = found.round
             case _:
                 return

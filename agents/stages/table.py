@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from murmurate.agents.stages.aggregate import Aggregate
+from murmurate.agents.stages.curate import Curate
 from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.perturb import Perturb
@@ -117,6 +118,10 @@ def _aggregate(of: Deployed, source: Log) -> Stage:
     return Aggregate(of.plan, source.partition)
 
 
+def _curate(of: Deployed, source: Log) -> Stage:
+    return Curate(of.plan, _edge(of), source.partition)
+
+
 def _publish(of: Deployed, source: Log) -> Stage:
     return Publish(of.plan, source.partition, fed=of.fed)
 
@@ -131,6 +136,7 @@ TABLE: Final[Mapping[str, StageRow]] = MappingProxyType({
     for row in (
         StageRow("door", None, None, _door, ticks=lambda source: Log(TICKS, source.partition), fed=(Log(TICKS, 0),)),
         StageRow("perturb", "raw", lambda plan: plan.partitions, _perturb, (ROUNDS,)),
+        StageRow("curate", "sums", lambda plan: int(bool(plan.central)), _curate, (ROUNDS,)),
         StageRow("shuffle", "reports", lambda plan: plan.targets, _shuffle, (ROUNDS,)),
         StageRow("aggregate", "batches", lambda plan: plan.targets, _aggregate),
         StageRow(

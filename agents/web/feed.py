@@ -9,6 +9,7 @@ then the live ones, in order and without loss; only a `progress` that a newer on
 import asyncio
 import secrets
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,15 @@ from typing import Any
 import orjson
 
 from murmurate.agents.web.errors import FrameError
+from murmurate.aggregators.queries import QueryAnswer, ReleaseIndex, answer
+from murmurate.aggregators.queries.errors import ReleaseFormatError
 
 KEEP = 1 << 16
 """Frames kept for late readers: more releases than any replay of the papers has."""
 BATCH = 256
 """Frames taken under the lock at once, so that a reader of a long history does not hold up the run."""
+ASKED_ABOUT = 1 << 22
+"""The most figures of a stream that questions are answered from: 64 MB, the newest ones."""
 MODES = ("replay", "live")
 
 
@@ -61,6 +66,10 @@ class Feed:
         self._progressed = 0  # how many progress frames there were
         self._ended = False
         self._followers: set[FeedReader] = set()
+        self._answers = threading.Lock()
+        self._index = ReleaseIndex(keep=ASKED_ABOUT)
+        self._unread: deque[Mapping[str, Any]] = deque()
+        """Releases that came while a question was answered."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -101,6 +110,19 @@ class Feed:
         found, _ = self._take(0, 0, self.last)
         return [orjson.loads(frame.json) for frame in found]
 
+    def answer(self, question: str, *, users: int | None = None, running: bool = False) -> QueryAnswer:
+        """The answer to a question over the releases so far. QueryRefusedError if there is none."""
+        with self._answers:
+            self._read()
+            return answer(self._index, question, users=users, running=running)
+
+    def _read(self) -> None:
+        while self._unread:
+            try:
+                self._index.add(self._unread.popleft())
+            except ReleaseFormatError:  # a frame that is shown, and says too little to be asked about
+                continue
+
     def before_last(self, stream: str, count: int) -> int:
         """The number after which the last `count` releases of a stream come."""
         with self._lock:
@@ -140,6 +162,12 @@ class Feed:
             raise FrameError("feed: found a truth in a live deployment; allowed: null, since truth is raw data")
         body = orjson.dumps(dict(release))
         self._add(Frame(0, "release", body, str(release["stream"]), orjson.dumps(truth)))
+        self._unread.append(orjson.loads(body))
+        if self._answers.acquire(blocking=False):  # else it is read with the next one, or before the next answer
+            try:
+                self._read()
+            finally:
+                self._answers.release()
 
     def _add(self, frame: Frame) -> None:
         with self._lock:

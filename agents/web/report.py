@@ -14,7 +14,17 @@ from typing import Any
 import orjson
 
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-SCRIPTS = ("words.js", "periods.js", "reading.js", "chart.js", "bars.js", "values.js", "panel.js", "app.js")
+SCRIPTS = (
+    "words.js",
+    "periods.js",
+    "reading.js",
+    "chart.js",
+    "bars.js",
+    "values.js",
+    "stretch.js",
+    "panel.js",
+    "app.js",
+)
 """The page's scripts, in the order in which index.html loads them."""
 _STYLE = '<link rel="stylesheet" href="style.css">'
 _META = '<meta charset="utf-8">'

@@ -2,7 +2,8 @@
 
 Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
 page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
-resume after Last-Event-ID, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py). `/metrics`
+resume after Last-Event-ID, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py).
+`/query?q=sum of NAME over last 1h` answers from the releases so far (aggregators/queries). `/metrics`
 is for Prometheus, `/healthz` says that the process lives, `/readyz` that it works. A server has the routes of what it
 is given. A refusal is JSON with one line that says what is allowed. On a loopback address only requests to a local name
 are answered, so that no page from elsewhere reads a replay's truth by rebinding its name. Not here: which worker serves
@@ -25,6 +26,8 @@ from murmurate.agents.web.errors import ListenError, QueryError
 from murmurate.agents.web.feed import KEEP, Feed, FeedReader
 from murmurate.agents.web.report import SCRIPTS
 from murmurate.agents.web.shaped import OF_SHAPES, Shape, asked_shape
+from murmurate.aggregators.queries import QueryRefusedError
+from murmurate.aggregators.queries.answers import MAX_USERS
 
 HEARTBEAT_S = 15.0
 """Below the 30 to 60 s after which proxies drop a silent connection."""
@@ -123,7 +126,7 @@ class Routes:
             return _refusal(421, "found a request to another host; allowed: localhost or a loopback address")
         try:
             return await handler(request)
-        except QueryError as error:
+        except (QueryError, QueryRefusedError) as error:
             return _refusal(400, str(error))
         except web.HTTPMethodNotAllowed:
             return _refusal(405, "found another method; allowed: GET")
@@ -148,8 +151,9 @@ class Pages:
         get("/favicon.ico", self._nothing, allow_head=False)
         get("/v1/feed", self._frames, allow_head=False)
         get("/v1/streams/{stream}/releases", self._releases, allow_head=False)
+        get("/query", self._answer, allow_head=False)
         app.on_shutdown.append(self._close)
-        return ["/", "/v1/feed", "/v1/streams/NAME/releases"]
+        return ["/", "/v1/feed", "/v1/streams/NAME/releases", "/query?q=QUESTION"]
 
     async def _file(self, request: web.Request) -> web.Response:
         name = request.match_info.get("name", "index.html")
@@ -179,6 +183,19 @@ class Pages:
         if after is None:
             after = 0 if last is None else self._feed.before_last(stream, last)
         return await self._send(request, after, stream, shape)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        """The answer to one question, in its canonical bytes; what is no question is refused."""
+        said = dict(request.query)
+        if len(said) != len(request.query) or not {"q"} <= said.keys() <= {"q", "users", "running"}:
+            raise QueryError("query: found other parameters; allowed: q once, users and running at most once")
+        users, running = said.get("users"), said.get("running", "0")
+        if users is not None and not (users.isascii() and users.isdigit() and len(users) <= len(str(MAX_USERS))):
+            raise QueryError(f"query: users: found {users[:64]!r}; allowed: a whole number from 1 to {MAX_USERS}")
+        if running not in ("0", "1"):
+            raise QueryError(f"query: running: found {running[:64]!r}; allowed: 0 or 1")
+        found = self._feed.answer(said["q"], users=None if users is None else int(users), running=running == "1")
+        return web.Response(body=found.canonical(), content_type="application/json", charset="utf-8")
 
     async def _send(self, request: web.Request, after: int, stream: str, shape: Shape) -> web.StreamResponse:
         """Server-sent events until the run or the server ends."""

@@ -102,7 +102,7 @@ async def serve_waiting(deployment: Deployment, zones: Iterable[Zone]) -> Servin
 
 async def show(follow: ReleaseReader, plan: Plan, feed: Feed) -> None:
     """Every release of a deployment on its page, until cancelled; a failure is logged and tried again."""
-    measures = {stream.name: stream.measure for stream in plan.streams}
+    measures = {stream.name: stream.measure for stream in plan.everything}
     while True:
         try:
             async for release in follow:

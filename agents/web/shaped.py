@@ -18,7 +18,7 @@ from murmurate.agents.web.feed import Frame
 from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.postprocess.query import Query
 from murmurate.aggregators.postprocess.reading import read_figures
-from murmurate.topics.release import MAX_NAMES, PLACES
+from murmurate.topics.release_parts import MAX_NAMES, PLACES
 
 OF_SHAPES: Final = ("for", "k")
 """What may be asked behind an address."""

@@ -32,6 +32,7 @@ class Distribution(Numbers):
     """Shares of users by interval of the range, and by *none*."""
 
     name = "distribution"
+    served_as = name
     ordered = True
     costly = True
 

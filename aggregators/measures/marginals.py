@@ -25,7 +25,7 @@ from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.row_views import Marginal
 from murmurate.topics.domains import Row
-from murmurate.topics.release import BETWEEN, Table
+from murmurate.topics.release_parts import BETWEEN, Table
 
 MADE_UP: Final = 1 << 10
 """The largest number of different rows of a synthetic population."""
@@ -117,7 +117,8 @@ class Marginals(WideMeasure):
         for table in self.shapes:
             shape = tuple(map(len, table.values))
             cells = slice(start, start + prod(shape))
-            of = (figures[cells].reshape(shape) for figures in (named.estimate, named.stderr, named.unbiased))
+            figures = named.estimate, named.stderr, named.unbiased, named.stderr_unbiased
+            of = (each[cells].reshape(shape) for each in figures)
             filled.append(Filled(table, *of))
             start = cells.stop
         return InTables(tuple(filled), named.course)

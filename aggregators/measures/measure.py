@@ -109,6 +109,11 @@ class Measure(PlannedMeasure):
         """The declared range of numbers, None where there is none; a number outside counts as the nearer end."""
         return None
 
+    @property
+    def axis(self) -> Range | None:
+        """The smallest and the largest number that the page's axis may need; None where there are no numbers."""
+        return self.range
+
     def limits(self, name: str) -> Range:
         """The smallest and the largest value that a statistic can have."""
         return 0.0, 1.0
@@ -207,6 +212,10 @@ class Measure(PlannedMeasure):
         """Whether a statistic is a share of users; otherwise it is a number in the measure's unit."""
         return True
 
+    def unit_of(self, name: str) -> str | None:
+        """The unit of a statistic that is a number."""
+        return self.unit
+
     def scale(self, stream: str) -> str:
         """The scale of squared errors: the unit of numbers, or "share". Errors on different scales are not averaged."""
         return "share"
@@ -267,10 +276,11 @@ class Measure(PlannedMeasure):
         """The figures of a release, NaN while nothing was measured: a method then holds zeros to compare its first
         answer with.
         """
-        figures = NamedFigures(self.names, estimate, stderr, decision.vector.unbiased, course)
+        own = decision.vector
+        figures = NamedFigures(self.names, estimate, stderr, own.unbiased, np.sqrt(own.measured_variance), course)
         if decision.measured_t is not None:
             return figures
-        return figures.unmeasured(estimated=decision.vector.best is not None)
+        return figures.unmeasured(estimated=own.best is not None)
 
 
 def stands(decision: Decision) -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ class Numbers(Measure):
 
     domain: Grid
 
+    served_as: ClassVar[str]
+    """The name by which mechanisms say that they serve it."""
     recorded_as = "fiu", "numbers"
 
     @property
@@ -32,7 +34,7 @@ class Numbers(Measure):
     @property
     def serving(self) -> tuple[str, ...]:
         """The mechanisms for it; where users may have no value, those that can report *none*."""
-        return serving(self.name, says_none=self.says_none)
+        return serving(self.served_as, says_none=self.says_none)
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """HM where it serves, whose worst-case variance is never above SR's or PM's; otherwise the first mechanism that
@@ -46,10 +48,8 @@ class Numbers(Measure):
         return self.domain.code(0), self.domain.code(1)
 
     def codes_of(self, recorded: NDArray[Any]) -> NDArray[Any]:
-        """The codes of these numbers, -1 for NaN."""
-        numbers = np.asarray(recorded, np.float64)
-        known = ~np.isnan(numbers)
-        return np.where(known, self.domain.encode(np.where(known, numbers, self.domain.low)).astype(np.int64), -1)
+        """The cells of numbers, -1 of NaN."""
+        return self.domain.cells_of(recorded)
 
     def spread_over(self, columns: int) -> NDArray[np.uint32]:
         """Codes evenly over the range, both ends among them."""

@@ -15,8 +15,9 @@ from murmurate.aggregators.measures.marginals import Marginals
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.measures.strings import Prefixes
+from murmurate.aggregators.measures.total import Total
 
 KINDS: Final[dict[str, type[Measure]]] = {
-    kind.name: kind for kind in (Frequency, Mean, Distribution, ItemShares, Marginals, Prefixes)
+    kind.name: kind for kind in (Frequency, Mean, Total, Distribution, ItemShares, Marginals, Prefixes)
 }
 """The kinds of measures by name."""

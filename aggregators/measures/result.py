@@ -1,8 +1,8 @@
 """The figures of a release: by name, which is declared or found, or in tables.
 
-Contract: an estimate, its standard error and an unbiased estimate for each name, in the order of the names; NaN where
-nothing is known.  The cells of tables have names, too.  Not here: how they come from a decision (a measure's `result`),
-the record
+Contract: an estimate, its standard error, an unbiased estimate and the standard error of that for each name, in the
+order of the names; NaN where nothing is known.  The cells of tables have names, too.  Not here: how they come from a
+decision (a measure's `result`), the record
 (agents/stages/release.py).
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.topics.release import Table
+from murmurate.topics.release_parts import Table
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +29,8 @@ class NamedFigures:
     """The standard error of `estimate`."""
     unbiased: Floats
     """The unbiased, raw estimate of the period's method."""
+    stderr_unbiased: Floats
+    """The standard error of `unbiased` as an estimate of the period that it was measured in: mechanism and sampling."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
     found: bool = False
@@ -47,7 +49,9 @@ class NamedFigures:
     def unmeasured(self, *, estimated: bool) -> NamedFigures:
         """The figures before anything was measured. estimated: whether a filter has an estimate all the same."""
         unknown = np.full(len(self.unbiased), np.nan)
-        return replace(self, unbiased=unknown) if estimated else NamedFigures(self.names, unknown, unknown, unknown)
+        if estimated:
+            return replace(self, unbiased=unknown, stderr_unbiased=unknown)
+        return NamedFigures(self.names, unknown, unknown, unknown, unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,7 @@ class Filled:
     estimate: Floats
     stderr: Floats
     unbiased: Floats
+    stderr_unbiased: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +77,11 @@ class InTables:
     def named(self) -> NamedFigures:
         """The figures of all tables by the names of their cells."""
         names = tuple(name for one in self.filled for name in one.table.names)
-        estimate, stderr, unbiased = (
+        estimate, stderr, unbiased, stderr_unbiased = (
             np.concatenate([getattr(one, what).reshape(-1) for one in self.filled])
-            for what in ("estimate", "stderr", "unbiased")
+            for what in ("estimate", "stderr", "unbiased", "stderr_unbiased")
         )
-        return NamedFigures(names, estimate, stderr, unbiased, self.course)
+        return NamedFigures(names, estimate, stderr, unbiased, stderr_unbiased, self.course)
 
 
 Result = NamedFigures | InTables

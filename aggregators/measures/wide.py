@@ -143,7 +143,8 @@ class WideMeasure(Measure):
     def told(self, decision: Decision) -> NamedFigures:
         """The figures of the statistics that a release names, clipped to 0 to 1."""
         standing, shown = stands(decision), self.shown
-        own = decision.with_vector(unbiased=decision.vector.unbiased[shown])
+        vector = decision.vector
+        own = decision.with_vector(unbiased=vector.unbiased[shown], own_variance=vector.measured_variance[shown])
         course = None if standing.course is None else standing.course[:, shown]
         return self._named(own, np.clip(standing.statistics[shown], 0, 1), np.sqrt(standing.variance[shown]), course)
 

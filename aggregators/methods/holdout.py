@@ -63,7 +63,7 @@ class Holdout:
     def __init__(self, setting: Setting, make: Callable[[Setting], Method], answers: ExpectedAnswers) -> None:
         """make: a function from a setting to the method. answers: those that it will usually have."""
         if not setting.measure.clips:
-            raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean")
+            raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean or a total")
         self._setting, self._make, self._answers = setting, make, answers
         after = make(replace(setting, clip=top_of(setting)))  # whatever it refuses is refused before anybody is asked
         phase = LSP(coarse(setting))

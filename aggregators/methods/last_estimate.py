@@ -33,6 +33,8 @@ FORM: Final = StateForm("decision", 1)
 """The version of the form in which a decision is kept."""
 _FILTERED = ("best", "revised")
 _OF_TABLES = ("estimates", "errors")
+_OWN: Final = "own variance"
+"""The array of the variance without drift, where that is another one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class LastEstimate:
             # Frequencies sum to 1, so their mean square is at least 1/d^2: the least error that zeros can have.
             least = np.full_like(variance, 1 / len(variance) ** 2) if self.measured_t is None else variance
             variance = np.maximum(least, mean_square)
-        outcome = Vector(self.unbiased, variance, self.answer, self.users)
+        outcome = Vector(self.unbiased, variance, self.answer, self.users, own_variance=self.variance)
         return Decision(t, self.measured_t == t, self.measured_t, self.mechanism, outcome)
 
     def facts(self) -> dict[str, Any]:
@@ -84,6 +86,8 @@ def packed(decision: Decision) -> bytes:
         own = decision.measured_t, outcome.unbiased, outcome.variance, decision.question, outcome.answer, outcome.users
         last = LastEstimate(*own)
         facts, arrays = facts | last.facts() | {"clipped": outcome.clipped}, last.arrays()
+        if not np.array_equal(outcome.measured_variance, outcome.variance):
+            arrays[_OWN] = outcome.measured_variance
         for name in _FILTERED:
             if (estimate := getattr(outcome, name)) is not None:
                 course = np.zeros((0, len(estimate.statistics))) if estimate.course is None else estimate.course
@@ -114,7 +118,8 @@ def unpacked(kept: bytes) -> Decision:
                     t, estimate.copy(), error.copy(), of_reports, np.array(course) if course else None
                 )
         own = last.unbiased, last.variance, last.answer, last.users
-        outcome = Vector(*own, filtered.get("best"), filtered.get("revised"), facts["clipped"])
+        measured_variance = arrays[_OWN].copy() if _OWN in arrays else None
+        outcome = Vector(*own, filtered.get("best"), filtered.get("revised"), facts["clipped"], measured_variance)
     elif kind == "found":
         outcome = FoundValues(*(arrays[what].copy() for what in ("values", "estimates", "errors")))
     else:

@@ -124,6 +124,17 @@ class Vector:
     """The filter's present estimate of an older period, with revisions."""
     clipped: float = 0.0
     """The error of the mean, at most, from clipping or from finding where to clip: a part of the range."""
+    own_variance: Floats | None = None
+    """The variance of `unbiased` as an estimate of the period that it was measured in, without the drift since; None:
+    nothing has drifted.
+    """
+
+    @property
+    def measured_variance(self) -> Floats:
+        """The variance of `unbiased` as an estimate of the period that it was measured in: mechanism and sampling. Of a
+        method that averages several answers it is that of the average, whatever the truth did among them.
+        """
+        return self.variance if self.own_variance is None else self.own_variance
 
 
 @dataclass(frozen=True, eq=False)

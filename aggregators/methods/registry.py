@@ -64,7 +64,7 @@ def finds_first(options: MethodOptions, setting: Setting) -> bool:
     if not options.finds_clip:
         return False
     if not setting.measure.clips:
-        raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean")
+        raise ParameterError(f"clip: found a stream of {setting.measure.name}; allowed: a mean or a total")
     return worthwhile(setting, _answers(options, setting))
 
 

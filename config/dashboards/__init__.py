@@ -39,7 +39,7 @@ def alerts(plan: Plan) -> str:
 
 
 def _rules(plan: Plan) -> Iterator[str]:
-    for stream in plan.streams:
+    for stream in plan.everything:
         late = LATE_PERIODS * stream.every_ms / 1000
         yield _RULE.format(
             alert="MurmurateReleaseLate", expr=f'murmurate_release_age_seconds{{stream="{stream.name}"}} > {late:g}',

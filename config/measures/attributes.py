@@ -17,7 +17,7 @@ from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Flag, Kind, Text, Texts, WholeNumber, seen
 from murmurate.config.measures.frequency import VALUE
 from murmurate.config.quantities import Range
-from murmurate.topics.release import BETWEEN, MAX_NAMES
+from murmurate.topics.release_parts import BETWEEN, MAX_NAMES
 
 MAX_ATTRIBUTES: Final = 64
 MAX_TABLES: Final = 16

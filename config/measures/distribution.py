@@ -11,7 +11,7 @@ from murmurate.config.measures.numbers import NumbersStream
 from murmurate.config.streams import OneOf
 from murmurate.randomizers.registry import serving
 from murmurate.topics.domains import Grid
-from murmurate.topics.release import MAX_NAMES
+from murmurate.topics.release_parts import MAX_NAMES
 
 
 class DistributionStream(NumbersStream):

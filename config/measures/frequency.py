@@ -16,7 +16,7 @@ from murmurate.config.measures.stream import StreamTable
 from murmurate.config.streams import OneOf, Post, by_name
 from murmurate.randomizers.registry import serving
 from murmurate.topics.domains import Categories
-from murmurate.topics.release import MAX_NAMES
+from murmurate.topics.release_parts import MAX_NAMES
 
 VALUE: Final = Text(r"^[^\u0000-\u001f\u007f]{1,256}$", "a text of 1 to 256 printable characters")
 

@@ -14,7 +14,7 @@ from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
 from murmurate.topics.domains import Items
 from murmurate.topics.domains.domain import MAX_LISTED
-from murmurate.topics.release import MAX_NAMES
+from murmurate.topics.release_parts import MAX_NAMES
 
 USUAL_PAD: Final = 4
 """Where the file does not say."""

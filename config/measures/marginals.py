@@ -15,7 +15,7 @@ from murmurate.config.measures.attributes import AttributesKind, TablesKind
 from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
 from murmurate.randomizers.registry import ORACLES
-from murmurate.topics.release import MAX_NAME, MAX_NAMES, cell_names
+from murmurate.topics.release_parts import MAX_NAME, MAX_NAMES, cell_names
 
 
 class MarginalsStream(WideStream):

@@ -12,7 +12,6 @@ from murmurate.config.errors import Mistake
 from murmurate.config.kinds import AnyNumber, Text, seen
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.quantities import Range
-from murmurate.randomizers.registry import serving
 
 UNIT: Final = Text(r"^[^\u0000-\u001f\u007f]{1,64}$", "a text of 1 to 64 printable characters")
 
@@ -43,7 +42,7 @@ class NumbersStream(StreamTable):
         return None if self.initial is None else self.statistic().domain.code(self.initial) or None
 
     def _mistakes(self) -> Iterator[Mistake]:
-        serve = serving(self.measured.name, says_none=self.says_none)
+        serve = self.statistic().serving
         if self.mechanism not in (AUTO, *serve):
             why = "where users may have no value" if self.says_none else 'with missing = { carry = "always" }'
             yield Mistake("mechanism", seen(self.mechanism), f"{', '.join((AUTO, *serve))}, {why}")

@@ -1,25 +1,25 @@
-"""What every [streams.NAME] table says, whatever it measures.
+"""What every [streams.NAME] table says of a local stream, whatever it measures: one whose reports users randomize.
 
 Contract: a stream that is built makes sense by itself.  A kind of measure has a subclass, which adds what it declares
-and builds the measure.  Not here: methods and sources (config/streams.py), what streams share of the promise
-(config/settings.py), which kinds there are (registry.py).
+and builds the measure.  Not here: what all streams say (declared.py), methods and sources (config/streams.py), what
+streams share of the promise (config/settings.py), which kinds there are (registry.py).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator
 
 from murmurate.aggregators.chooser import Prefer
-from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
-from murmurate.config.errors import Mistake, NotAllowedError
+from murmurate.config.errors import Mistake
 from murmurate.config.kinds import NumbersByName, WholeNumber, seen, written
-from murmurate.config.quantities import Duration, Missing, MissingKind, Share, millionths, shortest
-from murmurate.config.streams import ConfigTable, MethodTable, Post, SourceTable, by_name
+from murmurate.config.measures.declared import DeclaredStream
+from murmurate.config.quantities import Duration, Missing, MissingKind, Share, shortest
+from murmurate.config.streams import MethodTable, Post, by_name
 from murmurate.randomizers.terms import MAX_SLOTS
 
 MAX_REVISABLE: Final = 4096
@@ -27,14 +27,9 @@ MAX_REVISABLE: Final = 4096
 """
 
 
-class StreamTable(ConfigTable):
-    """What every stream says, whatever it measures."""
+class StreamTable(DeclaredStream):
+    """What every local stream says, whatever it measures."""
 
-    measured: ClassVar[type[Measure]]
-    """The kind of measure that this table describes. Its name is what `measure` says."""
-
-    every: Annotated[int, Duration("1ms", "24d")]
-    """The length of a period; each period has one release."""
     share: Annotated[float, Share()] = 1.0
     """The stream's part of the users, or of epsilon under split = "budget"; all parts together at most 1."""
     method: Annotated[MethodTable, BeforeValidator(by_name, json_schema_input_type=str | MethodTable)] = MethodTable(
@@ -53,15 +48,8 @@ class StreamTable(ConfigTable):
     """
     thresholds: Annotated[Mapping[str, float], NumbersByName()] = written({})
     """Thresholds by name of a statistic: releases say whether it is above or below, and how sure that is."""
-    source: SourceTable | None = None
-    """Where its events come from; left out: {name}.events, told apart by their "stream"."""
     if TYPE_CHECKING:  # a key of every table, in the place that suits it
         mechanism: str
-
-    @property
-    def share_micro(self) -> int:
-        """Its share in millionths."""
-        return millionths(self.share)
 
     @property
     def says_none(self) -> bool:
@@ -73,15 +61,6 @@ class StreamTable(ConfigTable):
     def initial_code(self) -> int | None:
         """The code of `initial`, if the file says one that is not the default."""
 
-    @abstractmethod
-    def statistic(self) -> Measure:
-        """What it measures, as everything else asks it."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The statistics of a release."""
-        return self.statistic().names
-
     @property
     def most_names(self) -> int:
         """How many statistics a release has at most."""
@@ -90,10 +69,6 @@ class StreamTable(ConfigTable):
     def limits(self, name: str) -> tuple[float, float]:
         """Between which a statistic lies."""
         return self.statistic().limits(name)
-
-    @abstractmethod
-    def meaning(self) -> dict[str, Any]:
-        """What it declares, as a part of what gives a stream's releases their meaning: whole numbers and texts."""
 
     def method_options(self) -> MethodOptions:
         """Its method."""
@@ -107,13 +82,6 @@ class StreamTable(ConfigTable):
     def shaping(self) -> Post | None:
         """How its estimates are shaped; None where they are not."""
         return None
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        mistakes = tuple(self._mistakes())
-        if mistakes:
-            raise NotAllowedError(*mistakes)
-        return self
 
     def _mistakes(self) -> Iterator[Mistake]:
         carry, initial = self.missing.carry_ms, getattr(self, "initial", None)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
-from murmurate.randomizers.question import Atom, Blanket
+from murmurate.randomizers.question import Blanket, one_apart
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -110,9 +110,7 @@ class GRR(PureOracle):
 
     def blanket(self) -> Blanket:
         """One atom with q for each report; of a pair of values each has its own report p / q times as often."""
-        apart = self.p / self.q
-        pair = Atom(self.q, apart, Fraction(1)), Atom(self.q, Fraction(1), apart)
-        return pair if self.d == 2 else (*pair, Atom((self.d - 2) * self.q, Fraction(1), Fraction(1)))
+        return one_apart(self.q, self.p / self.q, self.d)
 
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Which reports name `one`."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -106,6 +107,18 @@ class HadamardResponse(PureOracle):
         row, bit = numbers % np.uint64(self.rows), numbers // np.uint64(self.rows) == 1
         mine, theirs = (_odd(row & np.uint64(self.checked(value) + 1)) for value in (one, other))
         return np.asarray((mine == bit) & (theirs != bit))
+
+    def blanket(self) -> Blanket:
+        """Two columns differ in half the rows, where either has a sign of its own. In row 0 all columns agree, and of
+        two values in one row more: what is reported there says nothing.
+        """
+        low, apart, one = (1 - self.p) / self.rows, self.realised, Fraction(1)
+        silent = 1 if self.d > 2 else 2
+        alike = self.rows // 2 - silent
+        atoms = [Atom(self.rows // 2 * low, apart, one), Atom(self.rows // 2 * low, one, apart)]
+        if alike:
+            atoms += [Atom(alike * low, apart, apart), Atom(alike * low, one, one)]
+        return (*atoms, Atom(Fraction(silent, self.rows), one, one))
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

@@ -28,16 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.errors import ParameterError, ValueRefusedError, shown
-from murmurate.randomizers.frequency.hashing import (
-    Words,
-    count_matches,
-    first_seed,
-    hash_one,
-    hash_pairs,
-    sum_table,
-)
+from murmurate.randomizers.frequency.hashing import Words, count_matches, first_seed, hash_one, hash_pairs, sum_table
 from murmurate.randomizers.mechanism import MAX_LAW, Counts, Floats, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes
+from murmurate.randomizers.question import Blanket, one_apart
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one, checked_digest
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -235,6 +229,12 @@ class LocalHash(PureOracle):
         seeds = numbers + self._first_seed
         for_one, for_other = (hash_pairs(seeds, np.array([self.checked(v)]), self.g) == cells for v in (one, other))
         return np.asarray(for_one & ~for_other)
+
+    def blanket(self) -> Blanket:
+        """GRR's of g cells, for any hash functions: a seed that puts two values into one cell tells less than one that
+        separates them (ARCHITECTURE section 5.16).
+        """
+        return one_apart(Fraction(self._low, 1 << _BITS), self.realised, self.g)
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

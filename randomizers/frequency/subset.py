@@ -21,6 +21,7 @@ from murmurate.randomizers.frequency.subsets import BITS, NUMBERED, Lowest, Numb
 from murmurate.randomizers.frequency.unary import one_without_other
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports, whole
 from murmurate.randomizers.packing import bit_bytes, count_bits, padding_set
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level, micro_nats
 
@@ -118,6 +119,22 @@ class SubsetSelection(PureOracle):
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Which reports hold `one` and not `other`."""
         return one_without_other(self._reports(reports), self.checked(one), self.checked(other))
+
+    def blanket(self) -> Blanket:
+        """Subsets by which of two values they hold: each has from everybody what it has from those whom it does not
+        hold. A tie says nothing; where its chance is too long to work out it is left out, which tells more.
+        """
+        d, k, p, apart, one = self.d, self.k, self.p, self.realised, Fraction(1)
+        clear = 1 - p
+        tie = Fraction(0)
+        if d <= self.numbered:
+            clear *= self._way.each[1] * comb(d - 1, k)
+            tie = 1 - p * self._way.each[0] * comb(d - 1, k - 1) - clear
+        pairs = d * (d - 1)
+        low = clear * d / (d - k)
+        split, both, none = (Fraction(ways, pairs) for ways in (k * (d - k), k * (k - 1), (d - k) * (d - k - 1)))
+        atoms = [Atom(low * split, apart, one), Atom(low * split, one, apart), Atom(low * none + tie, one, one)]
+        return (*atoms, Atom(low * both, apart, apart)) if both else tuple(atoms)
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
 from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
+_LISTED = 64  # values up to which the row of ones only has a mass of its own
 _FINE = 1 << 16  # a level below this would be rounded by more than 2^-16 of itself
 
 
@@ -118,6 +120,21 @@ class Unary(PureOracle):
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Which reports have the bit of `one` set and that of `other` clear."""
         return one_without_other(self._reports(reports), self.checked(one), self.checked(other))
+
+    def blanket(self) -> Blanket:
+        """Rows by the bits of both values: a clear one has its chance from every value but its own, which lowers it by
+        (1-p) / (1-q). Only the row of ones has more, and is every value's alike: left out of large domains, where it is
+        below 2^-64, which makes the blanket no better.
+        """
+        p, q, apart, one = self.p, self.q, self.realised, Fraction(1)
+        low = (1 - p) / (1 - q)
+        ones = q**self.d if self.d <= _LISTED else Fraction(0)
+        return (
+            Atom(low * q * (1 - q), apart, one),
+            Atom(low * q * (1 - q), one, apart),
+            Atom(low * (q * q - ones), apart, apart),
+            Atom(low * (1 - q) ** 2 + ones * p / q, one, one),
+        )
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

@@ -1,8 +1,7 @@
 """Numbers: the mean of a bounded quantity (SR, PM, HM), with *none* (ValueAndPresence), its distribution (SW), with
-*none* (WaveAndPresence), any of them for a mean over a coarser or clipped grid (Clipped), and exact discrete noise.
+*none* (WaveAndPresence), and any of them for a mean over a coarser or clipped grid (Clipped).
 """
 
-from murmurate.randomizers.numeric.discrete_laplace import DiscreteLaplace
 from murmurate.randomizers.numeric.hybrid import HM
 from murmurate.randomizers.numeric.mean import MeanMechanism
 from murmurate.randomizers.numeric.piecewise import PM
@@ -17,7 +16,6 @@ __all__ = [
     "PM",
     "SR",
     "SW",
-    "DiscreteLaplace",
     "MeanMechanism",
     "ValueAndPresence",
     "Wave",

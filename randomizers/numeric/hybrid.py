@@ -21,6 +21,7 @@ from murmurate.randomizers.numeric.piecewise import PM
 from murmurate.randomizers.numeric.rounding import SR
 from murmurate.randomizers.numeric.window import TOP
 from murmurate.randomizers.packing import bit_bytes, count_bits, pack_ints, unpack_ints
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
@@ -149,6 +150,15 @@ class HM(MeanMechanism):
             window = self._pm.window
             found |= (flag == 0) & window.within(numbers, one) & ~window.within(numbers, other)
         return found
+
+    def blanket(self) -> Blanket:
+        """Both mechanisms' by the coin, which is in the report: the two ends of the grid are the worst of both."""
+        rounded, near = self._sr.blanket(), self._pm.blanket() if self._pm else ()
+        return tuple(
+            Atom(chance * mass, one, other)
+            for chance, atoms in ((self.coin, rounded), (1 - self.coin, near))
+            for mass, one, other in atoms
+        )
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

@@ -17,6 +17,7 @@ from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.mechanism import Counts, Reports
 from murmurate.randomizers.numeric.mean import GRID, MeanMechanism
 from murmurate.randomizers.packing import count_bits
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
@@ -113,6 +114,11 @@ class SR(MeanMechanism):
     def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
         """Which reports are the bit that is likelier for `one`."""
         return np.asarray(self._reports(reports)[:, 0] == (self.checked(one) > self.checked(other)))
+
+    def blanket(self) -> Blanket:
+        """Either bit has its lower chance from everybody; the lowest and the highest cell are told apart best."""
+        low, apart, one = Fraction(self._low, TOP), self.realised, Fraction(1)
+        return Atom(low, apart, one), Atom(low, one, apart)
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

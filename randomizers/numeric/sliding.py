@@ -19,6 +19,7 @@ from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.mechanism import Mechanism, Reports
 from murmurate.randomizers.numeric.window import TOP, Window
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon
 
@@ -125,6 +126,22 @@ class Sliding(Mechanism):
         if self.says_none:  # its report is any cell of its window
             cells = np.minimum(cells, np.asarray(self.cells, cells.dtype))
         return self.window.within(cells, self._start(one)) & ~self.window.within(cells, self._start(other))
+
+    def blanket(self) -> Blanket:
+        """Every cell has the lower level from everybody. Two windows without a common cell are told apart best, and the
+        one of none is such, its cells counted singly; only where no window lies clear of the first, at the smallest
+        epsilons, the last one shares a cell with it (ARCHITECTURE section 5.16).
+        """
+        window, one = self.window, Fraction(1)
+        low, high, middle = Fraction(window.low, TOP), Fraction(window.high, window.low), self.realised
+        outputs = self.cells + window.width if self.says_none else self.cells
+        common = 0 if self.says_none else max(0, window.width - (self.points - 1))
+        sides = window.width - 1 - common
+        kinds = (
+            (1, middle, one), (1, one, middle), (sides, high, one), (sides, one, high), (common, high, high),
+            (outputs - 2 * window.width + common, one, one),
+        )  # fmt: skip
+        return tuple(Atom(cells * low, *kind) for cells, *kind in kinds if cells)
 
     @property
     def telling(self) -> tuple[Fraction, Fraction]:

@@ -28,7 +28,9 @@ class Share:
     def stream(self, **changes: Any) -> StreamTable:
         """The table, read."""
         found = {"every": "1s", **tomllib.loads(self.table), **changes}
-        return TABLES[found["measure"]].model_validate(found)
+        read = TABLES[found["measure"]].model_validate(found)
+        assert isinstance(read, StreamTable)
+        return read
 
 
 SCREENS = ("home", "basket", "help", "search", "checkout")

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
@@ -11,6 +12,8 @@ from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.stages.stage import Log
 from murmurate.errors import UsageError
+from murmurate.topics.block import encode_sums
+from murmurate.topics.names import stream_id
 from tests.agents.audit.test_auditor import PLAN, Tape, honest
 from tests.agents.world import TOPIC
 from tests.topics.second_wire import GOLDEN
@@ -50,6 +53,14 @@ def test_of_counts_in_blocks_it_is_said_how_many_there_are_and_what_announces_th
     found, text = said("shop.tallies", golden["announced tally"].encode())
     assert (found["kind"], found["cells"], found["counted"]) == ("tally_in_blocks", 5000, 3)
     assert "t 29916540 q 1 received 5" in text
+
+
+def test_of_exact_sums_it_is_said_how_many_there_are_and_never_one_of_them() -> None:
+    block = encode_sums(stream_id("screen"), 2, 179_499_419, np.array([4242, 1234567], np.int64))
+    found, text = said("shop.sums", block)
+    assert found == {"kind": "sums block", "stream": "screen", "contributor": 2, "t": 179_499_419, "sums": 2}
+    assert "4242" not in text
+    assert "1234567" not in text
 
 
 def test_of_an_event_only_its_place_is_said() -> None:

@@ -27,7 +27,7 @@ from murmurate.agents.cli.reproductions.recorded import RecordedFile, recorded
 from murmurate.agents.cli.reproductions.runs import AT, MOST_PROCESSES, Case, Lab, RunToMake, made, spread_out
 from murmurate.agents.replay.source import SourceError
 from murmurate.errors import UsageError
-from murmurate.topics.release import MAX_NAMES
+from murmurate.topics.release_parts import MAX_NAMES
 
 SMALL = "--users", "4000", "--periods", "40", "--seeds", "1"
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"

@@ -12,7 +12,7 @@ import pytest
 from murmurate.agents.embedded.task import Task
 from murmurate.agents.kafka import state as records
 from murmurate.agents.kafka.state import StateRecord
-from murmurate.agents.stages import aggregate, door, frozen, perturb, publish, shuffle
+from murmurate.agents.stages import aggregate, curate, door, frozen, perturb, publish, shuffle
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
 from murmurate.aggregators.methods import holdout, last_estimate
@@ -22,14 +22,16 @@ from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError
 from murmurate.randomizers import device as devices
 from murmurate.randomizers.state import REMEDY, StateForm
+from tests.agents.central import VISITS
 from tests.agents.world import FIRST, KEYS, SECOND, Event, arrivals, deployment, played, stream
 from tests.measured import sized, vector_decision
 
-PLAN = deployment(stream("screen", "lpa", w=4), partitions=1, targets=1, min_batch=2)
+PLAN = deployment(stream("screen", "lpa", w=4), partitions=1, targets=1, min_batch=2, central=(VISITS,))
 NUMBERS = Setting(sized(257, "mean"), 1_000_000, w=4, slots=40, first_t=1, seed=bytes(32))
 STAGES: dict[str, tuple[ModuleType, str]] = {
     "door": (door, "FORM"),
     "perturb": (frozen, "FORM"),
+    "curate": (curate, "FORM"),
     "shuffle": (shuffle, "FORM"),
     "aggregate": (aggregate, "FORM"),
     "publish": (publish, "FORM"),

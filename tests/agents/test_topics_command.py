@@ -44,7 +44,11 @@ def test_a_deployment_of_other_topics_has_no_events_and_one_of_the_feed_has_two_
     assert "shop.events" not in want
     assert want["shop.ticks"].partitions == want["shop.feed"].partitions == 1
     assert want["shop.raw"].settings["min.insync.replicas"] == "1"
-    assert {name.removeprefix("shop.") for name in want} == TOPICS.keys() - {"events"}
+    central = {name for name, row in TOPICS.items() if row.central}
+    assert {name.removeprefix("shop.") for name in want} == TOPICS.keys() - {"events"} - central
+    visits = {"model": "central", "measure": "count", "every": "1s"}
+    more = build(small(screen__source={"topic": "clicks"}, curator={"epsilon": 1.0}, streams__visits=visits))
+    assert {f"shop.{name}" for name in central} <= wanted(more, plan(more), {"clicks": 3}).keys()
 
 
 def test_what_was_made_is_said_in_80_columns() -> None:

@@ -12,9 +12,12 @@ import pytest
 from murmurate.agents.cli import watch
 from murmurate.agents.cli.watch import heading, shaped
 from murmurate.aggregators.measures.distribution import stretches
-from murmurate.config.plan import StreamPlan
+from murmurate.aggregators.measures.summed import CentralTotal
+from murmurate.config.plan import CentralPlan, HoldoutPlan, StreamPlan
+from murmurate.randomizers.trees import Tree
 from murmurate.topics.codec import decode
 from murmurate.topics.domains import Categories, Grid
+from murmurate.topics.events import Fields
 from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
 from tests.agents.world import stream
@@ -296,3 +299,42 @@ def test_a_line_for_a_question_has_the_figures_that_answer_it() -> None:
 def test_a_question_that_cannot_be_asked_is_one_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     done = murmurate("watch", "screen", *words, cwd=deploy(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"murmurate: {said}\n")
+
+
+REVENUE = CentralPlan(
+    "revenue", CentralTotal(Grid(0, 500, 50_001, "points"), unit="EUR", finds=True, counts=True), 10_000, 2_000_000,
+    Tree(4, 4), 1, "shop.events", Fields(stream="/stream"), "1" * 16, holdout=HoldoutPlan(60, 1600),
+)  # fmt: skip
+
+
+def summed(figures: dict[str, float] | None, **changes: Any) -> Release:
+    names = ("total", "count")
+    unknown = dict.fromkeys(names)
+    fields = json.loads(RELEASES[0]) | {
+        "measure": "total", "unit": "EUR", "range": [0, 500], "estimate": figures or unknown,
+        "unbiased": figures or unknown, "stderr": {"total": 1208.25, "count": 5.1} if figures else unknown,
+        "decision": "published" if figures else "unmeasured", "t": 101, "measured_t": 101 if figures else None,
+        "start": "2026-11-18T09:01:00Z", "end": "2026-11-18T09:01:10Z", "central": {"unit": "event", "epsilon": 2.0},
+    } | changes  # fmt: skip
+    for local in ("privacy", "reports", "stderr_unbiased", "model", "thresholds"):
+        fields.pop(local, None)
+    found = decode(json.dumps(fields).encode())
+    assert isinstance(found, Release)
+    return found
+
+
+def test_a_central_stream_shows_sums_in_their_unit_and_its_epsilon_in_place_of_reports() -> None:
+    tree = {"fanout": 4, "levels": 4, "first_t": 0, "node": {"total": 1358.97, "count": 5.6}}
+    found = watch.line(summed({"total": 1_234_567.0, "count": 49.5}, noise=tree), REVENUE, 1000)
+    assert found.startswith("  09:01:00  published")
+    assert "total 1234567 ±1208 EUR" in found
+    assert "count 49.50 ±5.1  " in found
+    assert found.endswith("eps 2")
+    assert len(found) == 80
+    assert "revenue: total of numbers from 0 to 500 EUR; the sum" in heading(REVENUE)
+
+
+def test_a_hold_out_says_how_far_it_is() -> None:
+    found = watch.line(summed(None, holdout={"period": 12, "periods": 60}), REVENUE, 1000)
+    assert found.startswith("  09:01:00  hold-out: period 12 of 60")
+    assert len(found) == 80

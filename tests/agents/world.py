@@ -158,7 +158,7 @@ def played(
 ) -> Runtime:
     """A runtime that has taken all the records, `step` at a time (all at once)."""
     runtime = Runtime(plan, keys, sources={TOPIC: sources}, schedule=schedule, faults=faults, keep=keep)
-    runtime.start({each.name: FIRST * SECOND // each.every_ms for each in plan.streams})
+    runtime.start({each.name: FIRST * SECOND // each.every_ms for each in plan.everything})
     for at in range(0, len(records), step or len(records)):
         runtime.write(records[at : at + (step or len(records))])
         runtime.run()

@@ -226,6 +226,19 @@ class Page:
         """Move the mouse."""
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
+    def drag(self, start: float, end: float, y: float) -> None:
+        """Move the mouse across the window with its button down."""
+        for kind, x, buttons in (
+            ("Pressed", start, 1),
+            ("Moved", (start + end) / 2, 1),
+            ("Moved", end, 1),
+            ("Released", end, 0),
+        ):
+            button = "none" if kind == "Moved" else "left"
+            self.send(
+                "Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, button=button, buttons=buttons, clickCount=1
+            )
+
     def picture(self, path: Path, *, whole: bool = True) -> None:
         """Write a PNG of the page, or of what the window shows."""
         data = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]

@@ -10,6 +10,7 @@ from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import serve
 from tests.agents.web.frames import whole_run
 from tests.agents.web.numbers import too_few, whole_ride
+from tests.agents.web.sums import whole_sums
 from tests.browser.chromium import Chromium
 
 DRAWN = "panels.size && [...panels.values()].every((panel) => panel.periods.length && !panel.dirty)"
@@ -26,7 +27,7 @@ def main() -> None:
             take(browser, sys.argv[2], folder, "done")
             return
         runs = {"running": list(whole_run())[:340], "done": list(whole_run()), "numbers-done": list(whole_ride())}
-        runs["too-few-done"] = list(too_few())
+        runs["too-few-done"], runs["sums-done"] = list(too_few()), whole_sums(mode="replay")
         for stage, frames in runs.items():
             feed = Feed()
             running = browser.wait(serve(feed, "127.0.0.1", 0))
@@ -49,6 +50,13 @@ def take(browser: Chromium, url: str, folder: Path, stage: str) -> None:
                 x, y = page.run("(b => [b.x, b.y])(document.querySelector('.plot').getBoundingClientRect())")
                 page.point(x + POINTED, y + 200)
                 page.until(f"{DRAWN} && [...panels.values()][0].hovered >= 0")
+            if stage.startswith("sums"):
+                page.until("[...panels.values()].every((panel) => panel.stretch.totals.length)")
+                x, y, end = page.run(
+                    "(b => [b.x, b.y, b.right])(document.querySelector('.plot').getBoundingClientRect())"
+                )
+                page.drag(x + (end - x) * 0.3, x + (end - x) * 0.6, y + 150)
+                page.until("/periods/.test(document.querySelector('.answer').innerText)")
             page.resize(width, page.run("document.documentElement.scrollHeight"))
             page.until(DRAWN)
             path = folder / f"{stage}-{width}-{'dark' if dark else 'light'}.png"

@@ -35,10 +35,12 @@ def test_the_shared_example_loads() -> None:
     assert screen.source.user == "/session/user_id"
 
 
+MEASURES = ", ".join(dict.fromkeys(key.partition(".")[0] for key in TABLES))
 EPSILON = "a number from 0.000001 (one micro-nat) to 20"
 DURATION = 'a whole number and one of ms, s, m, h, d, such as "90s"'
 PRIVACY = "epsilon, window, split, delta, min_batch, assumed_corrupt"
 PERIODS = "a whole number from 1 to 32768"
+MEASURES = ", ".join(dict.fromkeys(name.partition(".")[0] for name in TABLES))
 RANGE = "two numbers, the lower one first, such as [0, 120]"
 MEAN: dict[str, Any] = {"measure": "mean", "range": [0, 120], "every": "1m"}
 SHARE = "a number from 0.000001 to 1 with at most six places"
@@ -88,16 +90,16 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"streams": {}}, "streams: found none; allowed: one or more tables [streams.NAME]"),
         ({"streams": None}, "streams: found nothing; allowed: a table"),
         ({"screen__measure": "median"},
-         f"streams.screen.measure: found 'median'; allowed: {', '.join(TABLES)}"),
-        ({"screen__measure": None}, f"streams.screen.measure: found nothing; allowed: {', '.join(TABLES)}"),
+         f"streams.screen.measure: found 'median'; allowed: {MEASURES}"),
+        ({"screen__measure": None}, f"streams.screen.measure: found nothing; allowed: {MEASURES}"),
         ({"streams__screen": MEAN | {"range": None}}, f"streams.screen.range: found nothing; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"range": [120, 0]}}, f"streams.screen.range: found [120, 0]; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"range": "0..1"}}, f"streams.screen.range: found '0..1'; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"range": [0, "nan"]}},
          f"streams.screen.range: found [0, 'nan']; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"values": ["a"]}},
-         "streams.screen.values: found an unknown key; allowed: every, share, method, several, missing, "
-         "slots, season, thresholds, source, range, unit, initial, mechanism, measure, clip"),
+         "streams.screen.values: found an unknown key; allowed: every, share, source, method, several, missing, "
+         "slots, season, thresholds, range, unit, initial, mechanism, clip, measure"),
         ({"screen__initial": "home"},
          'streams.screen.initial: found \'home\'; allowed: only with missing = { carry = "always" }'),
         ({"screen__missing": {"carry": "always"}, "screen__initial": "cellar"},

@@ -8,7 +8,7 @@ import pytest
 from murmurate.config.loader import build, load
 from murmurate.config.planning import answer_micro, default_slots, plan
 from murmurate.randomizers.registry import STREAMED
-from murmurate.topics.release import MAX_NAMES
+from murmurate.topics.release_parts import MAX_NAMES
 from tests.config.deployments import SHOP, planned, shop, small
 
 TWO: dict[str, Any] = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}

@@ -30,21 +30,21 @@ def test_an_example_has_enough_users_in_its_own_sample(made: Plan) -> None:
 
 def read(made: Plan, lines: list[bytes]) -> Columns:
     """What the reader of a plan's only topic makes of these lines."""
-    ((_, fields),) = {(stream.topic, stream.fields) for stream in made.streams}
-    return EventReader({stream.name: stream.domain for stream in made.streams}, fields).read(lines)
+    ((_, fields),) = {(stream.topic, stream.fields) for stream in made.everything}
+    return EventReader({stream.name: stream.domain for stream in made.everything}, fields).read(lines)
 
 
 def test_every_event_of_a_sample_is_accepted_in_order_of_time(made: Plan) -> None:
     lines = list(samples.events(made))
     columns = read(made, lines)
     assert columns.refusals == ()
-    assert 2_000 < len(lines) / len(made.streams) < 10_000
+    assert 2_000 < len(lines) / len(made.everything) < 10_000
     assert len(set(columns.users)) == samples.USERS
     assert (columns.time[1:] >= columns.time[:-1]).all()
     assert columns.time[0] // 60_000 * 60_000 == samples.START_MS
     assert columns.time[-1] - columns.time[0] < samples.MINUTES * 60_000
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in lines)
-    for place, stream in enumerate(made.streams):
+    for place, stream in enumerate(made.everything):
         said = columns.words_of(columns.stream == place, stream.domain.words)
         found = set(said.tolist() if stream.domain.words == 1 else map(tuple, said.tolist()))
         if isinstance(stream.domain, Categories):
@@ -60,7 +60,7 @@ def test_a_sample_is_the_same_bytes_each_time_and_has_a_peak(made: Plan) -> None
     assert lines == list(samples.events(made))
     columns = read(made, lines)
     minutes = (columns.time - samples.START_MS) // 60_000
-    for place, stream in enumerate(made.streams):
+    for place, stream in enumerate(made.everything):
         mine = columns.stream == place
         codes, at = columns.words_of(mine, stream.domain.words), minutes[mine]
         if not stream.domain.coded:  # one of the shares that a release names
@@ -80,7 +80,7 @@ def test_a_sample_is_the_same_bytes_each_time_and_has_a_peak(made: Plan) -> None
 def test_a_sample_serves_every_stream_of_a_plan() -> None:
     two = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
     both = plan(build(small(screen__share=0.5, streams__two=two)))
-    reader = EventReader({s.name: s.domain for s in both.streams}, both.streams[0].fields)
+    reader = EventReader({s.name: s.domain for s in both.everything}, both.everything[0].fields)
     columns = reader.read(list(samples.events(both)))
     assert columns.refusals == ()
     assert set(columns.stream.tolist()) == {0, 1}

@@ -63,7 +63,7 @@ class Deployed:
     async def _create(self, partitions: int) -> None:
         async with self.client.admin() as admin:
             copies = self.deployment.kafka.replication
-            topics = {stream.topic for stream in self.plan.streams}
+            topics = {stream.topic for stream in self.plan.everything}
             await admin.create({topic: Described(partitions, copies, {}) for topic in topics})
         shown = fingerprints(known_secrets(self.plan.name), self.plan.name)
         await create(self.client, self.deployment, self.plan, shown, now_ms=time.time_ns() // 10**6)

@@ -173,7 +173,7 @@ async def every_byte(bootstrap: str, names: Mapping[str, int]) -> dict[str, byte
 
 
 async def partitions_of(deployed: Deployed) -> dict[str, int]:
-    names = [f"{deployed.plan.name}.{row.name}" for row in topics(fed=True)]
+    names = [f"{deployed.plan.name}.{row.name}" for row in topics(fed=True, central=False)]
     async with deployed.client.admin() as admin:
         return {name: described.partitions for name, described in (await admin.describe(names)).items()}
 
@@ -207,7 +207,7 @@ def test_nothing_of_a_user_leaves_the_edge(zones: Zones, broker: Broker, tmp_pat
     assert feed.wait() == 0
 
     found = asyncio.run(every_byte(broker.bootstrap, asyncio.run(partitions_of(deployed))))
-    for row in topics(fed=True):
+    for row in topics(fed=True, central=False):
         data = found[f"{name}.{row.name}"]
         assert data or row.name.startswith("dead."), row.name
         if row.name in RAW_SIDE:
@@ -224,7 +224,11 @@ def test_nothing_of_a_user_leaves_the_edge(zones: Zones, broker: Broker, tmp_pat
         assert "Traceback" not in zones.workers[zone].said()
     if not broker.external:
         outside = [path for path in (broker.data / "0").glob("*/*.log") if not path.parent.name.startswith(f"{name}.")]
-        ours = [path for row in topics(fed=True) for path in (broker.data / "0").glob(f"{name}.{row.name}-*/*.log")]
+        ours = [
+            path
+            for row in topics(fed=True, central=False)
+            for path in (broker.data / "0").glob(f"{name}.{row.name}-*/*.log")
+        ]
         clean = [path for path in ours if path.parent.name.rpartition("-")[0].removeprefix(f"{name}.") not in RAW_SIDE]
         internal = [path for path in outside if path.parent.name.startswith("__")]
         assert sum(search.hits(path.read_bytes()) for path in set(ours) - set(clean)) > 100

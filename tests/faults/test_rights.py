@@ -23,15 +23,24 @@ from tests.faults.broker import Broker
 
 NAME = "shop"
 THEIRS = "app.clicks"
+VISITS = {
+    "model": "central", "measure": "count", "every": "1s", "source": {"topic": THEIRS, "user": "/u", "value": "/v"},
+}  # fmt: skip
 THIS = build(
-    small(time__clock="feed", population__partitions=2, screen__source={"topic": THEIRS, "user": "/u", "value": "/v"})
+    small(
+        time__clock="feed",
+        population__partitions=2,
+        screen__source={"topic": THEIRS, "user": "/u", "value": "/v"},
+        curator={"epsilon": 1.0},
+        streams__visits=VISITS,
+    )
 )
 PLAN = plan(THIS)
 WALL = build(small())
 NOW = 1_794_992_430_000
 MAY = {
-    "edge": ({"raw", "rounds", "ticks", "state.door", "state.perturb"},
-             {"raw", "reports", "dead.edge", "state.door", "state.perturb"}),
+    "edge": ({"raw", "rounds", "ticks", "sums", "state.door", "state.perturb", "state.curate"},
+             {"raw", "reports", "sums", "tallies", "dead.edge", "state.door", "state.perturb", "state.curate"}),
     "mixing": ({"reports", "rounds", "state.shuffle"}, {"batches", "rounds", "dead.mixing", "state.shuffle"}),
     "analysis": ({"batches", "tallies", "rounds", "feed", "releases", "state.aggregate", "state.publish"},
                  {"tallies", "releases", "rounds", "dead.analysis", "state.aggregate", "state.publish"}),
@@ -191,7 +200,9 @@ def test_a_worker_of_each_zone_finds_its_topics_in_order_by_its_own_rights(guard
 
 def test_each_zone_may_compare_the_config_record_and_provision_may_write_the_next(guarded: Guarded) -> None:
     source = {"topic": THEIRS, "user": "/u", "value": "/v"}
-    changed = build(small(time__clock="feed", population__partitions=2, screen__source=source, privacy__min_batch=7))
+    central = {"curator": {"epsilon": 1.0}, "streams__visits": VISITS}
+    feed = {"time__clock": "feed", "population__partitions": 2, "screen__source": source}
+    changed = build(small(**feed, **central, privacy__min_batch=7))
 
     async def told() -> None:
         for role in (*ZONES, "feed"):

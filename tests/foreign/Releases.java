@@ -77,6 +77,12 @@ public class Releases {
             require(found, root.get("$defs").get(name), root, where);
             return;
         }
+        for (JsonNode one : schema.path("anyOf")) { // a table or null
+            if (one.has("$ref") && found.isObject()) {
+                require(found, one, root, where);
+                return;
+            }
+        }
         if (schema.has("const") && !schema.get("const").equals(found)) {
             fail(where + ": found " + found + " instead of " + schema.get("const"));
         }
@@ -88,12 +94,31 @@ public class Releases {
                 fail(where + ": found no " + key.asText());
             }
         }
+        int whole = 0;
+        String missing = "";
+        for (JsonNode one : schema.path("oneOf")) { // keys that are there together, or not at all
+            String first = absent(found, one.path("required"));
+            whole += first.isEmpty() ? 1 : 0;
+            missing = missing.isEmpty() ? first : missing;
+        }
+        if (schema.has("oneOf") && whole != 1) {
+            fail(where + ": found no " + missing);
+        }
         found.fieldNames().forEachRemaining(key -> {
             if (!schema.get("properties").has(key)) {
                 fail(where + ": found " + key + ", which the schema does not know");
             }
             require(found.get(key), schema.get("properties").get(key), root, where + ": " + key);
         });
+    }
+
+    private static String absent(JsonNode found, JsonNode keys) {
+        for (JsonNode key : keys) {
+            if (!found.has(key.asText())) {
+                return key.asText();
+            }
+        }
+        return "";
     }
 
     private static void fail(String line) {

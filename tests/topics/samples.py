@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from murmurate.topics import Rejected, Round, Slots
 from murmurate.topics.codec import decode
+from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.message import Message
 from murmurate.topics.messages import (
     Close,
@@ -59,6 +60,13 @@ RELEASES = (
     b'"privacy": {"unit": "user", "epsilon": 2.0, "window": "1h", "w": 16, "shuffled": null}, "mechanism": '
     b'{"name": "presence-hm", "epsilon": 2.0, "digest": "c07be4415a6f2d98"}, "method": {"name": "lpa", '
     b'"variance": "sampling", "filter": "adaptive"}}',
+    b'{"schema": "murmurate/release/2", "deployment": "shop", "stream": "visits", "revision": 1, "t": 29916540, '
+    b'"start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:01:00Z", "measure": "count", "decision": "published", '
+    b'"measured_t": 29916540, "estimate": {"count": 40.2}, "stderr": {"count": 7.3}, "unbiased": {"count": 40.2}, '
+    b'"central": {"unit": "user", "epsilon": 0.5, "events": 4, "window": "1d"}, "noise": {"fanout": 2, "levels": 3, '
+    b'"block": 2, "first_t": 29916537, "node": {"count": 12.1}}, "block": {"first_t": 29916539, "total": '
+    b'{"count": 80.4}}, "mechanism": {"name": "discrete_laplace", "epsilon": 0.5, "digest": "5d1c0e7a92f3b864"}, '
+    b'"method": {"name": "tops", "smoother": "recent"}}',
 )
 
 MESSAGES: tuple[Message, ...] = (
@@ -82,6 +90,10 @@ MESSAGES: tuple[Message, ...] = (
     TallyInBlocks(
         round=DIGEST, q=1, received=900, counted=900, rejected=Rejected(malformed=0), missing=(), stream="screen", t=5,
         targets=4, cells=70_000, blocks=(DIGEST, "0" * 64),
+    ),
+    Curated(
+        stream="revenue", t=70, config="0123456789abcdef", sums=((12, 3), (-1, 0)),
+        tree=Planted(first_t=64, threshold=2500, digest="0123456789abcdef"),
     ),
     *(decode(record) for record in RELEASES),
     Dead(reason="torn", topic="shop.reports", partition=0, offset=12),

@@ -49,6 +49,11 @@ def counts(digest: bytes, q: int, numbers: list[int], sequence: int = 0) -> byte
     return block(4, len(numbers), 8, q, sequence, digest, b"".join(struct.pack("<q", number) for number in numbers))
 
 
+def sums(stream: str, contributor: int, t: int, numbers: list[int]) -> bytes:
+    payload = b"".join(struct.pack("<q", number) for number in (t, *numbers))
+    return block(5, 1 + len(numbers), 8, contributor, 0, hashlib.sha256(stream.encode()).digest(), payload)
+
+
 def canonical(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -81,6 +86,7 @@ WIDE_ROWS = [
 REPORT_ROWS = [b"\x01\x80", b"\xff\x00", b"\x10\x07"]
 COUNTS = [12, 0, -1, 1 << 40]
 MANY = [v % 4 for v in range(5000)]
+SUMS = [17, 25_093]
 SLOTS = [0, 3, 9, 19]
 ROUND = {
     "schema": "murmurate/round/1",
@@ -113,6 +119,12 @@ NOBODY = FIRST | {
     "reports": {"slots": 256, "received": 4067, "counted": 4063, "rejected": {"malformed": 4}},
 }  # fmt: skip
 
+QUERIED = NOBODY | {
+    "stream": "spent", "measure": "total", "model": "local", "estimate": {"total": 7.214503, "present": 0.3124},
+    "stderr": {"total": 0.38125, "present": 0.0147}, "unbiased": {"total": 7.918224, "present": 0.331008},
+    "stderr_unbiased": {"total": 0.902117, "present": 0.035906},
+}  # fmt: skip
+
 _SHARES = {key: NOBODY[key] for key in ("schema", "deployment", "revision", "t", "start", "end", "decision")} | {
     "measured_t": NOBODY["t"], "reports": NOBODY["reports"], "privacy": NOBODY["privacy"], "method": NOBODY["method"],
     "mechanism": {"name": "grr", "d": 4, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"},
@@ -128,6 +140,39 @@ TABLED = _SHARES | {
     "estimate": dict(zip(_CELLS, (0.4, 0.25, 0.2, 0.15), strict=True)), "stderr": dict.fromkeys(_CELLS, 0.011),
     "unbiased": dict(zip(_CELLS, (0.4012, 0.2491, 0.2003, 0.1497), strict=True)),
 }  # fmt: skip
+
+CURATED = {
+    "schema": "murmurate/curated/1", "stream": "revenue", "t": 29_916_540, "config": "8c1f0e7a92f3b864",
+    "tree": {"first_t": 29_916_480, "threshold": 2500, "digest": "0d6b1f2a55c3e790"},
+    "sums": [[24_711, 3_000_000_000], [-2, 1_073_741_824]],
+}  # fmt: skip
+_CENTRAL = {
+    "schema": "murmurate/release/2", "deployment": "shop", "stream": "revenue", "revision": 1, "measure": "total",
+    "unit": "EUR", "range": [0.0, 120.0], "central": {"unit": "event", "epsilon": 0.5},
+}  # fmt: skip
+HELD_OUT = _CENTRAL | {
+    "t": 29_916_479, "start": "2026-11-18T07:59:00Z", "end": "2026-11-18T08:00:00Z", "decision": "unmeasured",
+    "measured_t": None, **{key: {"total": None, "count": None} for key in ("estimate", "stderr", "unbiased")},
+    "mechanism": {"name": "noisy_max", "epsilon": 0.5, "digest": "8c1f0e7a92f3b864"},
+    "method": {"name": "tops", "holdout_periods": 60, "holdout_events": 65_536},
+}  # fmt: skip
+SUMMED = _CENTRAL | {
+    "t": 29_916_540, "start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:01:00Z", "decision": "published",
+    "measured_t": 29_916_540, "estimate": {"total": 247.11, "count": 0.0}, "stderr": {"total": 339.4, "count": 13.6},
+    "unbiased": {"total": 247.11, "count": -1.75}, "noise": {
+        "fanout": 16, "levels": 5, "first_t": 29_916_480, "node": {"total": 353.55, "count": 14.14},
+    },
+    "mechanism": {"name": "discrete_laplace", "epsilon": 0.5, "digest": "0d6b1f2a55c3e790"},
+    "method": {"name": "tops", "holdout_periods": 60, "holdout_events": 65_536, "threshold": 25.0},
+}  # fmt: skip
+PREDICTED = SUMMED | {
+    "stream": "visits", "measure": "count", "central": {"unit": "user", "epsilon": 0.5, "events": 4, "window": "1d"},
+    "estimate": {"count": 40.2}, "stderr": {"count": 7.3}, "unbiased": {"count": 40.2},
+    "noise": {"fanout": 2, "levels": 3, "block": 2, "first_t": 29_916_537, "node": {"count": 12.1}},
+    "block": {"first_t": 29_916_539, "total": {"count": 80.4}}, "method": {"name": "tops", "smoother": "recent"},
+}  # fmt: skip
+for _key in ("unit", "range"):
+    del PREDICTED[_key]
 
 
 def golden() -> dict[str, str]:
@@ -152,6 +197,7 @@ def golden() -> dict[str, str]:
         "batch block": reports(3, digest, 1, REPORT_ROWS, sequence=2).hex(),
         "empty reports block": block(2, 0, 2, 5, 0, digest, b"").hex(),
         "tally block": counts(digest, 1, COUNTS, sequence=2).hex(),
+        "sums block": sums("revenue", 5, 29_916_540, SUMS).hex(),
         "round": canonical(ROUND).decode(),
         "round digest": digest.hex(),
         "tally": canonical(tally).decode(),
@@ -159,8 +205,13 @@ def golden() -> dict[str, str]:
         "config": canonical(config).decode(),
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
+        "release for queries": canonical(QUERIED).decode(),
         "release of found names": canonical(FOUND).decode(),
         "release of tables": canonical(TABLED).decode(),
+        "curated": canonical(CURATED).decode(),
+        "release before a threshold": canonical(HELD_OUT).decode(),
+        "release of sums": canonical(SUMMED).decode(),
+        "release of several periods": canonical(PREDICTED).decode(),
         "stream id": hashlib.sha256(b"screen").hexdigest(),
         "stream hash": str(stream_hash("screen")),
         "bitmap": bitmap(SLOTS, 20),

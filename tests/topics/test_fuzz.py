@@ -30,10 +30,12 @@ from murmurate.topics import (
 from murmurate.topics.block import (
     BatchBlock,
     RawBlock,
+    SumsBlock,
     TallyBlock,
     encode_batch,
     encode_raw,
     encode_reports,
+    encode_sums,
     encode_tally,
 )
 from murmurate.topics.block import decode as decode_block
@@ -165,6 +167,8 @@ def test_a_header_that_lies_under_a_good_checksum_makes_a_wire_error_or_is_true(
             again = next(encode_batch(block.round, block.q, block.reports))
         elif isinstance(block, TallyBlock):
             again = next(encode_tally(block.round, block.q, block.counts))
+        elif isinstance(block, SumsBlock):
+            again = encode_sums(block.stream, block.contributor, block.t, block.sums)
         else:
             again = next(encode_reports(block.round, block.contributor, block.reports))
         body = bytearray(again)

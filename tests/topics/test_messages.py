@@ -179,7 +179,7 @@ def test_what_is_known_before_the_first_publication_is_an_estimate_without_unbia
 
 
 def test_of_what_was_measured_a_statistic_alone_may_be_null_with_its_error_and_without_a_threshold() -> None:
-    _, fare = (json.loads(record) for record in RELEASES)
+    fare = json.loads(RELEASES[1])
     nobody: dict[str, Any] = {key: fare[key] | {"mean": None} for key in ("estimate", "stderr", "unbiased")}
     assert isinstance(decode(json.dumps(fare | nobody).encode()), Release)
     assert isinstance(decode(json.dumps(fare | {"unbiased": nobody["unbiased"]}).encode()), Release)
@@ -206,6 +206,25 @@ def test_of_what_was_measured_a_statistic_alone_may_be_null_with_its_error_and_w
 def test_a_release_that_says_less_or_else_is_refused(path: tuple[str, ...], value: object) -> None:
     with pytest.raises(MessageError, match=path[0] if path[0] not in ("range", "reports") else "release"):
         decode(json.dumps(put(tables(BY_NAME["release"]), path, value)).encode())
+
+
+def test_the_model_and_the_error_of_unbiased_come_together_with_the_names_and_nulls_of_unbiased() -> None:
+    fare = json.loads(RELEASES[1])
+    stated = fare | {"model": "local", "stderr_unbiased": {"mean": 2.5, "present": 0.02}}
+    found = decode(json.dumps(stated).encode())
+    assert isinstance(found, Release)
+    assert json.loads(encode(found))["stderr_unbiased"] == stated["stderr_unbiased"]
+    null = {"unbiased": {"mean": None, "present": 0.3}, "stderr_unbiased": {"mean": None, "present": 0.02}}
+    assert isinstance(decode(json.dumps(stated | null).encode()), Release)
+    for wrong in (
+        fare | {"model": "local"}, fare | {"stderr_unbiased": stated["stderr_unbiased"]},
+        stated | {"model": "shuffled"}, stated | {"stderr_unbiased": {"mean": 2.5}},
+        stated | {"stderr_unbiased": null["stderr_unbiased"]},
+        stated | {"stderr_unbiased": {"mean": 2.5, "present": 0.0200001}},
+        stated | {"stderr_unbiased": {"mean": 2.5, "present": 0.02, "none": None}},
+    ):  # fmt: skip
+        with pytest.raises(MessageError, match=r"model|stderr_unbiased"):
+            decode(json.dumps(wrong).encode())
 
 
 def test_a_window_may_be_a_number_of_periods() -> None:

@@ -11,15 +11,17 @@ import pytest
 
 from murmurate.agents.stages.tallies import tally_records
 from murmurate.randomizers.frequency.hashing import first_seed, hash_one
-from murmurate.topics import Config, Release, Round, Slots, Tally, TallyInBlocks, decode, encode, schema
+from murmurate.topics import Config, Curated, Release, Round, Slots, Tally, TallyInBlocks, decode, encode, schema
 from murmurate.topics.block import (
     BatchBlock,
     RawBlock,
     ReportBlock,
+    SumsBlock,
     TallyBlock,
     encode_batch,
     encode_raw,
     encode_reports,
+    encode_sums,
     encode_tally,
 )
 from murmurate.topics.block import decode as decode_block
@@ -28,7 +30,7 @@ from murmurate.topics.errors import UnknownError
 from murmurate.topics.events import Reason
 from murmurate.topics.messages import Tallied
 from murmurate.topics.names import DAY_MS, TOPICS, Retention, stream_hash, stream_id
-from murmurate.topics.release import Named, Tables
+from murmurate.topics.release_parts import Named, Tables
 from murmurate.topics.schemas import NAMES
 from tests.randomizers.hashing import slow_hash
 from tests.topics import second_wire
@@ -75,6 +77,7 @@ def test_the_page_shows_the_golden_bytes() -> None:
         "tally",
         "announced tally",
         "config",
+        "curated",
     }
     assert named == set(shown)
     for name in ("round digest", "stream id", "stream hash"):
@@ -106,6 +109,8 @@ def test_the_library_writes_the_golden_blocks() -> None:
     assert np.array_equal(third.reports, alone.reports)
     counts = np.array(second_wire.COUNTS, np.int64)
     (first,) = encode_tally(digest, 1, counts)
+    sums = encode_sums(stream_id("revenue"), 5, 29_916_540, np.array(second_wire.SUMS, np.int64))
+    assert sums.hex() == GOLDEN["sums block"]
     assert second_wire.sealed(first[:20] + b"\2\0\0\0" + first[24:]).hex() == GOLDEN["tally block"]  # block 0, not 2
 
 
@@ -128,6 +133,10 @@ def test_the_library_reads_the_golden_blocks() -> None:
     assert isinstance(tally, TallyBlock)
     assert (tally.round, tally.q, tally.sequence) == (golden_round().digest, 1, 2)
     assert tally.counts.tolist() == second_wire.COUNTS
+    sums = decode_block(bytes.fromhex(GOLDEN["sums block"]))
+    assert isinstance(sums, SumsBlock)
+    assert (sums.stream, sums.contributor, sums.t) == (stream_id("revenue"), 5, 29_916_540)
+    assert sums.sums.tolist() == second_wire.SUMS
 
 
 def test_the_library_writes_and_names_the_golden_round() -> None:
@@ -146,6 +155,9 @@ def test_the_library_writes_and_names_the_golden_round() -> None:
     record, block = tally_records(said, np.array(second_wire.MANY, np.int64))
     assert record.decode() == GOLDEN["announced tally"]
     assert block == second_wire.counts(message.digest, 1, second_wire.MANY)
+    curated = decode(GOLDEN["curated"].encode())
+    assert isinstance(curated, Curated)
+    assert encode(curated).decode() == GOLDEN["curated"]
     config = decode(GOLDEN["config"].encode())
     assert isinstance(config, Config)
     assert encode(config).decode() == GOLDEN["config"]

@@ -5,6 +5,7 @@
 `Items`, `Signed`         sets of items; items with a number from -1 to 1 for each
 `Row`                     attributes, each categories or a grid
 `Measured`                any of them, with a public number beside it
+`AnyValue`                nothing but that there was an event
 """
 
 from murmurate.topics.domains.bits import Bits
@@ -13,6 +14,7 @@ from murmurate.topics.domains.domain import Codes, Domain, Layout, Ranks, Values
 from murmurate.topics.domains.grid import Grid
 from murmurate.topics.domains.items import Items
 from murmurate.topics.domains.measured import Measured
+from murmurate.topics.domains.presence import AnyValue
 from murmurate.topics.domains.row import Row
 from murmurate.topics.domains.signed import Signed
 
@@ -20,6 +22,6 @@ Coded = Categories | Grid
 """Domains whose values are single codes."""
 
 __all__ = [
-    "Bits", "Categories", "Coded", "Codes", "Domain", "Grid", "Items", "Layout", "Measured", "Ranks", "Row", "Signed",
-    "Values", "Words", "Wrong",
+    "AnyValue", "Bits", "Categories", "Coded", "Codes", "Domain", "Grid", "Items", "Layout", "Measured", "Ranks", "Row",
+    "Signed", "Values", "Words", "Wrong",
 ]  # fmt: skip

@@ -90,6 +90,12 @@ class Grid(Domain):
             return np.rint(part * (self.cells - 1)).astype(np.uint32)
         return np.minimum((part * self.cells).astype(np.uint32), np.uint32(self.cells - 1))
 
+    def cells_of(self, recorded: NDArray[Any]) -> NDArray[np.int64]:
+        """The codes of an array of numbers, -1 of NaN."""
+        numbers = np.asarray(recorded, np.float64)
+        spoken = ~np.isnan(numbers)
+        return np.where(spoken, self.encode(np.where(spoken, numbers, self.low)).astype(np.int64), -1)
+
     def value(self, row: int, /) -> float:
         """The number that a cell stands for: its point, or the middle of its stretch."""
         part = row / (self.cells - 1) if self.form == "points" else (row + 0.5) / self.cells

@@ -27,7 +27,7 @@ from murmurate.agents.simulate.synthetic_counts import PERIODS, USERS, apportion
 from murmurate.config.loader import load
 from murmurate.config.planning import plan
 from murmurate.errors import UsageError
-from murmurate.topics.release import MAX_NAMES
+from murmurate.topics.release_parts import MAX_NAMES
 
 Holders = NDArray[np.int64]
 ALLOWED: Final = f"whole numbers from 0 to {MAX_NAMES - 1}, -1 for no event, [periods, users]"

@@ -27,11 +27,13 @@ function schedule() {
 }
 
 const TAKE = {
-  hello({ deployment, promise, streams, mode }) {
+  hello({ deployment, promise, curator = [], streams, mode }) {
     panels.clear(); figures.clear(); finished = false;   /* a hello is the start of a run, this one's or the next one's */
     document.title = `${deployment}: Murmurate`; $("deployment").textContent = deployment;
     $("mode").textContent = mode; $("mode").hidden = false;
     $("promise").replaceChildren(...promise.map((sentence) => make("li", sentence)));
+    $("curator").replaceChildren(...curator.map((sentence) => make("li", sentence)));
+    $("central").hidden = !curator.length;
     $("figures").replaceChildren();
     live = mode === "live";
     if (!live) { tile("events", "0"); tile("events per second", "0"); }   /* live these are the edge's own to know */
@@ -39,6 +41,9 @@ const TAKE = {
     for (const spec of streams) panels.set(spec.name, new Panel(spec));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
     $("reading").hidden = Boolean($("frames")) || !streams.some(({ shaped }) => shaped);
+    const central = streams.filter((spec) => spec.central).length, local = central < streams.length;
+    $("noise").textContent = [local && "added before the data left its user", central && "added by the trusted edge to sums"]
+      .filter(Boolean).join(", or ");
     running = live ? "Following" : "Running"; say(running);
   },
   release({ release, truth }) {

@@ -33,7 +33,8 @@ class Chart {
     this.box = box; this.periods = periods; this.scale = scale; this.colours = colours;
     [this.back, this.front, this.top] = [...box.querySelectorAll("canvas")].map((canvas) => canvas.getContext("2d"));
     this.last = 0;                                       /* periods in view, 0 for all */
-    this.cursor = -1; this.focus = null; this.stale = true; this.drawn = 0; this.fullDraws = 0;
+    this.cursor = -1; this.focus = null; this.brush = null;  /* [from, to]: periods that are asked about */
+    this.stale = true; this.drawn = 0; this.fullDraws = 0;
     this.font = getComputedStyle(box).fontFamily;
     this.called = (c) => c.name;                         /* at the end of its line */
   }
@@ -237,6 +238,11 @@ class Chart {
     const { top: c, view: v, periods, ink } = this, n = periods.length, shown = this.shown();
     c.clearRect(0, 0, v.w, v.h);
     if (!n) return;
+    if (this.brush) {
+      const [from, to] = this.brush.map((i) => this.x(Math.min(i, n - 1))), half = Math.max(2, v.pixels / 2);
+      const left = Math.max(v.left, from - half), right = Math.min(v.left + v.width, to + half);
+      c.fillStyle = ink.ink; c.globalAlpha = 0.12; c.fillRect(left, v.top, right - left, v.height); c.globalAlpha = 1;
+    }
     if (this.cursor >= 0 && this.cursor < n && periods.t[this.cursor] >= v.first) {
       const x = this.x(this.cursor);
       c.strokeStyle = ink.ink; c.lineWidth = 1; c.globalAlpha = 0.55;

@@ -45,6 +45,7 @@ class Panel {
     if (spec.ordered) this.spread = new Spread(find(".spread"), this.periods, spec, this.reading, heard);
     else find(".spread").remove();
     this.#listen(find);
+    this.stretch = new Stretch(this, find);
     this.#buttons();
     this.#lacks();
   }
@@ -55,7 +56,7 @@ class Panel {
       if (this.periods.revise(release)) this.redraw();
       return;
     }
-    this.release = release; this.dirty = true;
+    this.release = release; this.dirty = true; this.stretch.grow();
     const n = this.periods.length, { categories } = this.periods;
     const more = categories.size !== this.order.length;  /* names are found, and there are new ones */
     if (more) this.order = [...categories.values()];
@@ -102,7 +103,7 @@ class Panel {
     if (!this.dirty || !this.plot.clientWidth) return;
     const n = this.periods.length, pinned = this.hovered >= 0 ? this.hovered : this.pinned;
     this.chart.cursor = pinned;
-    this.chart.draw();
+    this.chart.draw(); this.stretch.draw();
     const at = pinned >= 0 ? pinned : n - 1;
     if (n && (pinned >= 0 || now - this.tableAt >= TABLE_MS)) { this.#fill(at); this.tableAt = now; }
     this.dirty = n > 0 && this.filled !== at;

@@ -4,9 +4,16 @@
 const WORTH_SAYING = 3;                                  /* rounds in a row below min_batch */
 
 /** How many reports came, of how many that a release needs; "" where it is not their number that it lacks. */
-function lacking({ slots, received, counted }, minBatch) {
+function lacking(reports, minBatch) {
+  if (!reports) return "";                               /* of a central stream, that has none */
+  const { slots, received, counted } = reports;
   if (!slots || counted || !(received < minBatch)) return "";
   return `${grouped(received)} of ${grouped(minBatch)} reports that a release needs`;
+}
+
+/** How far the hold-out of a central stream is: "hold-out: period 12 of 60"; "" where there is none. */
+function found({ holdout }) {
+  return holdout ? `hold-out: period ${grouped(holdout.period)} of ${grouped(holdout.periods)}` : "";
 }
 
 class Periods {
@@ -64,7 +71,7 @@ class Periods {
       }
     }
     this.known += release.decision !== "unmeasured";
-    if (release.reports.slots) {
+    if (release.reports?.slots) {
       this.lack = lacking(release.reports, this.minBatch);
       this.row = this.lack ? this.row + 1 : 0;
     }
@@ -72,7 +79,7 @@ class Periods {
     this.t.push(release.t); this.published.push(release.decision === "published");
     this.records.push({                                  /* what the table needs, so that releases need not be kept */
       start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
-      reports: release.reports, revision: release.revision, thresholds: release.thresholds ?? {},
+      reports: release.reports, found: found(release), revision: release.revision, thresholds: release.thresholds ?? {},
     });
     return true;
   }
@@ -84,7 +91,8 @@ class Periods {
 
   /** What a release that says nothing says: "nothing yet: 67 of 1 000 reports that a release needs". */
   nothing(i) {
-    const lack = lacking(this.records[i].reports, this.minBatch);
+    const { reports, found } = this.records[i], lack = lacking(reports, this.minBatch);
+    if (found) return found;
     return lack ? `nothing yet: ${lack}` : "nothing measured yet";
   }
 

@@ -21,7 +21,8 @@ const SHARES = {
   },
 };
 
-/** Numbers of a declared range. Their axis holds every line and nine of ten bands whole, and nothing beyond the range. */
+/** Numbers of a declared range, or sums, which have none. Their axis holds every line and nine of ten bands whole, and
+    nothing beyond the range. */
 class Numbers {
   constructor(range, unit) { this.range = range; this.unit = unit || ""; this.write = amount; }
 
@@ -31,8 +32,14 @@ class Numbers {
     return this.found;
   }
 
+  room(low, high) {
+    if (!this.range) return Math.max((high - low) * 0.04, 1e-6);
+    const [least, most] = this.range;
+    return Math.max((high - low) * 0.04, (most - least) * 0.005);
+  }
+
   #fitted(shown, from) {
-    const [least, most] = this.range, lines = [], under = [], over = [];
+    const [least, most] = this.range ?? [-Infinity, Infinity], lines = [], under = [], over = [];
     for (const { estimate, error, truth } of shown) {
       for (let i = from; i < estimate.length; i++) {
         if (!Number.isNaN(truth[i])) lines.push(truth[i]);
@@ -40,38 +47,68 @@ class Numbers {
         lines.push(estimate[i]); under.push(estimate[i] - 2 * error[i]); over.push(estimate[i] + 2 * error[i]);
       }
     }
-    if (!lines.length) return this.range;
+    if (!lines.length) return this.range ?? [0, 1];
     const tenths = (values, k) => values.sort((a, b) => a - b)[Math.floor((values.length - 1) * k)] ?? lines[0];
     const low = lines.reduce((a, b) => Math.min(a, b), tenths(under, 0.1));
     const high = lines.reduce((a, b) => Math.max(a, b), tenths(over, 0.9));
-    const room = Math.max((high - low) * 0.04, (most - least) * 0.005);
+    const room = this.room(low, high);
     return [Math.max(least, low - room), Math.min(most, high + room)];
   }
 }
 
+/** Sums over events: of a declared unit or none, and without a range. */
+class Sums extends Numbers {
+  constructor(unit) { super(null, unit); }
+
+  ends(shown, from) {
+    const found = super.ends(shown, from);
+    if (!found || !found.every(Number.isFinite)) return [0, 1];    /* nothing is known yet */
+    const [low, high] = found, room = high > low ? (high - low) * 0.04 : Math.max(1, Math.abs(high) / 10);
+    return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
+  }
+
+  room() { return 0; }
+}
+
 /** What a stream measures, in words, and how its page shows it. */
 class Reading {
-  constructor({ measure, of, one, many, ordered, numbers, names, tables, unit, range, every_ms: everyMs, method }) {
+  constructor({ measure, of, one, many, ordered, numbers, names, tables, unit, range, every_ms: everyMs, method, main, central, units, epsilon }) {
     this.unit = unit || ""; this.each = one; this.all = many; this.ordered = ordered;
+    this.main = main ?? null;                            /* the one that is shown where others are of another unit */
     this.told = new Set(numbers);                        /* statistics that are numbers and no shares */
     this.numbers = numbers.length ? new Numbers(range, unit) : null;
+    this.sums = new Map();                               /* of a central stream: the scale of each name */
+    if (central) {
+      const of = (name) => (units ? units[name] : (this.main === null || name === this.main) && unit) || "";
+      const scales = new Map(names.map((name) => [of(name), new Sums(of(name))]));
+      for (const name of names) this.sums.set(name, scales.get(of(name)));
+      this.numbers = this.sums.get(this.main ?? names[0]); this.several = scales.size > 1;
+    }
+    this.counts = new Numbers(null, "");                 /* beside the main statistic: how many there are */
     this.tabled = new Map();                             /* of each cell its place among all, and its table */
     (tables ?? []).forEach(({ title, cells }) => {
       for (const from = this.tabled.size; this.tabled.size < from + cells;) {
         this.tabled.set(names[this.tabled.size], { place: this.tabled.size, title });
       }
     });
-    this.about = `${measure} of ${of} every ${every(everyMs)}, ${method}`;
+    const how = central ? `summed at the edge, epsilon ${figure(epsilon)}` : method;
+    this.about = `${measure} of ${of} every ${every(everyMs)}, ${how}`;
     const shares = names.filter((name) => !this.told.has(name)), inUnit = unit ? ` in ${unit}` : "";
     const both = `The chart shows one at a time: the ${numbers.join(", ")}${inUnit}, or ${shares.join(", ")} in percent.`;
     this.hint = this.numbers && shares.length ? both : "";
+    if (this.several) this.hint = `The chart shows one at a time: ${names.join(", or ")}.`;
   }
 
   /** On which scale a statistic lies. */
-  scale(c) { return c && this.told.has(c.name) ? this.numbers : SHARES; }
+  scale(c) { return (c && this.sums.get(c.name)) || this.#local(c); }
+
+  #local(c) {
+    if (!c || !this.told.has(c.name)) return SHARES;
+    return this.main === null || c.name === this.main ? this.numbers : this.counts;
+  }
 
   /** Whether only one line can be shown, because others would need another axis. */
-  get alone() { return Boolean(this.numbers); }
+  get alone() { return this.sums.size ? this.several : Boolean(this.numbers); }
 
   /** Whether the table has it although no line shows it. */
   always(c) {
@@ -89,21 +126,22 @@ class Reading {
 
   /** Whether it waits in the legend until it is asked for: those who sent nothing are often most. */
   waits(c, size, asked) {
-    if (this.alone) return !this.told.has(c.name);
+    if (this.alone) return this.main === null ? !this.told.has(c.name) : c.name !== this.main;
     return c.name === "none" && size > 2 && (!asked || this.ordered);
   }
 
   /** A statistic's name, in its unit; of a cell its values alone: the heading says of what. */
   title(c) {
     if (this.tabled.has(c.name)) return c.name.split(" | ").map((part) => part.slice(part.indexOf("=") + 1)).join(" | ");
-    return this.scale(c).unit ? `${c.name}, ${this.unit}` : c.name;
+    return this.scale(c).unit ? `${c.name}, ${this.scale(c).unit}` : c.name;
   }
 
   /** The last place that a table says: of a number the second one of its narrowest band, of a share as the axis has it. */
   step(c, axis) {
     if (this.scale(c) === SHARES) return axis.scale === SHARES ? Math.min(0.001, tenth(axis.view.step / 20)) : 0.001;
-    const [least, most] = this.numbers.range;
-    return tenth(Math.min(c.narrow * 2, most - least) / 20);
+    const [least, most] = this.scale(c).range ?? [-Infinity, Infinity];
+    const band = Math.min(c.narrow * 2, most - least);
+    return tenth((Number.isFinite(band) ? band : c.high || 1) / 20);
   }
 
   /** A value as the table has it, or nothing. */

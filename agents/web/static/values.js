@@ -17,6 +17,8 @@ function swatch(slot) {
   return svg;
 }
 
+const MECHANISMS = { discrete_laplace: "discrete Laplace noise of every node", noisy_max: "noisy maximum over thresholds" };
+
 class Values {
   constructor(root, periods, reading) {
     this.periods = periods; this.reading = reading;
@@ -35,8 +37,9 @@ class Values {
       const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
       told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
     }
-    const count = lacking(record.reports, periods.minBatch) || `${grouped(record.reports.counted)} reports counted`;
-    const told = record.decision === "unmeasured" ? this.how(i) : `${this.how(i)}, ${count}`;
+    const counted = record.reports && `${grouped(record.reports.counted)} reports counted`;
+    const count = lacking(record.reports, periods.minBatch) || counted;
+    const told = record.decision === "unmeasured" || !count ? this.how(i) : `${this.how(i)}, ${count}`;
     this.table.caption.replaceChildren(make("b", this.when(i)), make("span", told));
   }
 
@@ -78,7 +81,39 @@ class Values {
   }
 
   /** The facts of a release's privacy. */
-  tell({ privacy, mechanism, method, reports }) {
+  tell(release) {
+    const facts = release.central ? this.#central(release) : this.#local(release);
+    const key = JSON.stringify(facts);
+    if (key === this.factsOf) return;
+    this.factsOf = key;
+    this.facts.replaceChildren(...Object.entries(facts).flatMap(([name, text]) => [make("dt", name), make("dd", text)]));
+  }
+
+  /** Of a central stream: its promise, its trees and their noise. */
+  #central({ central, mechanism, method, noise, unit }) {
+    const inUnit = unit ? ` ${unit}` : "";
+    const whose = central.unit === "event" ? "one event; replacing one by another costs twice that"
+      : `the first ${grouped(central.events)} events of one user in any ${central.window}`;
+    const facts = { Promise: `epsilon ${central.epsilon} for ${whose}`, "Who adds noise": "the edge, which sees exact sums" };
+    if (method.holdout_periods) {
+      facts["Hold-out"] = `${grouped(method.holdout_periods)} periods find the threshold, and their events are in no sum`;
+    }
+    if (method.threshold !== undefined) {
+      const at = `${Number(method.threshold)}${inUnit}`;
+      facts.Threshold = `numbers above ${at} count as ${at}`;
+    }
+    if (noise) {
+      const of = noise.block > 1 ? `blocks of ${grouped(noise.block)} periods` : "a leaf each period";
+      facts.Tree = `${noise.levels} levels of fan-out ${noise.fanout}, ${of}`;
+      const each = Object.entries(noise.node), [[, first]] = each, alike = each.every(([, value]) => value === first);
+      facts["Noise of a node"] = (alike ? each.slice(0, 1) : each)
+        .map(([name, value]) => `${alike ? "" : `${name} `}${value < 1000 ? figure(value) : grouped(value)}${this.reading.sums.get(name)?.unit ? inUnit : ""}`).join(", ");
+    }
+    return { ...facts, Mechanism: MECHANISMS[mechanism.name] ?? mechanism.name, Digest: mechanism.digest };
+  }
+
+  /** Of a local stream: its promise, how users were asked and what came. */
+  #local({ privacy, mechanism, method, reports }) {
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
     const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
@@ -89,7 +124,7 @@ class Values {
       `epsilon ${figure(privacy.shuffled.epsilon)}, delta ${figure(privacy.shuffled.delta)} in a ${privacy.shuffled.per}`,
       `${grouped(privacy.shuffled.n)} reports hide each other (${privacy.shuffled.bound})`,
     ].join(", ");
-    const facts = {
+    return {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
       "Window (w)": `${privacy.w} periods`,
       Mechanism: [asked, ...own(mechanism)].join(", "),
@@ -98,9 +133,5 @@ class Values {
       "After mixing": mixed || "not computed",
       Digest: mechanism.digest,
     };
-    const key = JSON.stringify(facts);
-    if (key === this.factsOf) return;
-    this.factsOf = key;
-    this.facts.replaceChildren(...Object.entries(facts).flatMap(([name, text]) => [make("dt", name), make("dd", text)]));
   }
 }

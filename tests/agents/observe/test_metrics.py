@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter
 from types import SimpleNamespace
@@ -17,8 +18,12 @@ from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.families import EDGE_ONLY, names
 from murmurate.agents.observe.metrics import MOST_NAMES, Metrics
 from murmurate.agents.stages.stage import Log, Out
+from murmurate.aggregators.measures.event_count import EventCount
+from murmurate.config.plan import CentralPlan
+from murmurate.randomizers.trees import Tree
 from murmurate.topics.block import MAGIC
-from murmurate.topics.domains import Categories
+from murmurate.topics.domains import AnyValue, Categories
+from murmurate.topics.events import Fields
 from murmurate.topics.names import STAGES
 from tests.agents.observe.driven import NOW, begin, fold, ran, tasks, whole
 from tests.agents.world import FIRST, SECOND, TOPIC, crowd, deployment, stream
@@ -141,7 +146,34 @@ def test_raw_side_facts_are_served_at_the_edge_alone(run: Any) -> None:
     edge = {stage for stage, zone in STAGES.items() if zone == "edge"}
     assert {stage for (stage,) in samples(metrics.public, "murmurate_flush_seconds_count")} == set(STAGES) - edge
     assert {key[1] for key in samples(metrics.public, "murmurate_state_bytes")} == set(STAGES) - edge
-    assert {stage for (stage,) in samples(metrics.edge, "murmurate_flush_seconds_count")} == set(STAGES)
+    everything = {stage for (stage,) in samples(metrics.edge, "murmurate_flush_seconds_count")}
+    assert everything == set(STAGES) - {"curate"}  # which has nothing to do without central streams
+
+
+def test_what_the_curator_did_and_left_out_is_the_edges_alone_and_its_releases_are_everybodys() -> None:
+    revenue = CentralPlan(
+        "revenue", EventCount(AnyValue()), SECOND, 1_000_000, Tree(4, 3), 1, TOPIC, Fields(stream="/stream"), "1" * 16,
+        events=1, window_ms=5 * SECOND,
+    )  # fmt: skip
+    plan = deployment(central=(revenue,))
+    screens = crowd(plan)
+    sales = [dataclasses.replace(event, stream="revenue") for event in screens if event.stream == "screen"]
+    metrics, all_of_it, runtime = whole(plan, ran(plan, sorted([*screens, *sales], key=lambda event: event.arrives)))
+    released = [one for one in map(orjson.loads, runtime.releases()) if one["stream"] == "revenue"]
+    assert released
+    curated = samples(metrics.edge, "murmurate_curated_total")
+    assert curated == {("leaves", "revenue"): len(released), ("periods", "revenue"): len(released)}
+    public = text(metrics.public)
+    assert "curat" not in public
+    assert "sums" not in public
+    assert samples(metrics.edge, "murmurate_events_total")["over", "revenue"] > 0
+    newest = samples(metrics.public, "murmurate_release_estimate")["count", "revenue"]
+    assert newest == released[-1]["estimate"]["count"]
+    assert ("revenue",) in samples(metrics.public, "murmurate_release_age_seconds")
+    assert ("revenue",) not in samples(metrics.public, "murmurate_rounds_open")
+    metrics.ends = {task.wiring.place(log): runtime.logs.end(log) for task in all_of_it for log in task.wiring.inputs}
+    lags = (samples(registry, "murmurate_lag_records") for registry in (metrics.public, metrics.edge))
+    assert [("0", "shop.sums") in lag for lag in lags] == [False, True]
 
 
 def test_more_refused_events_change_no_public_metric_by_a_byte() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from murmurate.agents.replay.truth import TruePeriod
+from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan, StreamPlan

@@ -33,6 +33,7 @@ MINUTE_MS = 60_000
 BIT = 'measure = "frequency"\nvalues = ["0", "1"]\nevery = "1m"\n'
 SCREEN = 'measure = "frequency"\nvalues = ["home", "search", "basket", "help"]\nevery = "1m"\n'
 MEAN = 'measure = "mean"\nrange = [0, 100]\nunit = "EUR"\nevery = "1m"\n'
+TOTAL = MEAN.replace('"mean"', '"total"')
 SPREAD = 'measure = "distribution"\nrange = [0, 100]\ncells = 12\nevery = "1m"\n'
 ITEMS = 'measure = "items"\nitems = 24\nmost = 4\npad = 3\nevery = "1m"\n'
 TABLES = (
@@ -69,6 +70,10 @@ CASES: dict[str, tuple[str, str, str]] = {
         + 'method = "lb-dsat"\nshare = 0.5\n', TEXTS
     ),
     "mean": ("", MEAN + 'method = "lpu"\n', NUMBERS),
+    "total, revised, with errors of its own": (
+        "", TOTAL + 'model = "local"\nmethod = { name = "lpu", revise = 2 }\nthresholds = { total = 10 }\n', NUMBERS
+    ),
+    "total of everybody, a threshold that is found": ("", TOTAL + 'method = "lba"\nclip = "found"\n' + ALWAYS, NUMBERS),
     "mean, a threshold that is found": ("", MEAN + 'method = "lba"\nclip = "found"\n', NUMBERS),
     "mean, no threshold could pay": ("", MEAN + 'method = "lpa"\nclip = "found"\n', NUMBERS),
     "mean of everybody": ("", MEAN + 'method = "lsp"\nmissing = { carry = "always" }\n', NUMBERS),

@@ -12,7 +12,8 @@ import pytest
 from murmurate.agents.replay.arrays import ORIGIN, RECORDING, RECORDING_CONFIG
 from murmurate.agents.replay.sources import SourceError, open_source
 from murmurate.agents.replay.synthetic import Synthetic, probabilities
-from murmurate.agents.replay.truth import TruePeriod, true_periods
+from murmurate.agents.replay.true_period import TruePeriod
+from murmurate.agents.replay.truth import true_periods
 from murmurate.config.loader import load
 from murmurate.config.planning import plan as planned
 from tests.agents.replay.plans import MINUTE, counts, plan, stream

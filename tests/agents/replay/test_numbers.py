@@ -15,6 +15,7 @@ from murmurate.agents.replay.run import Outcome, Replay, keys
 from murmurate.agents.replay.sources import SourceError, open_source
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.mean import Mean
+from murmurate.aggregators.measures.total import Total
 from murmurate.config.plan import Plan
 from murmurate.randomizers.registry import serving
 from murmurate.topics.codec import decode
@@ -24,7 +25,8 @@ from tests.agents.replay.plans import plan, stream
 
 USERS, PERIODS = 4000, 12
 LOW, HIGH = -10.0, 30.0
-GRIDS = {"mean": Grid(LOW, HIGH, (1 << 16) + 1, "points"), "distribution": Grid(LOW, HIGH, 16, "stretches")}
+POINTS = Grid(LOW, HIGH, (1 << 16) + 1, "points")
+GRIDS = {"mean": POINTS, "total": POINTS, "distribution": Grid(LOW, HIGH, 16, "stretches")}
 CASES = [
     (measure, says_none, name)
     for measure in ("mean", "distribution")
@@ -41,7 +43,8 @@ def numbers(*, silent: float, seed: int = 3, users: int = USERS, periods: int = 
 
 
 def deployed(measure: str, *, says_none: bool, mechanism: str = "auto", method: str = "lpu", **changes: Any) -> Plan:
-    of = {"mean": Mean, "distribution": Distribution}[measure](GRIDS[measure], says_none, "°C")
+    kinds: dict[str, type[Mean | Total | Distribution]] = {"mean": Mean, "total": Total, "distribution": Distribution}
+    of = kinds[measure](GRIDS[measure], says_none, "°C")
     one = stream("sensor", method=method, carry_ms=0 if says_none else None)
     one = dataclasses.replace(one, measure=of, share_micro=1_000_000, mechanism=mechanism)
     return plan(one, **({"partitions": 2, "targets": 2, "epsilon_micro": 2_000_000} | changes))
@@ -99,7 +102,7 @@ def test_two_errors_hold_nineteen_times_in_twenty(tmp_path: Path, measure: str, 
 
 def test_where_nobody_lies_the_release_is_the_truth(tmp_path: Path) -> None:
     """Everybody answers, and at epsilon 20 a distribution's report names its own stretch or one beside it."""
-    cases: tuple[tuple[str, float], ...] = (("mean", 0.2), ("distribution", 0.01))
+    cases: tuple[tuple[str, float], ...] = (("mean", 0.2), ("total", 0.2), ("distribution", 0.01))
     for measure, near in cases:
         of = deployed(measure, says_none=True, method="lbu", epsilon_micro=20_000_000)
         of = dataclasses.replace(of, streams=(dataclasses.replace(of.streams[0], w=1),))
@@ -107,6 +110,20 @@ def test_where_nobody_lies_the_release_is_the_truth(tmp_path: Path) -> None:
         for release, period in zip(releases, outcome.truth, strict=True):
             assert np.abs(told(of, release.unbiased) - period.figures).max() < near
             assert np.abs(told(of, release.estimate) - period.figures).max() < near
+
+
+def test_a_total_is_scored_against_the_sum_of_all_numbers_and_held_by_its_errors(tmp_path: Path) -> None:
+    of = deployed("total", says_none=True, method="lpu")
+    of = dataclasses.replace(of, streams=(dataclasses.replace(of.streams[0], stated_model="local"),))
+    said = numbers(silent=0.3, periods=8)
+    outcome, releases = replayed(of, tmp_path, said)
+    for release, period in zip(releases, outcome.truth, strict=True):
+        sums = np.clip(said[period.t - releases[0].t], LOW, HIGH)
+        assert period.figures == pytest.approx([np.nansum(sums) / USERS, (~np.isnan(sums)).mean()], abs=1e-3)
+        assert release.model == "local"
+        error = told(of, release.stderr_unbiased or {})
+        assert (np.abs(told(of, release.unbiased) - period.figures) < 6 * error).all()
+    assert outcome.score(of).streams[0].scale == "total of °C"
 
 
 def test_where_nobody_is_known_to_have_a_value_their_mean_is_no_number(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from murmurate.agents.replay.error_measures import report_bits
 from murmurate.agents.replay.score import Score, StreamScore, score, shortfalls, summary, table
-from murmurate.agents.replay.truth import TruePeriod
+from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.topics.domains import Grid
 from tests.agents.replay.plans import plan, stream

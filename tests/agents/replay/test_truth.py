@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import murmurate.agents.replay.truth
 from murmurate.agents.replay.source import Batch, Source
-from murmurate.agents.replay.truth import TruePeriod, Truth, true_periods
+from murmurate.agents.replay.true_period import TruePeriod
+from murmurate.agents.replay.truth import Truth, true_periods
 from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED
 from tests.agents.replay.plans import MINUTE, START, counts, plan, stream

@@ -78,4 +78,5 @@ def test_of_a_period_of_which_nothing_is_asked_a_round_to_nobody_says_when_it_is
         found = read(each.give(Log("tallies", 0), *tallies(nobody, 0)))
         (released,) = (one for one in found if isinstance(one, Release))
         assert (released.t, released.measured_t, released.decision) == (FIRST + 1, FIRST, "approximated")
+        assert released.reports
         assert (released.reports.slots, released.reports.received) == (0, 0)

@@ -143,6 +143,7 @@ def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_wha
     (found, *_) = read(hand.give(TALLIES, *short))
     assert isinstance(found, Release)
     assert (found.decision, found.measured_t, found.thresholds) == ("unmeasured", None, None)
+    assert found.reports
     assert (found.reports.received, found.reports.counted) == (67, 0)
     for said in (found.estimate, found.stderr, found.unbiased):
         assert dict(said) == dict.fromkeys(SCREEN.names)

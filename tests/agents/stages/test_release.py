@@ -8,13 +8,14 @@ import numpy as np
 import orjson
 import pytest
 
-from murmurate.agents.stages.release import duration, instant, release, revised
+from murmurate.agents.stages.release import release, revised
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.monitoring import reading
 from murmurate.randomizers import ValueAndPresence
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.domains import Grid
 from murmurate.topics.messages import Rejected, Tally
+from murmurate.topics.times import duration, instant
 from tests.agents.stages.hands import GRR
 from tests.agents.world import FIRST, deployment, stream
 from tests.measured import vector_decision
@@ -153,6 +154,25 @@ def test_a_mean_that_nobody_held_may_be_known_when_it_comes_once_more() -> None:
     assert again.estimate["mean"] == pytest.approx(90)
     assert (again.revision, again.unbiased, again.decision) == (2, first.unbiased, "published")
     assert decode(encode(again)) == decode(again.canonical())
+
+
+def test_a_release_says_its_model_and_the_error_of_unbiased_where_that_is_wanted_and_only_there() -> None:
+    stated = deployment(stream("screen", stated_model="local"))
+    names = stated.streams[0].names
+    older = decision([0.2] * 5, measured_t=FIRST - 2, published=False).with_vector(own_variance=np.full(5, 1e-6))
+    for made, error in ((decision([0.2] * 5), 0.011111), (older, 0.001)):
+        found = release(stated, stated.streams[0], made, 32, [tally(0, 10, 9)])
+        assert (found.model, found.stderr_unbiased) == ("local", dict.fromkeys(names, error))
+        assert decode(encode(found)) == found
+        rest = orjson.loads(encode(found))
+        assert (rest.pop("model"), rest.pop("stderr_unbiased")["home"]) == ("local", error)
+        assert rest == orjson.loads(encode(release(PLAN, PLAN.streams[0], made, 32, [tally(0, 10, 9)])))
+        later = made.with_vector(revised=Estimate(FIRST, np.full(5, 0.3), np.ones(5)))
+        again = revised(stated.streams[0], later, found)
+        assert (again.revision, again.model, again.stderr_unbiased) == (2, "local", found.stderr_unbiased)
+    unmeasured = decision([0.0] * 5, measured_t=None, published=False)
+    nothing = release(stated, stated.streams[0], unmeasured, 32, [tally(0, 7, 0)])
+    assert nothing.stderr_unbiased == nothing.unbiased == dict.fromkeys(names)
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.5, 1.0, 2.0])

@@ -102,6 +102,14 @@ def test_nothing_is_sealed_before_the_last_contributor_and_then_at_once() -> Non
     assert sorted(out[0].reports.ravel().tolist()) == [0] * 13
 
 
+def test_reports_that_somebody_writes_into_rounds_count_for_nobody() -> None:
+    hand = shuffle()
+    hand.give(ROUNDS, ROUND, *sent(1, 5, value=1))
+    out = read(give(hand, reports(), *sent(0, 9), *sent(1, 4), *sent(2, 0)))
+    assert [type(one) for one in out] == [BatchBlock, Seal]
+    assert sorted(out[0].reports.ravel().tolist()) == [0] * 13
+
+
 @pytest.mark.parametrize(("totals", "released"), [((3, 3, 2), True), ((3, 3, 1), False), ((0, 0, 0), False)])
 @pytest.mark.parametrize("q", [0, 1])
 def test_min_batch_is_decided_by_the_rounds_total_alike_on_all_targets(

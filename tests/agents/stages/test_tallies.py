@@ -149,6 +149,7 @@ def test_a_round_is_complete_with_the_last_block_of_its_last_tally_and_says_the_
     assert isinstance(settled, Settled)
     told = mechanism(round_.mechanism).of_round(round_.digest).estimate(support[0] + support[1], 2 * COUNTED)
     assert [release.unbiased[name] for name in TWO.streams[0].names] == pytest.approx(told.tolist(), abs=1e-6)
+    assert release.reports
     assert release.reports.counted == 2 * COUNTED
 
 

@@ -28,6 +28,7 @@ def hello(names: tuple[str, ...] = SCREENS, periods: int | None = 288, **more: A
     stream = {"name": "screen", "names": list(names), "every_ms": MINUTES * 60_000, "periods": periods}
     stream |= Frequency(Categories(names), says_none=False).page()
     stream |= {"measure": "frequency", "w": 13, "epsilon": 1.0, "method": "lpa", "min_batch": 1000, "warning": None}
+    stream |= {"asked": "share", "running": False, "main": None}
     promise = [
         "Nobody who sees everything but the raw events learns more than epsilon 1.0 about one user in any hour.",
         "The whole hour counts, however many events a user sends in it: w = 13 periods of 5 minutes.",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from murmurate.aggregators.measures.distribution import Distribution, stretches
+from murmurate.aggregators.measures.figure_kinds import page_question
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.topics.domains import Grid
@@ -32,6 +33,7 @@ def spec(name: str, periods: int | None = 96, **more: Any) -> dict[str, Any]:
         "distance": {"names": list(LENGTHS), "measure": "distribution", "unit": "km", "range": KILOMETRES},
     }
     stream |= {"name": name, "method": "lpa"} | numbers[name] | more
+    stream |= page_question(stream["measure"], stream["names"], central=False)
     (low, high), names = stream["range"], stream["names"]
     of: Measure = Mean(Grid(low, high, CELLS, "points"), "present" in names, stream["unit"])
     if name == "distance":

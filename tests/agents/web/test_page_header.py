@@ -22,7 +22,7 @@ def plan() -> Plan:
 
 
 def test_a_stream_of_numbers_says_its_unit_and_range_and_no_other_does(plan: Plan) -> None:
-    screen, fare, time = orjson.loads(orjson.dumps(page_header(plan, "live")))["streams"]
+    fare, screen, time = orjson.loads(orjson.dumps(page_header(plan, "live")))["streams"]
     assert (screen["measure"], screen["unit"], screen["range"]) == ("frequency", None, None)
     assert (fare["measure"], fare["unit"], fare["range"]) == ("mean", "EUR", [-5, 120.5])
     assert (time["measure"], time["unit"], time["range"]) == ("distribution", None, [0, 60])
@@ -30,11 +30,19 @@ def test_a_stream_of_numbers_says_its_unit_and_range_and_no_other_does(plan: Pla
     assert time["names"] == ["[0, 15)", "[15, 30)", "[30, 45)", "[45, 60]", "none"]
 
 
+def test_the_axis_of_a_total_holds_nothing_too_where_users_may_have_no_value() -> None:
+    spent = stream("spent", measure="total", domain=Grid(10, 20, 5, "points"), unit="EUR")
+    for of, axis in ((spent, [0, 20]), (stream("all", measure="total", domain=spent.domain, carry_ms=None), [10, 20])):
+        (found,) = orjson.loads(orjson.dumps(page_header(deployment(of), "live")))["streams"]
+        assert (found["range"], found["numbers"]) == (axis, ["total"])
+    assert found["names"] == ["total"]
+
+
 def test_a_replay_and_a_live_deployment_differ_in_what_only_a_recording_has(plan: Plan) -> None:
     source = Synthetic("synthetic:sin,n=10,periods=20", plan, "fare")
     live, replay = page_header(plan, "live"), page_header(plan, "replay", source.streams, source.periods)
     assert (live["mode"], replay["mode"]) == ("live", "replay")
-    assert replay["streams"] == [live["streams"][1] | {"periods": 20}]
+    assert replay["streams"] == [live["streams"][0] | {"periods": 20}]
     assert {each["periods"] for each in live["streams"]} == {None}
     assert replay["promise"] == live["promise"] == list(explain(plan).promise)
 

@@ -441,7 +441,7 @@ def test_figures_of_a_clipped_mean_are_in_the_declared_range_and_say_what_clippi
     ("of", "changes", "said"),
     [
         ({"clip": "guessed"}, {}, "clip: found 'guessed'; allowed: declared, found"),
-        ({}, {"measure": sized(4)}, "clip: found a stream of frequency; allowed: a mean"),
+        ({}, {"measure": sized(4)}, "clip: found a stream of frequency; allowed: a mean or a total"),
         ({"variance": "paper"}, {}, "variance: found 'paper'"),
         ({}, {"slots": 3}, "allowed: at least 2 w = 8"),
     ],

@@ -1,0 +1,166 @@
+"""What may be claimed for a question whose reports were shuffled: one number, rounded up, and the bound it is from.
+
+Contract: `mixed_claim` and `window_claim` never exceed the epsilon that reports have by themselves, nor grow with the
+number of reports or with delta; they are decimal numbers of three significant digits (or the local epsilon), the
+same on every machine.  n = floor((1 - f) counted), where f is the share of reports that is assumed to come from
+whoever attacks.  Where a bound cannot be certified the next one is taken: never a smaller number.  Nothing is claimed
+for reports that outlive their round, or that carry a public number: they are not alike.  The claim is against whoever
+sees what was shuffled, of one batch that was shuffled as one, for a value that does not depend on what the mixing zone
+does.  Not here: whose words n and f are (docs/MIXING.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from murmurate.aggregators.accounting.blanket import delta as blanket_delta
+from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
+from murmurate.aggregators.accounting.clones import clones_blanket
+from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilon
+from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
+from murmurate.aggregators.accounting.search import next_below
+from murmurate.randomizers.errors import shown
+from murmurate.randomizers.question import AuditFace, Blanket, Question
+
+DIGITS = 3
+"""How many significant digits a claim has."""
+FEWEST = 2
+"""The fewest honest reports that hide one another."""
+Bound = Literal["blanket", "clones", "local"]
+"""The blanket of the concrete question, clones of any question of its epsilon, or no mixing at all."""
+
+
+class MixedClaim(NamedTuple):
+    """An (epsilon, delta) that shuffled reports have, and where it is from."""
+
+    epsilon: float
+    """The claim, in nats."""
+    delta: float
+    """The chance with which it may fail; 0 where the claim is the local one."""
+    bound: Bound
+    """The bound that gave it."""
+    n: int
+    """Honest reports, of three significant digits, rounded down."""
+
+
+def mixed_claim(question: Question, counted: int, delta: float, corrupt: float = 0.0) -> MixedClaim:
+    """What n shuffled reports of this question have, seen all at once."""
+    n = honest(counted, corrupt)
+    return _of_round(_ByDigest(question), _floored(n), checked_delta(delta))
+
+
+def window_claim(rounds: Sequence[tuple[Question, int, int]], delta: float, corrupt: float = 0.0) -> MixedClaim:
+    """What several rounds have together for users who answer in each: a question, the reports that are counted in a
+    round, and how many rounds there are like it.  Users must be counted in all of them.
+    """
+    if not rounds or any(isinstance(times, bool) or not isinstance(times, int) or times < 1 for _, _, times in rounds):
+        raise AccountingError("window: found no round, or one that is asked less than once; allowed: rounds from 1 on")
+    made = tuple(
+        (_ByDigest(question), _floored(honest(counted, corrupt)), times) for question, counted, times in rounds
+    )
+    if len(made) == 1 and made[0][2] == 1:
+        return _of_round(made[0][0], made[0][1], checked_delta(delta))
+    return _of_window(made, checked_delta(delta))
+
+
+def honest(counted: int, corrupt: float) -> int:
+    """How many of so many reports are honest, where a share of them may not be.
+
+    >>> honest(1000, 0.1)
+    900
+    """
+    if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
+        raise AccountingError(f"n: found {shown(counted)}; allowed: a whole number of reports")
+    if isinstance(corrupt, bool) or not isinstance(corrupt, (int, float)) or not 0 <= corrupt < 1:
+        raise AccountingError(f"corrupt: found {shown(corrupt)}; allowed: a share of the reports from 0 to below 1")
+    n = math.floor((1 - Fraction(repr(float(corrupt)))) * counted)
+    if n < FEWEST:
+        without = f" of {counted}" if corrupt else ""
+        raise AccountingError(f"n: found {n} honest reports{without}; allowed: at least {FEWEST}")
+    return n
+
+
+def checked_delta(delta: float) -> float:
+    """The delta, if a promise can fail with such a chance."""
+    if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not 0 < delta < 1:
+        raise AccountingError(f"delta: found {shown(delta)}; allowed: a number above 0 and below 1")
+    return float(delta)
+
+
+def blankets(question: Question) -> list[tuple[Bound, Blanket]]:
+    """What bounds there are for a question, the one that knows most first. None where its reports are not alike."""
+    if question.memoised or type(question).public is not AuditFace.public:
+        return []
+    own = question.blanket()
+    named: list[tuple[Bound, Blanket]] = [("blanket", own)] if own is not None else []
+    return [*named, ("clones", clones_blanket(question.realised))]
+
+
+class _ByDigest:
+    """A question that is the same as another one of the same digest, whichever round it reads."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByDigest) and self.question.digest == other.question.digest
+
+    def __hash__(self) -> int:
+        return hash(self.question.digest)
+
+
+def _floored(n: int) -> int:
+    return int(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(n)))
+
+
+@lru_cache(maxsize=4096)
+def _of_round(keyed: _ByDigest, n: int, delta: float) -> MixedClaim:
+    question = keyed.question
+    best = MixedClaim(question.epsilon, 0.0, "local", n)
+    for bound, blanket in blankets(question):
+        below = next_below(best.epsilon, DIGITS)
+        if best.bound != "local" and blanket_delta(blanket, n, below).bound > delta:
+            continue
+        try:
+            found = blanket_epsilon(blanket, n, delta, question.epsilon, DIGITS)
+        except NotCertifiedError:
+            continue
+        if found < best.epsilon:
+            best = MixedClaim(found, delta, bound, n)
+    return best
+
+
+@lru_cache(maxsize=1024)
+def _of_window(rounds: tuple[tuple[_ByDigest, int, int], ...], delta: float) -> MixedClaim:
+    """The exact composition of the best bound of each round; a sum of equal parts of delta where that is less."""
+    times = sum(one[2] for one in rounds)
+    n = min(one[1] for one in rounds)
+    local = sum(Fraction(keyed.question.epsilon_micro, 10**6) * k for keyed, _, k in rounds)
+    claims = [MixedClaim(float(local), 0.0, "local", n), _summed(rounds, delta / times, delta, n)]
+    kinds = [dict(blankets(keyed.question)) for keyed, _, _ in rounds]
+    if all(kinds):
+        names: list[Bound] = ["blanket" if "blanket" in kind else "clones" for kind in kinds]
+        made = [
+            MixedRound(kind[name], m, keyed.question.epsilon, k)
+            for kind, name, (keyed, m, k) in zip(kinds, names, rounds, strict=True)
+        ]
+        try:
+            found = composed_epsilon(made, delta, DIGITS)
+            claims.append(MixedClaim(found, delta, "clones" if "clones" in names else "blanket", n))
+        except NotCertifiedError:
+            pass
+    return min(claims, key=lambda claim: claim.epsilon)
+
+
+def _summed(rounds: tuple[tuple[_ByDigest, int, int], ...], part: float, delta: float, n: int) -> MixedClaim:
+    """The rounds' own claims at a part of delta each, added up."""
+    singles = [(_of_round(keyed, m, part), k) for keyed, m, k in rounds]
+    total = sum(Fraction(repr(claim.epsilon)) * k for claim, k in singles)
+    bound: Bound = "clones" if any(claim.bound == "clones" for claim, _ in singles) else "blanket"
+    exact = float(total)
+    return MixedClaim(exact if Fraction(exact) >= total else math.nextafter(exact, math.inf), delta, bound, n)

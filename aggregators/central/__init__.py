@@ -1,0 +1,1 @@
+"""Central streams event by event as ToPS has them, and the methods that it is compared with."""

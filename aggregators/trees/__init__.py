@@ -1,0 +1,28 @@
+"""Trees of noisy sums over time: consistent leaves as they are needed, the exact variance of any stretch, and what
+stands for periods inside a block.
+"""
+
+from murmurate.aggregators.trees.block import block_error, choose_block
+from murmurate.aggregators.trees.consistency import dyadic_leaves, least_squares
+from murmurate.aggregators.trees.hierarchy import NodeSums, node_totals
+from murmurate.aggregators.trees.lazy import LeafNoise, fits
+from murmurate.aggregators.trees.smoothers import SMOOTHERS, Smoother, spread
+from murmurate.aggregators.trees.variance import exact_range_variance, leaf_variance, node_variances, range_variance
+
+__all__ = [
+    "SMOOTHERS",
+    "LeafNoise",
+    "NodeSums",
+    "Smoother",
+    "block_error",
+    "choose_block",
+    "dyadic_leaves",
+    "exact_range_variance",
+    "fits",
+    "leaf_variance",
+    "least_squares",
+    "node_totals",
+    "node_variances",
+    "range_variance",
+    "spread",
+]

@@ -1,0 +1,85 @@
+"""`murmurate account`: the table's lines, its width, the JSON, and what is refused."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from murmurate.agents.cli.account import command
+from murmurate.aggregators.accounting import AccountingError
+from murmurate.errors import UsageError
+from murmurate.randomizers import ORACLES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "MIXING.md"
+
+
+def said(*arguments: str) -> str:
+    result = CliRunner().invoke(command, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_the_table_says_what_is_claimed_what_an_attack_shows_and_what_others_print() -> None:
+    text = said("grr", "--d", "16", "--epsilon", "1", "--n", "10000", "--delta", "1e-6", "--corrupt", "0.1")
+    rows = {line.split("  ")[0]: line for line in text.splitlines()}
+    assert "claimed: epsilon 0.0197, delta 1e-06 (blanket); local is 50.8 times that" in text
+    assert "9000 count as honest" in text
+    assert rows["blanket"].split()[1] == "0.01969"
+    assert 0.005 < float(rows["attack"].split()[1]) < 0.0197
+    assert float(rows["clones"].split()[1]) > 0.0197
+    assert float(rows["SH, SOLH"].split()[2]) > 0.1
+    assert rows["EFMRTT"].split()[1] == "-"
+    assert "never claimed" in text
+
+
+def test_the_tables_and_examples_of_the_page_are_todays() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ murmurate account ([^\n]*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 2
+    for arguments, text in shown:
+        assert said(*arguments.split()) == text
+    assert doctest.testfile(str(PAGE), module_relative=False).failed == 0
+
+
+@pytest.mark.parametrize("name", [*sorted(ORACLES), "hm", "sw", "rappor"])
+def test_every_mechanism_has_a_table_of_eighty_columns(name: str) -> None:
+    text = said(name, "--d", "20", "--epsilon", "0.123456", "--n", "54321", "--delta", "1.23e-7")
+    assert max(map(len, text.splitlines())) <= 80
+    assert "claimed: epsilon" in text
+
+
+def test_the_json_holds_the_same() -> None:
+    found = orjson.loads(said("sue", "--d", "4", "--epsilon", "2", "--n", "3000", "--delta", "1e-6", "--json"))
+    assert found["claim"]["bound"] == "blanket"
+    kinds = {line["name"]: line["kind"] for line in found["bounds"]}
+    assert kinds["local"] == kinds["clones"] == "claimable"
+    assert kinds["attack"] == "attack"
+    assert {kinds[name] for name in ("RAP", "RAP_R", "EFMRTT", "clones, closed")} == {"literature"}
+    assert found["mechanism"] == {"name": "sue", "d": 4, "epsilon_micro": 2_000_000}
+
+
+def test_few_reports_are_worth_nothing_and_that_is_said() -> None:
+    text = said("oue", "--d", "4", "--epsilon", "3", "--n", "2", "--delta", "1e-9")
+    assert "claimed: epsilon 3, the local one" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("grr", "--d", "4", "--epsilon", "1", "--n", "1", "--delta", "1e-6"), AccountingError),
+        (("grr", "--d", "4", "--epsilon", "1", "--n", "9", "--delta", "0"), AccountingError),
+        (("grr", "--d", "4", "--epsilon", "1", "--n", "9", "--delta", ".1", "--corrupt", "1"), AccountingError),
+        (("gru", "--d", "4", "--epsilon", "1", "--n", "9", "--delta", ".1"), UsageError),
+        (("grr", "--epsilon", "1", "--n", "9", "--delta", ".1"), UsageError),
+        (("grr", "--d", "4", "--epsilon", "0", "--n", "9", "--delta", ".1"), UsageError),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(arguments: tuple[str, ...], error: type[Exception]) -> None:
+    with pytest.raises(error) as refused:
+        CliRunner().invoke(command, list(arguments), catch_exceptions=False)
+    assert "\n" not in str(refused.value)
