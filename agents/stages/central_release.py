@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from murmurate.agents.stages.errors import StageError
-from murmurate.aggregators.monitoring import reading
+from murmurate.agents.stages.release import read_off
 from murmurate.aggregators.trees.smoothers import SMOOTHERS, MedianSmoother, Smoother
 from murmurate.aggregators.trees.variance import leaf_variance
 from murmurate.config.central_noise import node_deviation
@@ -198,14 +198,9 @@ class CentralCourse:
     def _readings(
         self, estimate: Mapping[str, float | None], stderr: Mapping[str, float | None]
     ) -> dict[str, Reading] | None:
-        found = {}
-        for name, threshold in self.stream.thresholds.items():
-            value, error = estimate[name], stderr[name]
-            if value is None or error is None:
-                continue
-            where = reading(value, error, threshold)
-            side: Literal["above", "below"] = "above" if where.above else "below"
-            found[name] = Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
+        pairs = ((name, estimate[name], stderr[name]) for name in self.stream.thresholds)
+        known = [(name, value, error) for name, value, error in pairs if value is not None and error is not None]
+        found = {name: read_off(value, error, self.stream.thresholds[name]) for name, value, error in known}
         return found or None
 
     # ---- state ----

@@ -9,7 +9,7 @@ never has two noises, and one noise never lies on two sums.  Every period is in 
     again      after every `fanout` trees another hold-out, where the file says so
 
 Source: Wang et al. 2021, algorithm 1; ARCHITECTURE rule 27, section 5.15.  Not here: which events count
-(central_at_partition.py), who waits for whom (curate.py), predictions within a block (publish.py).
+(central_at_partition.py), who waits for whom (curate.py), predictions within a block (central_release.py).
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ class Curation:
     def _plant(self, phase: Phase) -> None:
         """Begin a tree, or a hold-out, with the next period."""
         self._phase, self._since = phase, self.t or 0
-        self._trees = 0 if phase == "hold-out" else self._trees
         self._sums, self._noises = np.zeros_like(self._sums), None
 
     def _end_tree(self) -> None:

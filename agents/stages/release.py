@@ -95,6 +95,13 @@ def _named(figures: NamedFigures, values: np.ndarray) -> dict[str, float | None]
     return {name: None if math.isnan(value) else round(value, PLACES) + 0.0 for name, value in pairs}
 
 
+def read_off(estimate: float, error: float, threshold: float, course: tuple[float, float] | None = None) -> Reading:
+    """On which side of a threshold an estimate says that the truth is. course: mean and variance of those so far."""
+    where = reading(estimate, error, threshold, course=course)
+    side: Literal["above", "below"] = "above" if where.above else "below"
+    return Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
+
+
 def _readings(stream: StreamPlan, figures: NamedFigures) -> dict[str, Reading] | None:
     """The readings of the monitored names whose estimates are known; None if there are none."""
     found = {}
@@ -104,9 +111,7 @@ def _readings(stream: StreamPlan, figures: NamedFigures) -> dict[str, Reading] |
         if math.isnan(estimate):
             continue
         course = None if figures.course is None else (float(figures.course[0, at]), float(figures.course[1, at]))
-        where = reading(estimate, error, threshold, course=course)
-        side: Literal["above", "below"] = "above" if where.above else "below"
-        found[name] = Reading(threshold=threshold, side=side, confidence=round(where.confidence, PLACES))
+        found[name] = read_off(estimate, error, threshold, course)
     return found or None
 
 

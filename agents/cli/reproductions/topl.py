@@ -22,11 +22,12 @@ import orjson
 
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
+from murmurate.agents.cli.reproductions.stream_options import of_runs, of_streams
 from murmurate.agents.cli.reproductions.tops import COLUMNS, FAILED, StreamName, chosen_streams, short, stream_of
 from murmurate.agents.cli.reproductions.tops_verdicts import orders
 from murmurate.agents.simulate.central_comparison import BASE
 from murmurate.agents.simulate.local_comparison import FOUND, SUM_EPSILON, local_thresholds
-from murmurate.agents.simulate.value_streams import HELD_OUT, KINDS, RANGE
+from murmurate.agents.simulate.value_streams import HELD_OUT, RANGE
 
 EPSILONS: Final = (0.2, 0.6, 1.0, 1.6, 2.0)
 MOSTLY: Final = 0.8
@@ -45,21 +46,9 @@ class LocalRun:
 
 
 @click.command("topl")
-@click.option("--streams", default=None, help=f"Only these made-up streams, of {','.join(KINDS)}; or none.")
-@click.option(
-    "--data", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
-    help="A stream to compare on, too: whole numbers as .npy, a basket a line, or NAME_cdf.npy beside NAME_bin.npy.",
-)  # fmt: skip
+@of_streams
 @click.option("--runs", type=click.IntRange(1), default=5, show_default=True, help="Runs behind each figure.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of them.")
-@click.option(
-    "--events", type=click.IntRange(256), default=RANGE, show_default=True,
-    help="Events that are summed, after those that are held out.",
-)  # fmt: skip
-@click.option(
-    "--processes", type=click.IntRange(1), default=2, show_default=True, help="How many processes make the runs."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@of_runs
 def command(
     streams: str | None, data: Sequence[Path], runs: int, seed: int, events: int, processes: int, as_json: bool
 ) -> None:

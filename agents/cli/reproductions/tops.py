@@ -24,6 +24,7 @@ import orjson
 
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
+from murmurate.agents.cli.reproductions.stream_options import of_runs, of_streams
 from murmurate.agents.cli.reproductions.tops_verdicts import HIERARCHY, KNOWN, Row, Rows, exact, excused, missed, orders
 from murmurate.agents.simulate import central_comparison as compare
 from murmurate.agents.simulate.value_streams import HELD_OUT, KINDS, RANGE, ValueStream, made_up, of_file
@@ -67,22 +68,10 @@ class CentralRun:
 
 @click.command("tops")
 @click.option("--table", "tables", multiple=True, type=click.Choice(TABLES), help="Only this table; may be repeated.")
-@click.option("--streams", default=None, help=f"Only these made-up streams, of {','.join(KINDS)}; or none.")
-@click.option(
-    "--data", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
-    help="A stream to compare on, too: whole numbers as .npy, a basket a line, or NAME_cdf.npy beside NAME_bin.npy.",
-)  # fmt: skip
+@of_streams
 @click.option("--runs", type=click.IntRange(1), default=30, show_default=True, help="Runs of hierarchies, thresholds.")
 @click.option("--few", type=click.IntRange(1), default=5, show_default=True, help="Runs of smoothers, whole methods.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of them.")
-@click.option(
-    "--events", type=click.IntRange(256), default=RANGE, show_default=True,
-    help="Events that are summed, after those that are held out.",
-)  # fmt: skip
-@click.option(
-    "--processes", type=click.IntRange(1), default=2, show_default=True, help="How many processes make the runs."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@of_runs
 def command(
     tables: Sequence[str], streams: str | None, data: Sequence[Path], runs: int, few: int, seed: int, events: int,
     processes: int, as_json: bool,
