@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.measures.measure import Measure, Range
@@ -26,9 +26,44 @@ from murmurate.topics.domains import Domain
 from murmurate.topics.events import Fields
 from murmurate.topics.release_parts import Model
 
+Measured = TypeVar("Measured", bound=Measure)
+
+
+class OfMeasure(Generic[Measured]):
+    """What the plan of a stream says by its measure and its length of a period, local or central."""
+
+    measure: Measured
+    """The kind of measure, with all that it declares."""
+    every_ms: int
+    """The length of a period."""
+
+    @property
+    def domain(self) -> Domain:
+        """The values that its events may have."""
+        return self.measure.domain
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statistics of a release."""
+        return self.measure.names
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of numbers, in words: "EUR"."""
+        return self.measure.unit
+
+    @property
+    def range(self) -> Range | None:
+        """The range of numbers: those outside count as the nearer end."""
+        return self.measure.range
+
+    def period(self, time_ms: int) -> int:
+        """The period that holds an instant."""
+        return time_ms // self.every_ms
+
 
 @dataclass(frozen=True)
-class StreamPlan:
+class StreamPlan(OfMeasure[Measure]):
     """One stream."""
 
     name: str
@@ -72,11 +107,6 @@ class StreamPlan:
             raise ValueError(f"stream {self.name!r}: found a measure with none, or values that expire, alone")
 
     @property
-    def domain(self) -> Domain:
-        """The values that its events may have."""
-        return self.measure.domain
-
-    @property
     def division(self) -> Division:
         """What the promise is divided into: the method's word."""
         return METHODS[self.method.name].division
@@ -94,28 +124,9 @@ class StreamPlan:
         return self.measure.default_code if self.initial is None else self.initial
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The statistics of a release."""
-        return self.measure.names
-
-    @property
-    def unit(self) -> str | None:
-        """The unit of numbers, in words: "EUR"."""
-        return self.measure.unit
-
-    @property
-    def range(self) -> Range | None:
-        """The range of numbers: those outside count as the nearer end."""
-        return self.measure.range
-
-    @property
     def d(self) -> int:
         """Size of the mechanism's domain."""
         return self.measure.d
-
-    def period(self, time_ms: int) -> int:
-        """The period that holds an instant."""
-        return time_ms // self.every_ms
 
     def setting(self, made: Plan, first_t: int) -> Setting:
         """What its method knows, from its first period on. Who is asked is no secret: slots are drawn from a public
@@ -153,7 +164,7 @@ class HoldoutPlan:
 
 
 @dataclass(frozen=True)
-class CentralPlan:
+class CentralPlan(OfMeasure[SummedMeasure]):
     """One central stream: the edge sums it exactly, and releases have central noise (ARCHITECTURE rule 27)."""
 
     name: str
@@ -180,30 +191,6 @@ class CentralPlan:
     smoother: str = "recent"
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """For each monitored statistic, the threshold of which releases say on which side the truth is."""
-
-    @property
-    def domain(self) -> Domain:
-        """What its events may say."""
-        return self.measure.domain
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The statistics of a release."""
-        return self.measure.names
-
-    @property
-    def unit(self) -> str | None:
-        """The unit of numbers, in words: "EUR"."""
-        return self.measure.unit
-
-    @property
-    def range(self) -> Range | None:
-        """The range of numbers: those outside count as the nearer end."""
-        return self.measure.range
-
-    def period(self, time_ms: int) -> int:
-        """The period that holds an instant."""
-        return time_ms // self.every_ms
 
     def gamma(self, name: str, threshold: int) -> Fraction:
         """The rate of the noise of one node of a figure, where numbers above the threshold count as it."""
