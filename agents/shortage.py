@@ -1,8 +1,8 @@
 """Whether rounds of a stream stay below min_batch, by the counts in its releases: for the log, `watch` and `replay`.
 
 Contract: a function of releases and the plan, so that it reveals nothing about raw data (ARCHITECTURE rule 9).  A
-period is short if somebody was asked and fewer than min_batch reports came, none of which count; it has one round then.
-A period in which nobody was asked changes nothing.  The first few may be short while users are only becoming known: a
+period is short if its round stayed below min_batch; how many reports came is said nowhere (ARCHITECTURE rule 28).  A
+period in which nobody was asked changes nothing.  The first few may be short while users are only becoming known: a
 warning is given when three in a row were, and again whenever their number has doubled.  Not here: how many users are
 enough (config/enough.py).
 """
@@ -27,8 +27,6 @@ class Shortage:
     row: int = 0
     """Short periods in a row, up to the newest."""
     longest: int = 0
-    most: int = 0
-    """Reports that came to a short period, at most."""
 
 
 class Shortages:
@@ -45,29 +43,26 @@ class Shortages:
         if reports is None or release["revision"] != self._revisions.get(stream) or not reports["slots"]:
             return None  # of a central stream, an older period once more, or one that asked nobody
         known = self.of[stream]
-        if not short(reports, self._min_batch):
+        if not short(reports):
             known.row = 0
             return None
         known.row += 1
-        known.longest, known.most = max(known.longest, known.row), max(known.most, reports["received"])
+        known.longest = max(known.longest, known.row)
         times, rest = divmod(known.row, WORTH_SAYING)
         if rest or times & (times - 1):
             return None
-        came = f"{spaced(reports['received'])} of {spaced(self._min_batch)} reports came to the newest"
-        return f"{known.row} rounds in a row below min_batch: {came}. {REMEDY}"
+        return f"{known.row} rounds in a row had {lacking(reports, self._min_batch)}. {REMEDY}"
 
 
-def short(reports: Mapping[str, Any], min_batch: int) -> bool:
+def short(reports: Mapping[str, Any]) -> bool:
     """Whether a period was below min_batch: by the `reports` of its release."""
-    return bool(reports["slots"]) and not reports["counted"] and reports["received"] < min_batch
+    return not reports["counted"] and bool(reports["rejected"].get("undersized"))
 
 
 def lacking(reports: Mapping[str, Any], min_batch: int) -> str | None:
-    """How many reports came, of how many a release needs; None where it is not their number that it lacks.
+    """That fewer reports came than a release needs; None where it is not their number that it lacks.
 
-    >>> lacking({"slots": 256, "received": 67, "counted": 0}, 1000)
-    '67 of 1 000 reports that a release needs'
+    >>> lacking({"slots": 256, "counted": 0, "rejected": {"malformed": 0, "undersized": True}}, 1000)
+    'fewer than the 1 000 reports that a release needs'
     """
-    if not short(reports, min_batch):
-        return None
-    return f"{spaced(reports['received'])} of {spaced(min_batch)} reports that a release needs"
+    return f"fewer than the {spaced(min_batch)} reports that a release needs" if short(reports) else None

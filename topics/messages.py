@@ -225,13 +225,10 @@ class Rejected(Part):
 
     malformed: Whole
     """Reports that no value could have given."""
-    undersized: Whole = 0
-    """All reports of the round, where it stayed below `min_batch`. Not written when 0."""
-
-    @property
-    def total(self) -> int:
-        """All that were rejected."""
-        return self.malformed + self.undersized
+    undersized: bool = False
+    """Whether the round stayed below `min_batch`. Then nothing else is said of it: no count of its reports is above 0.
+    Not written when false.
+    """
 
 
 class Counted(Part):
@@ -247,8 +244,10 @@ class Counted(Part):
 
     @model_validator(mode="after")
     def _every_report_once(self) -> "Counted":
-        if self.received != self.counted + self.rejected.total:
+        if self.received != self.counted + self.rejected.malformed:
             raise ValueError("found received other than counted and rejected together; allowed: every report once")
+        if self.rejected.undersized and self.received:
+            raise ValueError("found reports in an undersized sub-batch; allowed: none, and no number of them")
         return self
 
 

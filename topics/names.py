@@ -92,10 +92,14 @@ _PIPELINE = (
         Retention(_SHORT, horizons=1), "edge", ("door",), ("perturb",),
     ),
     Topic(
-        "rounds", "start, config, round, give_up, close, settled", None, "1: one order for everybody", "delete",
+        "rounds", "start, config, round, give_up, settled", None, "1: one order for everybody", "delete",
         Retention("a ledger follows from one window of rounds; recovery folds more", windows=1, horizons=1),
-        "analysis", ("provision", "feed", "publish", "shuffle"),
+        "analysis", ("provision", "feed", "publish"),
         ("perturb", "shuffle", "publish", "provision", "feed", "curate"),
+    ),
+    Topic(
+        "closings", "close: who counts in a round", None, "1: one order for everybody", "delete",
+        Retention(_SHORT, horizons=1), "mixing", ("shuffle",), ("shuffle", "operator"),
     ),
     Topic(
         "reports", "blocks of randomized reports; done", None, "N, drawn for each report", "delete",

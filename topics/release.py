@@ -147,7 +147,7 @@ class Release(Message, tag="murmurate/release/2"):
             raise ValueError("found holdout, noise or block without central; allowed: only for central streams")
         if self.holdout is not None and (self.noise is not None or self.decision != "unmeasured"):
             raise ValueError("found figures or their noise in a hold-out; allowed: neither")
-        if self.reports is not None and self.reports.received != self.reports.counted + self.reports.rejected.total:
+        if self.reports is not None and self.reports.received != self.reports.counted + self.reports.rejected.malformed:
             raise ValueError("found received other than counted and rejected together; allowed: every report once")
         if self.range is not None and not self.range[0] < self.range[1]:
             raise ValueError("found a range that holds nothing; allowed: low below high")

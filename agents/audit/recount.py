@@ -35,7 +35,7 @@ def recount(
         found.note("miscounted", int(claimed != [(here, total)]), place)
     oracles = {r.digest.hex(): question(r.mechanism).of_round(r.digest) for r in rounds}
     closes: dict[str, tuple[int, ...]] = {}
-    for _, record in found.decoded(read, "rounds", 0):
+    for _, record in found.decoded(read, "closings", 0):
         if isinstance(record, Close):
             closes.setdefault(record.round, record.contributors)  # the first one counts
     sealed = dict(_sealed(plan, read, found, extent))
@@ -44,17 +44,19 @@ def recount(
             sealed.pop((tally.round, tally.q), None)
             continue
         seal, rows, _ = sealed.pop((tally.round, tally.q), (None, Counter(), True))
-        came: Counter[bytes] = Counter()
+        came, of_all = Counter[bytes](), Counter[int]()
         for p in closes.get(tally.round, tuple(range(plan.partitions))):
             came += actual.get((tally.round, p, tally.q), Counter())
+            of_all.update({q: sum(actual.get((tally.round, p, q), Counter()).values()) for q in range(plan.targets)})
         support = np.zeros(oracles[tally.round].outcomes, np.int64)
         for report, n in rows.items():
             support += n * oracles[tally.round].support(np.frombuffer(report, np.uint8)[None])
+        small = seal is not None and seal.rejected.undersized
         right = (
             seal is not None
-            and seal.received == tally.received == sum(came.values())
-            and seal.counted + seal.rejected.total == seal.received
-            and (rows == came or (not rows and seal.rejected.undersized == sum(came.values())))
+            and seal.received == tally.received == (0 if small else sum(came.values()))
+            and seal.counted + seal.rejected.malformed == seal.received
+            and (rows == came or (not rows and small and sum(of_all.values()) < plan.min_batch))
             and np.array_equal(support, counts)
         )
         found.note("miscounted", int(not right), (tally.round, -1, tally.q))

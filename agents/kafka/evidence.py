@@ -25,7 +25,7 @@ from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Round
 from murmurate.topics.names import topic
 
-LOGS = ("tallies", "sums", "batches", "reports", "raw", "rounds")
+LOGS = ("tallies", "sums", "batches", "closings", "reports", "raw", "rounds")
 """In the order in which they are read."""
 
 
@@ -107,7 +107,7 @@ def _below(plan: Plan, found: Mapping[Place, list[Got]], name: str, partition: i
 
 def _kept(plan: Plan, found: Mapping[Place, list[Got]], short: Mapping[Place, int]) -> frozenset[str] | None:
     """The rounds that were asked after everything that has been forgotten, by the broker's time."""
-    effects = {topic(plan.name, name) for name in ("reports", "batches", "tallies")}
+    effects = {topic(plan.name, name) for name in ("reports", "closings", "batches", "tallies")}
     cut = [found[place][0].time_ms if found[place] else None for place in short if place.topic in effects]
     if not cut:
         return None

@@ -166,13 +166,9 @@ class Metrics:
         self._others.reports.labels("", stage, "wrong_round").inc(grown["wrong_round"])
 
     def _sealed(self, stage: str, seal: dict[str, Any]) -> None:
-        """One that is empty is too small: a round of enough reports leaves no target without any. But for one that asks
-        nobody.
-        """
         stream, malformed = seal["descriptor"]["stream"], seal["rejected"]["malformed"]
         self._reports(stream, stage, seal["received"] - malformed, malformed)
-        small = not seal["counted"] and (seal["rejected"].get("undersized") or not seal["received"])
-        small = small and Slots.model_validate(seal["descriptor"]["slots"]).count() > 0
+        small = seal["rejected"].get("undersized", False)
         result = "too_small" if small else "deadline" if seal["missing"] else "sealed"
         self._others.batches.labels(stream, result).inc()
 

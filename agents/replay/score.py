@@ -201,13 +201,12 @@ def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int
         found, many = followed.of[stream.stream], stream.unmeasured == stream.releases
         if not many and found.longest < WORTH_SAYING:
             continue
-        came = f"{spaced(found.most)} of {spaced(plan.min_batch)} reports that a release needs"
         finding = f"nothing was measured in {spaced(stream.releases)} periods"
         if not many:
             finding = f"up to {spaced(found.longest)} rounds in a row were below min_batch"
-        most = f"; a round had {came}, at most" if found.longest else ""
+        less = f"; fewer reports came than the {spaced(plan.min_batch)} that a release needs" if found.longest else ""
         why = shortage(plan, one, users) or REMEDY
-        lines.append(f"{stream.stream}: {finding}{most}. {why}")
+        lines.append(f"{stream.stream}: {finding}{less}. {why}")
     return lines
 
 

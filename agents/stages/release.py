@@ -122,7 +122,7 @@ def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
         counted=sum(tally.counted for tally in tallies),
         rejected=Rejected(
             malformed=sum(tally.rejected.malformed for tally in tallies),
-            undersized=sum(tally.rejected.undersized for tally in tallies),
+            undersized=any(tally.rejected.undersized for tally in tallies),
         ),
         missing=sum(len(tally.missing) for tally in tallies if tally.q == 0),
     )

@@ -14,14 +14,14 @@ from typing import Final
 import numpy as np
 
 from murmurate.aggregators.transitions import State
-from murmurate.topics.messages import Done, Round
+from murmurate.topics.messages import Close, Done, Round
 
 
 class RoundState(Enum):
     """The state of a round at one target."""
 
     UNKNOWN = "unknown"
-    """Records of the round came, but its descriptor has not been folded here."""
+    """Records of the round came, a `close` maybe among them, but its descriptor has not been folded here."""
     ASKED = "asked"
     """The round is known, and its contributors are awaited."""
     EMPTY = "empty"
@@ -64,6 +64,8 @@ class RoundInProgress:
     contributions: dict[int, Contribution] = field(default_factory=dict)
     round: Round | None = None
     """The round, once it is known here."""
+    closes: list[Close] = field(default_factory=list)
+    """What `closings` has of it while it is not closed: a `close` may come before the round."""
     closed: tuple[int, ...] = ()
     """The contributors who count, once the first `close` has named them."""
     first: dict[str, int] = field(default_factory=dict)

@@ -1,12 +1,13 @@
 """Shuffle: permutes one target's reports of a round and seals them as a sub-batch, so that their order reveals nothing.
 
-Logs: its reports partition and `rounds`.  Target 0 alone decides who counts and writes it to `rounds` as a `close`:
-all contributors as soon as all have sent `done`, or, when publish gives the round up, those that have.  Every target, 0
-too, seals by the first `close` in the log and by nothing else: so the sub-batches of a round always have the same
-contributors and the same total, and all of them are held back below min_batch, or none.  (If a target could seal once
-all have come, target 0 might still answer a `give_up` with fewer: two sub-batches of different crowds.)  Only when a
-`close` is written, and whom it names, depend on interleaving: all state follows the record.  Source: ARCHITECTURE rules
-8, 15, 16.
+Logs: its reports partition, `rounds` and `closings`.  Target 0 alone decides who counts and writes it to `closings`,
+which nobody else writes, as a `close`: all contributors as soon as all have sent `done`, or, when publish gives the
+round up, those that have.  Every target, 0 too, seals by the round's first `close` and by nothing else, once it has
+folded the round itself: so the sub-batches of a round always have the same contributors and the same total, and all of
+them are held back below min_batch, or none.  (If a target could seal once all have come, target 0 might still answer a
+`give_up` with fewer: two sub-batches of different crowds.)  Only when a `close` is written, and whom it names, depend on
+interleaving: all state follows the record.  Of a round that stays below min_batch nothing leaves but that it did: no
+count of reports.  Source: ARCHITECTURE rules 8, 15, 16 and 28.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ from murmurate.topics.codec import encode
 from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
-FORM: Final = StateForm("shuffle", 1)
+FORM: Final = StateForm("shuffle", 2)
 """The form of the stage's state."""
+CLOSINGS: Final = Log("closings", 0)
+"""The log that says who counts: shuffle alone writes it."""
 SLACK = 64
 """How many rounds more than can be open are remembered, or awaited."""
 
@@ -59,24 +62,24 @@ class Shuffle:
         """
 
     def fold(self, record: Record) -> None:
-        """Take a block or `done` from reports, or a record of `rounds`."""
-        found = read(record, "mixing", self._out)
-        own = record.log.topic != "rounds"  # whoever writes `rounds` is no contributor
-        match found:
-            case ReportBlock() if own:
+        """Take a block or `done` from reports, a record of `rounds`, or a `close`."""
+        named = self._q == 0 or record.log != CLOSINGS  # every instance reads `closings`; one writes dead letters
+        found = read(record, "mixing", self._out if named else [])
+        match found, record.log.topic:  # whoever writes one log has nothing to say in another one
+            case ReportBlock(), "reports":
                 digest = found.round.hex()
-            case Round():
+            case Round(), "rounds":
                 if found.stream not in self._streams or found.contributors > self._plan.partitions:
                     return  # nobody will answer: it would hold back the log for ever
                 digest = found.digest.hex()
-            case Done() | GiveUp() | Close() if own or not isinstance(found, Done):
+            case (Done(), "reports") | (GiveUp(), "rounds") | (Close(), "closings"):
                 digest = found.round
             case _:
                 return
         if digest in self._sealed:
             self._after(digest, record, found)
             return
-        if digest not in self._open and isinstance(found, GiveUp | Close):
+        if digest not in self._open and isinstance(found, GiveUp):
             return  # its round is before it in this log, so it has been sealed and forgotten
         current = self._open.get(digest) or self._begun(digest)
         current.first.setdefault(record.log.topic, record.offset)
@@ -91,9 +94,10 @@ class Shuffle:
                     current.state.to(RoundState.ASKED)
                     current.round = found
                 self._forget_unknown_rounds()
-            case Close() if current.state.now in WAITING and _names_contributors(current.round, found):  # the first one
-                current.state.to(RoundState.CLOSED)
-                current.closed = found.contributors
+            case Close():
+                current.closes.append(found)
+        if current.state.now in WAITING:
+            self._close(current)
         if self._q == 0 and current.state.now in WAITING and not isinstance(found, ReportBlock):
             self._decide(digest, current, isinstance(found, GiveUp))
         if current.state.now is RoundState.CLOSED:
@@ -107,6 +111,18 @@ class Shuffle:
         """Sealed sub-batches and `close` records: both are urgent."""
         out, self._out, urgent, self._urgent = tuple(self._out), [], self._urgent, False
         return Outbox(out, urgent)
+
+    def _close(self, current: RoundInProgress) -> None:
+        """Close a known round by the first `close` that names contributors of the round only: any other one would be
+        awaited for ever. It may have come before the round, in a log of its own.
+        """
+        assert current.round is not None  # noqa: S101 - it is known from `asked` on
+        contributors = range(current.round.contributors)
+        named = next((one for one in current.closes if all(c in contributors for c in one.contributors)), None)
+        current.closes.clear()
+        if named is not None:
+            current.state.to(RoundState.CLOSED)
+            current.closed = named.contributors
 
     def _decide(self, digest: str, current: RoundInProgress, give_up: bool) -> None:
         """Target 0 only: write a `close` if it is time for one. A second one has no effect: the first in the log holds.
@@ -127,7 +143,7 @@ class Shuffle:
                 current.state.to(RoundState.ASKED if here else RoundState.EMPTY)
             if before is RoundState.EMPTY or not here:
                 return
-        self._out.append(Out(Log("rounds", 0), encode(Close(round=digest, contributors=here))))
+        self._out.append(Out(CLOSINGS, encode(Close(round=digest, contributors=here))))
         self._urgent = True
 
     def _begun(self, digest: str) -> RoundInProgress:
@@ -195,15 +211,15 @@ class Shuffle:
             fitting += [reports for reports in one.reports if reports.shape[1] == width]
         reports = np.concatenate(fitting) if fitting else np.zeros((0, width), np.uint8)
         malformed = here - len(reports)
-        undersized = 0
-        if total < self._plan.min_batch:
-            undersized, reports = len(reports), reports[:0]
-        self.counts["too_small" if total < self._plan.min_batch else "deadline" if missing else "sealed"] += 1
+        small = total < self._plan.min_batch
+        if small:  # nothing is said of how many came, nor of how
+            reports, here, malformed = reports[:0], 0, 0
+        self.counts["too_small" if small else "deadline" if missing else "sealed"] += 1
         order = permutation_of_rows(self._key, len(reports), self._q, round=round_.digest)
         blocks = list(encode_batch(round_.digest, self._q, reports, order)) if len(reports) else []
         seal = Seal(
             round=round_.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
-            rejected=Rejected(malformed=malformed, undersized=undersized),
+            rejected=Rejected(malformed=malformed, undersized=small and round_.slots.count() > 0),
             blocks=len(blocks), descriptor=round_,
         )  # fmt: skip
         log = Log("batches", batch_partition(round_.stream, self._q, self._plan.targets))
@@ -240,8 +256,3 @@ class Shuffle:
         """Take over which rounds are sealed; the others come from the logs."""
         kept, _ = load(FORM, small)
         self._sealed, self._missing = dict(kept["sealed"]), dict(kept["missing"])
-
-
-def _names_contributors(round_: Round | None, close: Close) -> bool:
-    """Whether a `close` names contributors of its round only: any other one would be awaited for ever."""
-    return round_ is not None and all(contributor < round_.contributors for contributor in close.contributors)

@@ -19,7 +19,7 @@ from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.publish import FEED, ROUNDS, Publish
-from murmurate.agents.stages.shuffle import Shuffle
+from murmurate.agents.stages.shuffle import CLOSINGS, Shuffle
 from murmurate.agents.stages.stage import Log, Stage
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
@@ -137,7 +137,7 @@ TABLE: Final[Mapping[str, StageRow]] = MappingProxyType({
         StageRow("door", None, None, _door, ticks=lambda source: Log(TICKS, source.partition), fed=(Log(TICKS, 0),)),
         StageRow("perturb", "raw", lambda plan: plan.partitions, _perturb, (ROUNDS,)),
         StageRow("curate", "sums", lambda plan: int(bool(plan.central)), _curate, (ROUNDS,)),
-        StageRow("shuffle", "reports", lambda plan: plan.targets, _shuffle, (ROUNDS,)),
+        StageRow("shuffle", "reports", lambda plan: plan.targets, _shuffle, (ROUNDS, CLOSINGS)),
         StageRow("aggregate", "batches", lambda plan: plan.targets, _aggregate),
         StageRow(
             "publish", "tallies", lambda plan: plan.tallies, _publish, (ROUNDS,),

@@ -93,7 +93,7 @@ def packed(site: Site, source: Log, oracle: PureOracle, count: int, t: int) -> l
         blocks = list(encode_batch(digest, 0, reports))
         last = Seal(
             round=digest.hex(), q=0, received=count, counted=count, missing=(),
-            rejected=Rejected(malformed=0, undersized=0), blocks=len(blocks), descriptor=round_,
+            rejected=Rejected(malformed=0), blocks=len(blocks), descriptor=round_,
         )  # fmt: skip
         return [*(Out(source, block) for block in blocks), Out(source, encode(last))]
     last = Done(round=digest.hex(), contributor=0, sent=count, total=count)

@@ -31,7 +31,7 @@ from murmurate.topics.block import BatchBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, kind_of
 from murmurate.topics.domains import Categories
 from murmurate.topics.messages import Close, Done
-from tests.agents.stages.hands import RAW, ROUNDS, Hand, perturb, progress, pseudonyms, question, reports, rows, start
+from tests.agents.stages.hands import CLOSINGS, RAW, ROUNDS, Hand, perturb, progress, pseudonyms, question, reports, rows, start
 from tests.agents.world import (
     FIRST,
     KEYS,
@@ -80,7 +80,7 @@ def game(number: int, plan: Plan, parts: Sequence[np.ndarray] | None = None) -> 
     for c, mine in enumerate(parts or np.array_split(np.arange(PLAYERS), plan.partitions)):
         done = Done(round=round_.digest.hex(), contributor=c, sent=len(mine), total=len(mine))
         out += hand.give(Log("reports", 0), *encode_reports(round_.digest, c, TAGS[mine]), done)
-    out += hand.give(ROUNDS, *[one.value for one in out if one.log == ROUNDS])  # its own word on who counts
+    out += hand.give(CLOSINGS, *[one.value for one in out if one.log == CLOSINGS])  # its own word on who counts
     came = [decode_record(one.value) for one in out]
     order = [PLACE[row.tobytes()] for block in came if isinstance(block, BatchBlock) for row in block.reports]
     return np.argsort(order), [one.value[:28] + one.value[32:64] for one in out if kind_of(one.value) == "block"]
@@ -129,7 +129,7 @@ def batches(rounds: int, people: int, q: int) -> list[list[int]]:
         round_ = question(SOLO, SOLO.streams[0], FIRST + number, mechanism=WIDE.spec(), targets=2)
         done = Done(round=round_.digest.hex(), contributor=0, sent=people, total=people)
         hand.give(Log("reports", q), *encode_reports(round_.digest, 0, TAGS[:people]), done)
-        out = hand.give(ROUNDS, round_, Close(round=round_.digest.hex(), contributors=(0,)))
+        out = hand.give(ROUNDS, round_) + hand.give(CLOSINGS, Close(round=round_.digest.hex(), contributors=(0,)))
         blocks = [one for one in map(decode_record, (each.value for each in out)) if isinstance(one, BatchBlock)]
         orders.append([PLACE[row.tobytes()] for block in blocks for row in block.reports])
     return orders

@@ -84,7 +84,7 @@ MESSAGES: tuple[Message, ...] = (
         blocks=1, descriptor=ROUND,
     ),
     Tally(
-        round=DIGEST, q=1, received=900, counted=0, rejected=Rejected(malformed=0, undersized=900),
+        round=DIGEST, q=1, received=0, counted=0, rejected=Rejected(malformed=0, undersized=True),
         missing=(), stream="screen", t=5, targets=4, counts=(0, 0, 0),
     ),
     TallyInBlocks(

@@ -107,7 +107,7 @@ FIRST = {
     "start": "2026-11-18T09:00:00Z", "end": "2026-11-18T09:05:00Z", "measure": "mean", "unit": "EUR",
     "range": [0.0, 120.0], "decision": "unmeasured", "measured_t": None,
     **{key: {"mean": None, "present": None} for key in ("estimate", "stderr", "unbiased")},
-    "reports": {"slots": 256, "received": 67, "counted": 0, "rejected": {"malformed": 0, "undersized": 67}},
+    "reports": {"slots": 256, "received": 0, "counted": 0, "rejected": {"malformed": 0, "undersized": True}},
     "privacy": {"unit": "user", "epsilon": 2.0, "window": "1h", "w": 16, "shuffled": None},
     "mechanism": {"name": "value_presence", "d": 65_538, "epsilon": 2.0, "digest": "c07be4415a6f2d98"},
     "method": {"name": "lpu", "filter": "adaptive"},

@@ -3,12 +3,11 @@
 
 const WORTH_SAYING = 3;                                  /* rounds in a row below min_batch */
 
-/** How many reports came, of how many that a release needs; "" where it is not their number that it lacks. */
+/** That fewer reports came than a release needs; "" where it is not their number that it lacks. */
 function lacking(reports, minBatch) {
   if (!reports) return "";                               /* of a central stream, that has none */
-  const { slots, received, counted } = reports;
-  if (!slots || counted || !(received < minBatch)) return "";
-  return `${grouped(received)} of ${grouped(minBatch)} reports that a release needs`;
+  if (reports.counted || !reports.rejected.undersized) return "";
+  return `fewer than the ${grouped(minBatch)} reports that a release needs`;
 }
 
 /** How far the hold-out of a central stream is: "hold-out: period 12 of 60"; "" where there is none. */
@@ -22,7 +21,7 @@ class Periods {
     this.thresholds = thresholds; this.minBatch = minBatch;
     this.warning = warning;                              /* what a replay's source has too few users for, or null */
     this.known = 0;                                      /* releases that say anything */
-    this.row = 0; this.lack = "";                        /* rounds in a row below min_batch, and what the newest had */
+    this.row = 0; this.lack = "";                        /* rounds in a row below min_batch, and what they had */
     this.t = []; this.published = []; this.records = [];
     this.start = 0; this.hasTruth = false;
     this.categories = new Map();
@@ -89,7 +88,7 @@ class Periods {
     return typeof value === "number" ? value : NaN;
   }
 
-  /** What a release that says nothing says: "nothing yet: 67 of 1 000 reports that a release needs". */
+  /** What a release that says nothing says: "nothing yet: fewer than the 1 000 reports that a release needs". */
   nothing(i) {
     const { reports, found } = this.records[i], lack = lacking(reports, this.minBatch);
     if (found) return found;
@@ -100,7 +99,7 @@ class Periods {
   get shortage() {
     if (this.row < WORTH_SAYING) return (!this.known && this.warning) || "";
     const remedy = this.warning || "Allow a smaller min_batch, longer periods or a shorter window.";
-    return `${grouped(this.row)} rounds in a row below min_batch: the newest had ${this.lack}. ${remedy}`;
+    return `${grouped(this.row)} rounds in a row had ${this.lack}. ${remedy}`;
   }
 
   /** Milliseconds since 1970 at which period t starts. */

@@ -118,8 +118,8 @@ class Values {
     const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
     const asked = mechanism.view ? `${mechanism.mechanism} behind the view ${mechanism.view}` : mechanism.name;
-    const rejected = Object.values(reports.rejected).reduce((sum, count) => sum + count, 0);
-    const refused = rejected ? `, ${grouped(rejected)} rejected` : "";
+    const { malformed, undersized } = reports.rejected;
+    const refused = undersized ? ", a round was too small" : malformed ? `, ${grouped(malformed)} rejected` : "";
     const mixed = privacy.shuffled && [
       `epsilon ${figure(privacy.shuffled.epsilon)}, delta ${figure(privacy.shuffled.delta)} in a ${privacy.shuffled.per}`,
       `${grouped(privacy.shuffled.n)} reports hide each other (${privacy.shuffled.bound})`,

@@ -22,6 +22,7 @@ from tests.agents.world import FIRST, KEYS, TOPIC
 
 RAW = Log("raw", 0)
 ROUNDS = Log("rounds", 0)
+CLOSINGS = Log("closings", 0)
 GRR: Mechanism = mechanism({"name": "grr", "d": 5, "epsilon_micro": 2_000_000})
 
 

@@ -20,6 +20,7 @@ from murmurate.topics.block import BatchBlock, encode_reports
 from murmurate.topics.messages import Close, Done, Round, Seal
 from tests.agents.stages.hands import (
     RAW,
+    CLOSINGS,
     ROUNDS,
     Hand,
     perturb,
@@ -75,7 +76,7 @@ def sealed(q: int, round_: Round, sent: int, came: Sequence[np.ndarray]) -> tupl
     for each in came:
         hand.give(Log("reports", q), *encode_reports(digest, 0, each))
     hand.give(Log("reports", q), Done(round=digest.hex(), contributor=0, sent=sent, total=sent))
-    found = read(hand.give(ROUNDS, Close(round=digest.hex(), contributors=(0,))))
+    found = read(hand.give(CLOSINGS, Close(round=digest.hex(), contributors=(0,))))
     (seal,) = [one for one in found if isinstance(one, Seal)]
     return [row.tobytes() for one in found if isinstance(one, BatchBlock) for row in one.reports], seal
 

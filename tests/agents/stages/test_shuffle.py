@@ -14,7 +14,7 @@ from murmurate.randomizers import ParameterError
 from murmurate.topics.block import BatchBlock, encode_reports
 from murmurate.topics.message import Message
 from murmurate.topics.messages import Close, Done, GiveUp, Seal
-from tests.agents.stages.hands import ROUNDS, Hand, question, read, settled, start
+from tests.agents.stages.hands import CLOSINGS, ROUNDS, Hand, question, read, settled, start
 from tests.agents.world import FIRST, deployment, key, stream
 
 PLAN = deployment(stream("screen"), partitions=3, targets=2, min_batch=8)
@@ -55,10 +55,10 @@ ALL = close(0, 1, 2)
 
 
 def give(hand: Hand, log: Log, *records: bytes | Message) -> list[Out]:
-    """Fold these, and then what it says in `rounds` itself; the sub-batch that comes of both."""
+    """Fold these, and then what it says in `closings` itself; the sub-batch that comes of both."""
     out = hand.give(log, *records)
-    said = [one.value for one in out if one.log == ROUNDS]
-    return [one for one in out if one.log != ROUNDS] + hand.give(ROUNDS, *said)
+    said = [one.value for one in out if one.log == CLOSINGS]
+    return [one for one in out if one.log != CLOSINGS] + hand.give(CLOSINGS, *said)
 
 
 def counted(hand: Hand) -> dict[str, int]:
@@ -70,10 +70,11 @@ def counted(hand: Hand) -> dict[str, int]:
 def test_any_interleaving_of_the_same_logs_gives_the_same_sub_batch(seed: int) -> None:
     rng = random.Random(seed)
     logs: dict[Log, list[bytes | Message]] = {
-        ROUNDS: [start(SCREEN), ROUND, settled(SCREEN, FIRST - 1), ALL],
+        ROUNDS: [start(SCREEN), ROUND, settled(SCREEN, FIRST - 1)],
+        CLOSINGS: [close(0, 3), ALL, close(1)],
         reports(1): [one for c in rng.sample(range(3), 3) for one in sent(c, 5 + c, value=c)],
     }
-    usual = read(shuffle_all(logs, [ROUNDS, reports(1)], 1))
+    usual = read(shuffle_all(logs, [ROUNDS, CLOSINGS, reports(1)], 1))
     hand, out = shuffle(1), []
     waiting = {log: list(records) for log, records in logs.items()}
     while any(waiting.values()):
@@ -122,11 +123,11 @@ def test_min_batch_is_decided_by_the_rounds_total_alike_on_all_targets(
     for c, total in enumerate(totals):
         here = max(0, total - 1) if q == 0 else min(1, total)
         out += hand.give(reports(q), *sent(c, here, total))
-    out += hand.give(ROUNDS, ALL)
+    out += hand.give(CLOSINGS, ALL)
     (seal,) = seals(read(out))
     received = sum(max(0, total - 1) if q == 0 else min(1, total) for total in totals)
-    assert seal.received == received
-    assert (seal.counted, seal.rejected.undersized) == ((received, 0) if released else (0, received))
+    assert seal.received == (received if released else 0)
+    assert (seal.counted, seal.rejected.undersized) == ((received, False) if released else (0, True))
     assert counted(hand) == ({"sealed": 1} if released else {"too_small": 1})
 
 
@@ -143,7 +144,7 @@ def test_the_first_close_holds_and_a_second_changes_nothing() -> None:
     hand = shuffle()
     hand.give(ROUNDS, ROUND)
     hand.give(reports(), *sent(0, 9))
-    out = read(hand.give(ROUNDS, close(0, 1), close(0)))
+    out = read(hand.give(CLOSINGS, close(0, 1), close(0)))
     assert out == []  # it waits for 1, whom the first close names
     (seal,) = seals(read(hand.give(reports(), *sent(1, 3))))
     assert (seal.received, seal.missing) == (12, (2,))
@@ -154,31 +155,52 @@ def test_a_contributor_that_was_closed_out_is_dropped_before_and_after_the_seal(
     hand = shuffle()
     hand.give(ROUNDS, ROUND)
     hand.give(reports(), *sent(2, 5, value=2))
-    (block, seal) = read(hand.give(ROUNDS, GIVE_UP, close(0)) + hand.give(reports(), *sent(0, 9)))[1:]
+    hand.give(CLOSINGS, close(0))
+    (block, seal) = read(give(hand, ROUNDS, GIVE_UP) + hand.give(reports(), *sent(0, 9)))
     assert (seal.received, seal.missing) == (9, (1, 2))
     assert set(block.reports.ravel().tolist()) == {0}
     assert hand.give(reports(), *sent(1, 7)) == []
-    assert hand.give(ROUNDS, GIVE_UP, close(0, 1, 2)) == []
+    assert hand.give(ROUNDS, GIVE_UP) == hand.give(CLOSINGS, close(0, 1, 2)) == []
 
 
-def test_a_close_of_somebody_else_keeps_min_batch_too() -> None:
+def test_of_a_round_below_min_batch_nothing_leaves_but_that_it_was() -> None:
     for q in (0, 1):
         hand = shuffle(q)
-        hand.give(ROUNDS, ROUND, close(1))
+        hand.give(ROUNDS, ROUND)
+        hand.give(CLOSINGS, close(1))
         out = hand.give(reports(q), *sent(0, 9), *sent(1, 3, 7), *sent(2, 9))
         (seal,) = read(out)  # and no block: 7 are fewer than min_batch, though 25 were sent
-        assert (seal.received, seal.counted, seal.rejected.undersized, seal.missing) == (3, 0, 3, (0, 2))
+        assert (seal.received, seal.counted, seal.rejected.malformed, seal.missing) == (0, 0, 0, (0, 2))
+        assert seal.rejected.undersized
+
+
+@pytest.mark.parametrize("q", [0, 1])
+def test_a_close_that_somebody_writes_into_rounds_closes_nothing(q: int) -> None:
+    hand = shuffle(q)
+    assert hand.give(ROUNDS, ROUND, close(1), close(0)) == []
+    out = hand.give(reports(q), *sent(0, 9), *sent(1, 9), *sent(2, 9)) + hand.give(CLOSINGS, ALL)
+    (seal,) = seals(read(out))
+    assert (seal.received, seal.missing) == (27, ())
+
+
+def test_nobody_writes_a_round_or_a_give_up_into_closings() -> None:
+    hand = shuffle()
+    hand.give(CLOSINGS, ROUND, GIVE_UP)
+    assert hand.give(reports(), *sent(0, 9), *sent(1, 9), *sent(2, 9)) == []  # nothing was asked
+    assert read(hand.give(ROUNDS, ROUND)) == [ALL]
 
 
 def test_a_mechanism_that_nobody_knows_stops_the_process() -> None:
     round_ = question(PLAN, SCREEN, FIRST, mechanism={"name": "oracle", "d": 5, "epsilon_micro": 1})
     with pytest.raises(ParameterError):
-        shuffle().give(ROUNDS, round_, Close(round=round_.digest.hex(), contributors=()))
+        hand = shuffle()
+        hand.give(ROUNDS, round_)
+        hand.give(CLOSINGS, Close(round=round_.digest.hex(), contributors=()))
 
 
 def test_a_close_that_names_nobody_seals_an_empty_sub_batch() -> None:
     hand = shuffle()
-    (seal,) = read(hand.give(ROUNDS, ROUND, close()))
+    (seal,) = read(hand.give(ROUNDS, ROUND) + hand.give(CLOSINGS, close()))
     assert (seal.received, seal.blocks, seal.missing) == (0, 0, (0, 1, 2))
     assert counted(hand) == {"too_small": 1}
 
@@ -187,7 +209,7 @@ def test_a_give_up_after_the_seal_is_not_answered() -> None:
     hand = shuffle()
     hand.give(ROUNDS, ROUND)
     assert seals(read(give(hand, reports(), *sent(0, 9), *sent(1, 0), *sent(2, 0))))
-    assert hand.give(ROUNDS, GIVE_UP, close(0)) == []
+    assert hand.give(ROUNDS, GIVE_UP) == hand.give(CLOSINGS, close(0)) == []
 
 
 def test_the_first_target_closes_a_round_as_soon_as_all_are_in_and_seals_like_the_others_by_that_record() -> None:
@@ -197,7 +219,7 @@ def test_the_first_target_closes_a_round_as_soon_as_all_are_in_and_seals_like_th
         out = hand.give(reports(q), *sent(0, 9), *sent(1, 0), *sent(2, 0))
         assert read(out) == ([ALL] if q == 0 else [])
         assert hand.give(ROUNDS, GIVE_UP) == []  # it has been said
-        (seal,) = seals(read(hand.give(ROUNDS, ALL)))
+        (seal,) = seals(read(hand.give(CLOSINGS, ALL)))
         assert (seal.received, seal.missing) == (9, ())
 
 
@@ -239,25 +261,25 @@ def test_a_shuffle_that_comes_back_at_any_time_seals_what_it_would_have(seed: in
     rounds = [question(PLAN, SCREEN, FIRST + i) for i in range(5)]
     q = seed % 2
     closes = [Close(round=round_.digest.hex(), contributors=(0, 1, 2)) for round_ in rounds]
-    logs: dict[Log, list[bytes | Message]] = {ROUNDS: [*rounds, *(closes if q else ())], reports(q): []}
+    logs: dict[Log, list[bytes | Message]] = {ROUNDS: [*rounds], CLOSINGS: [*(closes if q else ())], reports(q): []}
     for round_ in rounds:
         for c in range(3):
             n = rng.randrange(6)
             if n:
                 logs[reports(q)] += encode_reports(round_.digest, c, np.full((n, 1), c, np.uint8))
             logs[reports(q)].append(Done(round=round_.digest.hex(), contributor=c, sent=n, total=n))
-    usual = shuffle_all({**logs, ROUNDS: [*rounds, *closes]}, [ROUNDS, reports(q)], q)
+    usual = shuffle_all({**logs, CLOSINGS: [*closes]}, [ROUNDS, CLOSINGS, reports(q)], q)
     hand, out = shuffle(q), []
     while any(hand.ends[log] < len(records) for log, records in logs.items()):
         log = rng.choice([log for log, records in logs.items() if hand.ends[log] < len(records)])
         new = hand.give(log, logs[log][hand.ends[log]])
-        logs[ROUNDS] += [one.value for one in new if one.log == ROUNDS]
-        out += [one for one in new if one.log != ROUNDS]
+        logs[CLOSINGS] += [one.value for one in new if one.log == CLOSINGS]
+        out += [one for one in new if one.log != CLOSINGS]
         marks = {each: hand.ends[each] for each in logs}
         begin, small, other = dict(hand.stage.replay_from(marks)), hand.stage.small(), shuffle(q)
         small = hand.stage.small()
         other.stage.restore(small, ())
-        for each in rng.sample(list(logs), 2):
+        for each in rng.sample(list(logs), 3):
             for offset in range(begin[each], marks[each]):
                 record = logs[each][offset]
                 value = record if isinstance(record, bytes) else record.canonical()
@@ -285,9 +307,9 @@ def test_what_a_closed_out_contributor_sent_before_and_after_is_dropped_and_coun
         hand.give(ROUNDS, ROUND)
         late = sent(2, 5, value=2)
         hand.give(reports(), *sent(0, 9), *late[:first])
-        (seal,) = seals(read(hand.give(ROUNDS, close(0))))
+        (seal,) = seals(read(hand.give(CLOSINGS, close(0))))
         hand.give(reports(), *late[first:])
-        assert (seal.received, seal.rejected.total) == (9, 0)
+        assert (seal.received, seal.rejected.malformed) == (9, 0)
         assert counted(hand) == {"deadline": 1, "wrong_round": 5}
 
 
@@ -299,8 +321,8 @@ def test_a_contributor_that_never_comes_back_costs_a_bounded_memory() -> None:
         done = [Done(round=digest, contributor=c, sent=0, total=0) for c in (0, 1)]
         hand.give(ROUNDS, round_)
         hand.give(reports(), *done)
-        assert seals(read(hand.give(ROUNDS, Close(round=digest, contributors=(0, 1)))))
-        hand.stage.replay_from({log: hand.ends[log] for log in (ROUNDS, reports())})
+        assert seals(read(hand.give(CLOSINGS, Close(round=digest, contributors=(0, 1)))))
+        hand.stage.replay_from({log: hand.ends[log] for log in (ROUNDS, CLOSINGS, reports())})
         sizes.append(len(hand.stage.small()))
     assert sizes[299] == sizes[200] < 20_000
     # It comes back after all, with everything: nothing is sealed again, and nothing of it is kept for long.
@@ -310,8 +332,9 @@ def test_a_contributor_that_never_comes_back_costs_a_bounded_memory() -> None:
         out = hand.give(reports(), *blocks, Done(round=round_.digest.hex(), contributor=2, sent=3, total=3))
         assert out == []
     for i in range(300, 400):
-        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + i), close_of(i))
-        marks = {log: hand.ends[log] for log in (ROUNDS, reports())}
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + i))
+        hand.give(CLOSINGS, close_of(i))
+        marks = {log: hand.ends[log] for log in (ROUNDS, CLOSINGS, reports())}
         starts.append(hand.stage.replay_from(marks)[reports()])
     assert starts[0] < starts[-1] == hand.ends[reports()]  # a recovery does not read that far back for ever
     assert counted(hand)["wrong_round"] == 900
@@ -326,6 +349,7 @@ def test_reports_that_come_long_before_their_round_is_read_still_count() -> None
     hand = shuffle()
     hand.give(reports(), *sent(0, 9), *sent(1, 1), *sent(2, 1))
     for i in range(1, 30):
-        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + i), close_of(i))
+        hand.give(ROUNDS, question(PLAN, SCREEN, FIRST + i))
+        hand.give(CLOSINGS, close_of(i))
     (seal,) = seals(read(give(hand, ROUNDS, ROUND)))
     assert (seal.received, seal.missing) == (11, ())
