@@ -18,10 +18,13 @@ class Shuffled(Part):
     """What the mixing adds: (epsilon, delta) per window, with the bound it comes from."""
 
     epsilon: Nats
-    delta: Annotated[float, Field(gt=0, lt=1)]
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    """The chance with which the claim may fail; 0 where mixing adds nothing, and epsilon is what reports have alone."""
     per: Literal["window"]
     n: Positive
-    """Reports that hide each other: floor((1 - assumed_corrupt) * counted)."""
+    """Reports that hide each other, in the smallest round that the claim is of: floor((1 - assumed_corrupt) * counted),
+    of three digits, rounded down.
+    """
     assumed_corrupt: Share
     bound: Word
 
@@ -30,6 +33,9 @@ class Periods(Part):
     """A window given as a number of periods, as in the papers."""
 
     periods: Positive
+
+
+NoClaim = Literal["nothing was counted", "public measure", "lasting reports"]
 
 
 class Privacy(Part):
@@ -41,11 +47,23 @@ class Privacy(Part):
     w: Positive
     """The window in periods of this stream."""
     shuffled: Shuffled | None
-    """The amplified claim, or null where it was not computed, as in every release of this version."""
+    """What holds against everybody but the mixing zone, or null where nothing is claimed, for the reason in
+    `unshuffled`.
+    """
+    unshuffled: NoClaim | None = None
+    """Why nothing is claimed: no round of the window had enough reports; they carry a public number; or they outlive
+    their round. Written where `shuffled` is null, but by earlier versions.
+    """
     carry: Literal["always"] | None = None
     """Values stand until the next one, so the promise is over the sequence of values: one event that stands for longer
     than a window is answered about in each. Not written where values expire.
     """
+
+    @model_validator(mode="after")
+    def _claims_or_says_why_not(self) -> "Privacy":
+        if self.shuffled is not None and self.unshuffled is not None:
+            raise ValueError("found shuffled and unshuffled; allowed: one of them")
+        return self
 
 
 class CentralPromise(Part):

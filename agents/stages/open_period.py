@@ -17,6 +17,7 @@ import numpy as np
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.tallies import RoundTallies
+from murmurate.aggregators.accounting.window import WindowRounds
 from murmurate.aggregators.methods.method import Answer, Decision, Method
 from murmurate.aggregators.transitions import State
 from murmurate.config.plan import StreamPlan
@@ -80,6 +81,8 @@ class OpenPeriod:
     method: Method
     first_t: int
     t: int
+    mixed: WindowRounds
+    """The counted rounds of the newest periods: what the mixing is worth."""
     open: OutstandingRound | None = None
     """The round whose tallies are awaited."""
     ahead: dict[int, OutstandingRound] = field(default_factory=dict)
@@ -119,6 +122,7 @@ class OpenPeriod:
             return None
         came, round_, self.open = self.open.tallies, self.open.round, None
         self.tallies += came.in_order()
+        self.mixed.take(round_.t, question_of(round_), came.counted)
         if self.decided is not None:
             decision, self.decided = self.decided, None
             return decision

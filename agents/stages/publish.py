@@ -24,9 +24,10 @@ from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
-from murmurate.agents.stages.release import release, revised
+from murmurate.agents.stages.release import Came, release, revised
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.aggregators.accounting.window import WindowRounds
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
 from murmurate.config.plan import Plan, StreamPlan
@@ -39,7 +40,7 @@ from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Set
 from murmurate.topics.names import stream_partition
 from murmurate.topics.slots import Slots
 
-FORM: Final = StateForm("publish", 1)
+FORM: Final = StateForm("publish", 2)
 """The form of the stage's state."""
 ROUNDS = Log("rounds", 0)
 TALLIES = "tallies"
@@ -194,7 +195,8 @@ class Publish:
     def _release(self, period: OpenPeriod, decision: Decision) -> None:
         """Release, and settle the period."""
         releases = Log("releases", self._partition)
-        record = release(self._plan, period.plan, decision, period.slots, period.tallies)
+        came = Came(period.slots, period.tallies, period.mixed.claim(period.t))
+        record = release(self._plan, period.plan, decision, came)
         self._out.append(Out(releases, encode(record)))
         if decision.revised is not None and (before := period.past.pop(decision.revised.t, None)) is not None:
             self._out.append(Out(releases, encode(revised(period.plan, decision, before))))
@@ -247,7 +249,8 @@ class Publish:
 
     def _begun(self, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:
         """A stream at the beginning of period t, with its method as it was before the first one."""
-        return OpenPeriod(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t)
+        mixed = WindowRounds(plan.w, plan.division, self._plan.delta, self._plan.assumed_corrupt)
+        return OpenPeriod(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t, mixed)
 
     def _tick(self, time_ms: int) -> None:
         """Give up the open rounds whose patience is over, and let it begin anew. Write the config record again before

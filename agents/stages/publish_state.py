@@ -34,6 +34,7 @@ def kept(period: OpenPeriod) -> dict[str, Any]:
         "ahead": [outstanding.kept() for outstanding in period.ahead.values()],
         "tallies": [encode(tally).decode() for tally in period.tallies],
         "past": [encode(record).decode() for record in period.past.values()],
+        "mixed": period.mixed.kept(),
         "turn": period.state.now.value,
         "config": period.plan.config,
         "revision": period.plan.revision,
@@ -58,6 +59,7 @@ def restored(period: OpenPeriod, stored: Mapping[str, Any], arrays: Arrays) -> O
     name = period.plan.name
     period.state.load(stored["turn"])
     period.method.load(arrays[f"{name}/method"].tobytes())
+    period.mixed.load(stored["mixed"])
     period.slots, period.since = stored["slots"], stored["since"]
     decided = arrays.get(f"{name}/unasked")
     period.decided = None if decided is None else unpacked(decided.tobytes())

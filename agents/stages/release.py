@@ -8,24 +8,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from murmurate.aggregators.accounting.claim import MixedClaim
+from murmurate.aggregators.accounting.window import NoClaim
 from murmurate.aggregators.measures.result import InTables, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
-from murmurate.topics.promises import Periods, Privacy
+from murmurate.topics.promises import Periods, Privacy, Shuffled
 from murmurate.topics.release import Release
 from murmurate.topics.release_parts import PLACES, Reading, Reports
 from murmurate.topics.times import duration, instant
 
 
-def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tallies: Sequence[Tallied]) -> Release:
-    """The release of a period. slots: how many were asked in all its rounds; tallies: those of all its rounds."""
+class Came(NamedTuple):
+    """What came of a period's rounds."""
+
+    slots: int
+    """How many were asked in all of them."""
+    tallies: Sequence[Tallied]
+    """The tallies of all of them."""
+    mixed: MixedClaim | NoClaim
+    """What the mixing is worth in the window that ends with the period."""
+
+
+def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> Release:
+    """The release of a period."""
     result = stream.measure.result(decision, stream.post)
     figures = result.named
     return Release(
@@ -48,13 +61,13 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, slots: int, tall
         names="found" if figures.found else None,
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, figures),
-        reports=_reports(slots, tallies),
+        reports=_reports(came.slots, came.tallies),
         privacy=Privacy(
             unit="user",
             epsilon=plan.epsilon_of(stream.name) / 1e6,
             window=Periods(periods=stream.w) if plan.window_ms is None else duration(plan.window_ms),
             w=stream.w,
-            shuffled=None,
+            **_mixed(plan, came.mixed),
             carry="always" if stream.carry_ms is None else None,
         ),
         mechanism=_mechanism(decision.question),
@@ -126,6 +139,12 @@ def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
         ),
         missing=sum(len(tally.missing) for tally in tallies if tally.q == 0),
     )
+
+
+def _mixed(plan: Plan, claim: MixedClaim | NoClaim) -> dict[str, Any]:
+    if not isinstance(claim, MixedClaim):
+        return {"shuffled": None, "unshuffled": claim}
+    return {"shuffled": Shuffled(**claim._asdict(), per="window", assumed_corrupt=plan.assumed_corrupt)}
 
 
 def _mechanism(mechanism: Question) -> dict[str, str | int | float]:

@@ -5,8 +5,8 @@ which nobody else writes, as a `close`: all contributors as soon as all have sen
 round up, those that have.  Every target, 0 too, seals by the round's first `close` and by nothing else, once it has
 folded the round itself: so the sub-batches of a round always have the same contributors and the same total, and all of
 them are held back below min_batch, or none.  (If a target could seal once all have come, target 0 might still answer a
-`give_up` with fewer: two sub-batches of different crowds.)  Only when a `close` is written, and whom it names, depend on
-interleaving: all state follows the record.  Of a round that stays below min_batch nothing leaves but that it did: no
+`give_up` with fewer: two sub-batches of different crowds.)  Only when a `close` is written, and whom it names, depend
+on interleaving: all state follows the record.  Of a round that stays below min_batch nothing leaves but that it did: no
 count of reports.  Source: ARCHITECTURE rules 8, 15, 16 and 28.
 """
 
@@ -37,6 +37,8 @@ FORM: Final = StateForm("shuffle", 2)
 """The form of the stage's state."""
 CLOSINGS: Final = Log("closings", 0)
 """The log that says who counts: shuffle alone writes it."""
+OF: Final[Mapping[type[Done | GiveUp | Close], str]] = {Done: "reports", GiveUp: "rounds", Close: "closings"}
+"""The topic in which each of these means something."""
 SLACK = 64
 """How many rounds more than can be open are remembered, or awaited."""
 
@@ -65,14 +67,15 @@ class Shuffle:
         """Take a block or `done` from reports, a record of `rounds`, or a `close`."""
         named = self._q == 0 or record.log != CLOSINGS  # every instance reads `closings`; one writes dead letters
         found = read(record, "mixing", self._out if named else [])
-        match found, record.log.topic:  # whoever writes one log has nothing to say in another one
-            case ReportBlock(), "reports":
+        topic = record.log.topic  # whoever writes one log has nothing to say in another one
+        match found:
+            case ReportBlock() if topic == "reports":
                 digest = found.round.hex()
-            case Round(), "rounds":
+            case Round() if topic == "rounds":
                 if found.stream not in self._streams or found.contributors > self._plan.partitions:
                     return  # nobody will answer: it would hold back the log for ever
                 digest = found.digest.hex()
-            case (Done(), "reports") | (GiveUp(), "rounds") | (Close(), "closings"):
+            case Done() | GiveUp() | Close() if topic == OF[type(found)]:
                 digest = found.round
             case _:
                 return

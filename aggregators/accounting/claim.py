@@ -92,9 +92,18 @@ def checked_delta(delta: float) -> float:
     return float(delta)
 
 
+def unclaimed(question: Question) -> Literal["public measure", "lasting reports"] | None:
+    """Why nothing is claimed for reports of this question, or None: they are not alike if a public number or what a
+    user sent before tells them apart.
+    """
+    if question.memoised:
+        return "lasting reports"
+    return None if type(question).public is AuditFace.public else "public measure"
+
+
 def blankets(question: Question) -> list[tuple[Bound, Blanket]]:
     """What bounds there are for a question, the one that knows most first. None where its reports are not alike."""
-    if question.memoised or type(question).public is not AuditFace.public:
+    if unclaimed(question) is not None:
         return []
     own = question.blanket()
     named: list[tuple[Bound, Blanket]] = [("blanket", own)] if own is not None else []

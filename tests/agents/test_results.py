@@ -13,7 +13,7 @@ import pytest
 
 from murmurate.agents.cli import watch
 from murmurate.agents.observe.metrics import Metrics
-from murmurate.agents.stages.release import release
+from murmurate.agents.stages.release import Came, release
 from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Decision, FoundValues, TableEstimates, Vector
 from murmurate.config import samples
@@ -78,7 +78,7 @@ def replay_of_common(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, li
 
 def made(plan: Plan, outcome: FoundValues | TableEstimates | Vector) -> Release:
     decision = unpacked(packed(Decision(100, True, 100, ASKED, outcome)))  # as a state keeps it
-    return release(plan, plan.streams[0], decision, 32, [])
+    return release(plan, plan.streams[0], decision, Came(32, [], "nothing was counted"))
 
 
 def summary(out: Path) -> dict[str, Any]:

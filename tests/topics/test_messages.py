@@ -121,7 +121,7 @@ def test_a_release_of_the_design_is_read_and_written_as_it_stands(record: bytes)
     assert json.loads(encode(release)) == json.loads(record)
 
 
-def test_shuffled_is_null_where_it_was_not_computed() -> None:
+def test_shuffled_is_null_where_nothing_is_claimed() -> None:
     release = tables(decode(RELEASES[1]))
     assert release["privacy"]["shuffled"] is None
     with pytest.raises(MessageError, match=r"privacy\.shuffled: found nothing"):

@@ -19,8 +19,8 @@ from murmurate.randomizers.randomness import contexts
 from murmurate.topics.block import BatchBlock, encode_reports
 from murmurate.topics.messages import Close, Done, Round, Seal
 from tests.agents.stages.hands import (
-    RAW,
     CLOSINGS,
+    RAW,
     ROUNDS,
     Hand,
     perturb,

@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 import pytest
 
-from murmurate.agents.stages.release import release, revised
+from murmurate.agents.stages.release import Came, release, revised
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.monitoring import reading
 from murmurate.randomizers import ValueAndPresence
@@ -30,12 +30,16 @@ def tally(q: int, received: int, counted: int, **changes: int) -> Tally:
     return Tally(**(usual | rest | changes))  # type: ignore[arg-type]
 
 
+def came(tallies: list[Tally]) -> Came:
+    return Came(32, tallies, "nothing was counted")
+
+
 def decision(unbiased: list[float], *, measured_t: int | None = FIRST, published: bool = True) -> Decision:
     return vector_decision(FIRST, published, measured_t, np.array(unbiased), np.full(5, 1.23456789e-4), GRR)
 
 
 def record(made: Decision) -> dict[str, object]:
-    bytes_ = encode(release(PLAN, PLAN.streams[0], made, 32, [tally(0, 10, 9), tally(1, 8, 8)]))
+    bytes_ = encode(release(PLAN, PLAN.streams[0], made, came([tally(0, 10, 9), tally(1, 8, 8)])))
     assert b"-0.0" not in bytes_
     found = orjson.loads(bytes_)
     assert isinstance(found, dict)
@@ -73,12 +77,12 @@ def test_a_release_says_where_values_stand_for_ever_and_only_there() -> None:
         plan = deployment(stream("screen", carry_ms=carry_ms))
         names = len(plan.streams[0].names)
         what = vector_decision(FIRST, True, FIRST, np.full(names, 1 / names), np.full(names, 1e-4), GRR)
-        made = release(plan, plan.streams[0], what, 32, [tally(0, 9, 9)])
+        made = release(plan, plan.streams[0], what, came([tally(0, 9, 9)]))
         assert orjson.loads(encode(made))["privacy"].get("carry") == said
 
 
 def test_the_same_decision_gives_the_same_bytes() -> None:
-    once, again = (encode(release(PLAN, PLAN.streams[0], decision([0.2] * 5), 32, [tally(0, 9, 9)])) for _ in range(2))
+    once, again = (encode(release(PLAN, PLAN.streams[0], decision([0.2] * 5), came([tally(0, 9, 9)]))) for _ in range(2))
     assert once == again
 
 
@@ -109,26 +113,26 @@ def test_durations_are_written_as_the_config_writes_them(length_ms: int, text: s
 def test_a_monitored_statistic_is_above_or_below_with_the_confidence_of_its_error() -> None:
     plan = deployment(stream("screen", thresholds={"home": 0.3, "help": 0.5}))
     made = decision([0.2, 0.1, 0.5, 0.1, 0.1])
-    found = orjson.loads(encode(release(plan, plan.streams[0], made, 32, [tally(0, 10, 9), tally(1, 8, 8)])))
+    found = orjson.loads(encode(release(plan, plan.streams[0], made, came([tally(0, 10, 9), tally(1, 8, 8)]))))
     assert found["thresholds"]["home"] == {"threshold": 0.3, "side": "below", "confidence": 1.0}
     assert found["thresholds"]["help"] == {"threshold": 0.5, "side": "below", "confidence": 0.5}
     assert "thresholds" not in record(made)
     uncertain = made.with_vector(variance=np.full(5, 0.01))
-    found = orjson.loads(encode(release(plan, plan.streams[0], uncertain, 32, [tally(0, 10, 9), tally(1, 8, 8)])))
+    found = orjson.loads(encode(release(plan, plan.streams[0], uncertain, came([tally(0, 10, 9), tally(1, 8, 8)]))))
     assert found["thresholds"]["home"]["confidence"] == pytest.approx(0.841345, abs=1e-6)  # one standard error
 
 
 def test_what_is_not_known_is_on_no_side_of_a_threshold() -> None:
     plan = deployment(stream("screen", thresholds={"home": 0.3}))
     unmeasured = decision([0.0] * 5, measured_t=None, published=False)
-    nothing = release(plan, plan.streams[0], unmeasured, 32, [tally(0, 7, 0)])
+    nothing = release(plan, plan.streams[0], unmeasured, came([tally(0, 7, 0)]))
     assert nothing.thresholds is None
     grid = Grid(0, 120, 5, "points")
     plan = deployment(stream("fare", measure="mean", domain=grid, thresholds={"mean": 15.0, "present": 0.5}))
     both = ValueAndPresence(d=6, epsilon=2)
     for share, sides in ((0.01, {"present"}), (0.9, {"mean", "present"})):
         made = vector_decision(FIRST, True, FIRST, np.array([share, share / 2]), np.full(2, 1e-4), both)
-        found = release(plan, plan.streams[0], made, 32, [tally(0, 9, 9)])
+        found = release(plan, plan.streams[0], made, came([tally(0, 9, 9)]))
         assert set(found.thresholds or {}) == sides
         assert (found.estimate["mean"] is None) == ("mean" not in sides)
         assert decode(encode(found)) == found
@@ -147,7 +151,7 @@ def test_a_mean_that_nobody_held_may_be_known_when_it_comes_once_more() -> None:
     fare = stream("fare", measure="mean", domain=Grid(0, 120, 5, "points"))
     plan = deployment(fare)
     nobody = vector_decision(FIRST, True, FIRST, np.zeros(2), np.full(2, 1e-4), ValueAndPresence(d=6, epsilon=2))
-    first = release(plan, plan.streams[0], nobody, 32, [tally(0, 9, 9)])
+    first = release(plan, plan.streams[0], nobody, came([tally(0, 9, 9)]))
     knows = Estimate(FIRST, np.array([0.5, 0.25]), np.full(2, 1e-6))
     again = revised(plan.streams[0], dataclasses.replace(nobody.with_vector(revised=knows), t=FIRST + 4), first)
     assert first.estimate["mean"] is None
@@ -161,17 +165,17 @@ def test_a_release_says_its_model_and_the_error_of_unbiased_where_that_is_wanted
     names = stated.streams[0].names
     older = decision([0.2] * 5, measured_t=FIRST - 2, published=False).with_vector(own_variance=np.full(5, 1e-6))
     for made, error in ((decision([0.2] * 5), 0.011111), (older, 0.001)):
-        found = release(stated, stated.streams[0], made, 32, [tally(0, 10, 9)])
+        found = release(stated, stated.streams[0], made, came([tally(0, 10, 9)]))
         assert (found.model, found.stderr_unbiased) == ("local", dict.fromkeys(names, error))
         assert decode(encode(found)) == found
         rest = orjson.loads(encode(found))
         assert (rest.pop("model"), rest.pop("stderr_unbiased")["home"]) == ("local", error)
-        assert rest == orjson.loads(encode(release(PLAN, PLAN.streams[0], made, 32, [tally(0, 10, 9)])))
+        assert rest == orjson.loads(encode(release(PLAN, PLAN.streams[0], made, came([tally(0, 10, 9)]))))
         later = made.with_vector(revised=Estimate(FIRST, np.full(5, 0.3), np.ones(5)))
         again = revised(stated.streams[0], later, found)
         assert (again.revision, again.model, again.stderr_unbiased) == (2, "local", found.stderr_unbiased)
     unmeasured = decision([0.0] * 5, measured_t=None, published=False)
-    nothing = release(stated, stated.streams[0], unmeasured, 32, [tally(0, 7, 0)])
+    nothing = release(stated, stated.streams[0], unmeasured, came([tally(0, 7, 0)]))
     assert nothing.stderr_unbiased == nothing.unbiased == dict.fromkeys(names)
 
 
