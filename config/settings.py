@@ -14,6 +14,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from murmurate.aggregators.accounting.claim import FEWEST
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.central_noise import too_much
@@ -41,24 +42,31 @@ FILE_OR_ENV: Final = '{ file = "PATH" } or { env = "VARIABLE" }'
 SecretName = Literal["pepper", "randomness", "slots", "split", "state", "shuffle"]
 
 
+class MixedTable(ConfigTable):
+    """What users are promised against everybody but the mixing zone."""
+
+    epsilon: Annotated[float, Epsilon()]
+    """What anyone else can learn about one user in one window, in nats, but for a chance of delta."""
+
+
 class PrivacyTable(ConfigTable):
     """The promise to one user, over all streams together."""
 
     epsilon: Annotated[float, Epsilon()]
     """What anyone can learn about one user in one window, in nats."""
+    mixed: MixedTable | None = None
+    """What everybody but the mixing zone can learn: devices then spend as much of epsilon as the smallest batch allows.
+    """
     window: Annotated[PrivacyWindow, WindowKind()]
     """Any stretch of this length; or { periods = 20 }: the papers' w, exactly."""
     split: Literal["users", "budget"] = "users"
     """A user serves one stream with the whole epsilon, or all of them with a part of it each."""
     delta: Annotated[float, Number(0, 1e-3, with_low=False)] = 1e-8
-    """The delta of what the mixing adds to the promise: read and checked, and used by nothing yet; it is in no release.
-    """
+    """The chance with which what the mixing adds may fail, in any one window."""
     min_batch: Annotated[int, WholeNumber(2, 1_000_000_000)] = 1000
     """The number of reports below which nothing is released."""
     assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
-    """The part of the reports that may come from colluders, for what the mixing adds to the promise: used by nothing
-    yet, and in no release.
-    """
+    """The part of the reports of any single round that may come from whoever attacks: they hide nobody."""
 
     @property
     def epsilon_micro(self) -> int:
@@ -236,6 +244,12 @@ class Deployment(ConfigTable):
         return self
 
     def _mistakes(self) -> Iterator[Mistake]:
+        mixed, honest = self.privacy.mixed, math.floor((1 - self.privacy.assumed_corrupt) * self.privacy.min_batch)
+        if mixed is not None and mixed.epsilon >= self.privacy.epsilon:
+            yield Mistake("privacy.mixed.epsilon", f"{mixed.epsilon:g}", f"below epsilon, {self.privacy.epsilon:g}")
+        if mixed is not None and honest < FEWEST:
+            found = f"{self.privacy.min_batch}, of which {honest} are honest"
+            yield Mistake("privacy.min_batch", found, f"with privacy.mixed, {FEWEST} honest reports or more")
         if not self.streams:
             yield Mistake("streams", "none", "one or more tables [streams.NAME]")
         if sum(stream.share_micro for stream in self.local.values()) > MICRO:
