@@ -10,14 +10,18 @@ from murmurate.aggregators.accounting.errors import AccountingError, NotCertifie
 from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
 from murmurate.aggregators.accounting.search import CertifiedDelta
+from murmurate.aggregators.accounting.target import Candidate, Chosen, MixedTarget, smallest_batch, under_target
 
 __all__ = [
     "FORMS",
     "AccountingError",
+    "Candidate",
     "CertifiedDelta",
+    "Chosen",
     "LiteratureForm",
     "MixedClaim",
     "MixedRound",
+    "MixedTarget",
     "NotCertifiedError",
     "Pair",
     "blanket_delta",
@@ -31,5 +35,7 @@ __all__ = [
     "pair_delta",
     "pair_epsilon",
     "shown_at_least",
+    "smallest_batch",
+    "under_target",
     "window_claim",
 ]

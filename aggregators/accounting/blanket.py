@@ -21,6 +21,7 @@ from murmurate.aggregators.accounting.sums import positive_part
 from murmurate.randomizers.question import Blanket
 
 _LEAST = 1e-300
+_MOST_LOG = 600.0
 MOST_REPORTS = 10**8
 """More reports than so many count as so many: a lattice would be too coarse for them."""
 COARSE = 1 / 16
@@ -36,6 +37,8 @@ def _delta(pairs: tuple[PairAtoms, ...], n: int, epsilon: float, sharpness: floa
     worst = CertifiedDelta(0.0, 0.0)
     for pair in pairs:
         part = positive_part(pair.scores(epsilon), n, sharpness)
+        if part.log_scale > _MOST_LOG:
+            return CertifiedDelta(1.0, 1.0)  # delta is never more, and nothing is certified
         if part.value > 0:
             scale = math.exp(part.log_scale) / n
             worst = max(worst, CertifiedDelta(part.value * scale + _LEAST, part.excess * scale + _LEAST))
