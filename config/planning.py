@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from murmurate.aggregators.accounting.claim import MixedClaim
+from murmurate.aggregators.accounting.window import WindowRounds
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
@@ -97,6 +99,18 @@ def resolve(made: Plan, name: str) -> Question:
     epsilon = Fraction(answer_micro(made, name), MICRO)
     name = stream.mechanism if stream.mixed is None else stream.mixed.mechanism
     return stream.measure.question(name, epsilon, stream.prefer)
+
+
+def smallest_claim(made: Plan, stream: StreamPlan) -> MixedClaim:
+    """What a window of rounds is claimed to have if each of them is a smallest batch."""
+    if stream.mixed is not None:
+        return stream.mixed.claim
+    window = WindowRounds(stream.w, stream.division, made.delta, made.assumed_corrupt)
+    for t in range(stream.w if stream.division == "budget" else 1):
+        window.take(t, resolve(made, stream.name), made.min_batch)
+    claim = window.claim(stream.w - 1 if stream.division == "budget" else 0)
+    assert isinstance(claim, MixedClaim)  # noqa: S101 - no stream has reports of which nothing is claimed
+    return claim
 
 
 def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = None) -> Selection:
