@@ -112,6 +112,7 @@ def _stream(stream: StreamPlan) -> dict[str, str | int]:
         "source": _text({"topic": stream.topic, **asdict(stream.fields)}),
         "revision": stream.revision,
         "config": stream.config,
+        **({} if stream.mixed is None else {"question": stream.mixed.question[:_DIGITS]}),
     }
 
 

@@ -29,12 +29,7 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     """What the plan's central target makes of a stream; None without one."""
     if made.mixed is None:
         return None
-    kind, key = METHODS[stream.method.name], f"streams.{stream.name}"
-    if kind.division == "budget" and not kind.fixed:
-        able = ", ".join(name for name, other in METHODS.items() if other.division == "population" or other.fixed)
-        raise ConfigError([Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")])
-    if stream.method.finds_clip:
-        raise ConfigError([Mistake(f"{key}.clip", "found", "with privacy.mixed, declared: its question is no secret")])
+    kind = METHODS[stream.method.name]
     rounds = stream.w if kind.division == "budget" else 1
     limit = made.epsilon_of(stream.name)
     share = Fraction(stream.share_micro, MICRO) if made.split == "budget" else Fraction(1)
@@ -46,7 +41,7 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
         )
     except AccountingError as error:
         raise ConfigError([Mistake(KEY, f"{part:g}", f"another target: {error}")]) from None
-    if chosen.claim.bound == "local":
+    if chosen.claim.bound == "local" or chosen.gain <= 1:
         raise ConfigError(
             [Mistake(KEY, f"{part:g} with min_batch = {made.min_batch}", _enough(chosen, target, rounds))]
         )

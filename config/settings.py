@@ -283,6 +283,11 @@ class Deployment(ConfigTable):
         if kind.division == "budget" and limit < answers:
             found = f"{self.privacy.epsilon:g}, {limit} micro-nats for {answers} answers of stream {name!r}"
             yield Mistake("privacy.epsilon", found, "at least one micro-nat an answer")
+        if self.privacy.mixed is not None and kind.division == "budget" and not kind.fixed:
+            able = ", ".join(one for one, other in METHODS.items() if other.division == "population" or other.fixed)
+            yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
+        if self.privacy.mixed is not None and stream.method_options().finds_clip:
+            yield Mistake(f"{key}.clip", "found", "with privacy.mixed, declared, since devices answer one question")
         yield from self._source_mistakes(name)
 
     def _source_mistakes(self, name: str) -> Iterator[Mistake]:

@@ -54,7 +54,7 @@ PLAN = deployment(
 )  # fmt: skip
 SCREEN = PLAN.streams[0]
 ROUND_OF = question(PLAN, SCREEN, FIRST)
-View = Callable[[list[Out], list[Out]], NDArray[np.bytes_] | list[bytes]]
+View = Callable[[list[Out], list[Out]], list[bytes]]
 ASKED: dict[str, Question] = {
     "grr": GRR(d=3, epsilon=2),
     "oue": OUE(d=3, epsilon=2),

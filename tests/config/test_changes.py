@@ -1,6 +1,5 @@
 """Which changes of a deployment that runs are free, make a new revision, or are refused."""
 
-import re
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from murmurate.config.explain import explain
 from murmurate.config.loader import build, load
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan
-from murmurate.config.schema import schema
 from murmurate.config.settings import Deployment
 from tests.config.deployments import SHOP, small
 
@@ -123,14 +121,14 @@ def test_a_place_of_a_secret_is_never_shown() -> None:
     assert [(change.old, change.new) for change in other] == [("(hidden)", "(hidden)")]
 
 
-def test_nothing_says_that_delta_or_assumed_corrupt_stand_in_releases() -> None:
-    described = schema()["$defs"]["PrivacyTable"]["properties"]
-    for key in ("delta", "assumed_corrupt"):
-        for said in (EXPLAINED[f"privacy.{key}"][1], described[key]["description"]):
-            assert "stated in" not in said
-            assert re.search(r"no release|nothing yet", said)
-    of = small(privacy__delta=1e-9, privacy__assumed_corrupt=0.2)
-    assert not re.search("delta|corrupt", " ".join(explain(plan(build(of)), 10).lines()))
+def test_delta_and_assumed_corrupt_change_what_releases_claim_and_check_says() -> None:
+    old, new = build(small()), build(small(privacy__delta=1e-5, privacy__assumed_corrupt=0.4))
+    assert {(change.key, change.effect) for change in compare(old, new)} == {
+        ("privacy.delta", "free"), ("privacy.assumed_corrupt", "free"),
+    }  # fmt: skip
+    said = " ".join(" ".join(explain(plan(new), 10).lines()).split())
+    assert "1 000 reports, of which 600 count as honest" in said
+    assert "but for a chance of 1e-05" in said
 
 
 def test_every_key_of_the_file_has_a_rule() -> None:
