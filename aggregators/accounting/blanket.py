@@ -45,7 +45,9 @@ def _delta(pairs: tuple[PairAtoms, ...], n: int, epsilon: float, sharpness: floa
     return worst
 
 
-def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 6) -> float:
+def epsilon(
+    blanket: Blanket, n: int, delta: float, limit: float, digits: int = 6, sharpness: float = 1.0
+) -> float:
     """The least epsilon of so many decimal digits that is certified for this delta, or the limit if that is less.
 
     NotCertifiedError where inaccuracy would be more than a thousandth of delta.
@@ -55,7 +57,7 @@ def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 
     def curve(sharpness: float) -> Callable[[float], CertifiedDelta]:
         return lambda at: _delta(pairs, n, at, sharpness)
 
-    return least_epsilon(curve(COARSE), curve(1.0), delta, limit, digits)
+    return least_epsilon(curve(COARSE), curve(sharpness), delta, limit, digits)
 
 
 _orders = lru_cache(maxsize=64)(orders)
