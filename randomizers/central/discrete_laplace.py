@@ -141,7 +141,7 @@ class DiscreteLaplace:
         return Fraction(one, TOP ** (power + more))
 
     def beyond(self, size: int) -> Fraction:
-        """At least the probability that |x| >= size; above that of |x| >= the last carry below it by less than 2^-900."""
+        """At least the probability that |x| >= size; less than 2^-900 above that from the last carry below it on."""
         more, rest = divmod(max(size - 1, 0), self._block)
         either = self._first[0][-1] + self._first[1][-1]
         if more:
