@@ -23,7 +23,7 @@ from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.plan import CentralPlan
-from murmurate.config.planning_central import central_plan
+from murmurate.config.planning_central import AcceptedTimes, central_plan
 from murmurate.config.quantities import MAX_W, Duration, Epsilon, PrivacyWindow, WindowKind, shortest
 from murmurate.config.streams import ConfigTable
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -304,7 +304,8 @@ class Deployment(ConfigTable):
         """What the stages need to know of a central stream."""
         curator = self.curator
         assert curator is not None  # noqa: S101 - a file with a central stream says it, or is refused
-        return central_plan(self.name, name, self.central[name], curator.epsilon_micro, curator.window)
+        times = AcceptedTimes(self.time.clock, self.time.lateness, self.time.future)
+        return central_plan(self.name, name, self.central[name], times, curator.epsilon_micro, curator.window)
 
     def _together(self, users: list[str]) -> list[list[str]]:
         """Central streams of which one unit is in several: those over one topic, and all that protect users. Streams of
