@@ -144,6 +144,8 @@ def compare(old: Deployment, new: Deployment) -> list[Change]:
             effect, why = _central(key) if _stream_of(key) in central else _effect(key, *facts)
             if key in OF_TARGET and None not in (before.mixed, after.mixed) and effect == "free":
                 effect, why = "revision", MIXED
+            if key == "time.future" and central:
+                effect, why = "refused", f"{CENTRAL}; {ANOTHER}"
             if _means_the_same(key, before, after):
                 effect, why = "free", SAME
             found.append(Change(key, _hide(key, had.get(key)), _hide(key, has.get(key)), effect, why))

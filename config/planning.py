@@ -3,7 +3,8 @@
 Contract: two deployments that promise the same give equal plans; a stream's `config` changes with anything that
 changes what its releases mean.  Not in it, since it changes how releases come and not what they say: Kafka, secrets,
 the page, partitions, lateness, future, patience, min_batch, delta, assumed_corrupt; nor what a reader may change for
-himself, thresholds and post; nor what releases hold for queries.  Not here: words (explain.py).
+himself, thresholds and post; nor what releases hold for queries.  Not here: words (explain.py), central streams, whose
+`config` has more in it (planning_central.py).
 """
 
 from __future__ import annotations
