@@ -103,6 +103,17 @@ def fake_support(mechanism: Question) -> Fraction:
     return Fraction(1, of.d) if isinstance(of, GRR) else Fraction(1, 2)
 
 
+def fake_telling(mechanism: Question) -> Fraction:
+    """The probability that a fake report is evidence for the one extreme against the other (`Question.telling`); of
+    local hashing on average over hash functions.
+    """
+    of = checked_faked(mechanism)
+    share = fake_support(of)
+    if isinstance(of, SubsetSelection):
+        return share * Fraction(of.d - of.k, of.d - 1)
+    return share if isinstance(of, GRR) else share * (1 - share)
+
+
 def estimate_with_fakes(mechanism: PureOracle, support: Counts, n: int, fakes: int) -> Floats:
     """The unbiased frequencies among n users, from the support of their reports and of so many fakes together."""
     share = _checked(mechanism, n, fakes)
@@ -117,8 +128,8 @@ def estimate_with_fakes(mechanism: PureOracle, support: Counts, n: int, fakes: i
 
 
 def variance_with_fakes(mechanism: PureOracle, n: int, fakes: int, frequency: float | Floats) -> Floats:
-    """The variance of `estimate_with_fakes`, exact in the frequency, n and the fakes: the users' own and, for each fake,
-    that of one coin.
+    """The variance of `estimate_with_fakes`, exact in the frequency, n and the fakes: that of the users alone, and of a
+    coin for each fake.
     """
     share = _checked(mechanism, n, fakes)
     added = fakes * share * (1 - share) / (n * (mechanism.p - mechanism.q)) ** 2
