@@ -79,7 +79,7 @@ def of_file(path: Path, seed: int) -> Histogram:
     return Histogram(path.stem, np.bincount(numbers[first + drawn], minlength=len(domain)))
 
 
-class Way(NamedTuple):
+class HistogramMethod(NamedTuple):
     """How frequencies come about."""
 
     kind: Literal["reports", "added", "noise", "uniform"]
@@ -90,13 +90,13 @@ class Way(NamedTuple):
     """The probability that a report supports one certain other value."""
 
 
-def squared_error(histogram: Histogram, way: Way, runs: int, seed: int) -> float:
+def squared_error(histogram: Histogram, way: HistogramMethod, runs: int, seed: int) -> float:
     """The mean over values and collections of squared errors of frequencies."""
     generator = np.random.default_rng([seed, 8])
     return float(np.mean([_squared_error(histogram, way, generator) for _ in range(runs)]))
 
 
-def _squared_error(histogram: Histogram, way: Way, generator: np.random.Generator) -> float:
+def _squared_error(histogram: Histogram, way: HistogramMethod, generator: np.random.Generator) -> float:
     counts, n = histogram.counts, histogram.n
     errors: Floats
     if way.kind == "reports":
@@ -111,7 +111,7 @@ def _squared_error(histogram: Histogram, way: Way, generator: np.random.Generato
     return float((errors**2).mean())
 
 
-def expected_error(histogram: Histogram, way: Way) -> float:
+def expected_error(histogram: Histogram, way: HistogramMethod) -> float:
     """The mean of `squared_error`, exactly."""
     counts, n = histogram.counts, histogram.n
     if way.kind == "reports":

@@ -17,7 +17,7 @@ from murmurate.agents.replay.source import SourceError
 from murmurate.agents.simulate.mixed_histograms import (
     SHAPES,
     Histogram,
-    Way,
+    HistogramMethod,
     expected_error,
     made_up,
     of_file,
@@ -38,8 +38,8 @@ def murmurate(*words: str) -> Result:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Epsilons as they should be, without working them out, and errors at their means: what is judged by others."""
 
-    def made(job: shuffle.Measured | shuffle.Worth) -> float:
-        if isinstance(job, shuffle.Measured):
+    def made(job: shuffle.ErrorToMeasure | shuffle.EpsilonToFind) -> float:
+        if isinstance(job, shuffle.ErrorToMeasure):
             return expected_error(job.histogram, job.way)
         return known.get((job.blanket, job.n), 0.01)
 
@@ -101,13 +101,21 @@ def test_the_numbers_of_other_code_stand_here_as_they_were_handed_in() -> None:
 def test_an_epsilon_is_worked_out_and_an_error_drawn() -> None:
     binary = shuffle_blankets.named()["binary, EFMRTT"][0]
     expected = shuffle_reference.AMPLIFIED["binary, EFMRTT"][0]
-    assert shuffle.made(shuffle.Worth(binary, 1_000, 1e-5, 1)) == pytest.approx(expected, rel=1.5e-4)
-    job = shuffle.Measured(SMALL, Way("noise", 2.0), 3, 5)
-    assert shuffle.made(job) == shuffle.made(job) == squared_error(SMALL, Way("noise", 2.0), 5, 3)
+    assert shuffle.made(shuffle.EpsilonToFind(binary, 1_000, 1e-5, 1)) == pytest.approx(expected, rel=1.5e-4)
+    job = shuffle.ErrorToMeasure(SMALL, HistogramMethod("noise", 2.0), 3, 5)
+    assert shuffle.made(job) == shuffle.made(job) == squared_error(SMALL, HistogramMethod("noise", 2.0), 5, 3)
 
 
-@every("way", [Way("reports", 0.6, 0.2), Way("added", 0.3), Way("noise", 4.0), Way("uniform")])
-def test_drawn_errors_have_the_mean_that_is_said(way: Way) -> None:
+@every(
+    "way",
+    [
+        HistogramMethod("reports", 0.6, 0.2),
+        HistogramMethod("added", 0.3),
+        HistogramMethod("noise", 4.0),
+        HistogramMethod("uniform"),
+    ],
+)
+def test_drawn_errors_have_the_mean_that_is_said(way: HistogramMethod) -> None:
     """Twenty thousand squares of nearly normal errors: a mean within 6 %, which chance leaves once in a million."""
     assert squared_error(SMALL, way, 4_000, 1) == pytest.approx(expected_error(SMALL, way), rel=0.06)
 

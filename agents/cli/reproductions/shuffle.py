@@ -29,7 +29,7 @@ from murmurate.agents.cli.reproductions.shuffle_ways import DELTA, METHODS, of_t
 from murmurate.agents.simulate.mixed_histograms import (
     SHAPES,
     Histogram,
-    Way,
+    HistogramMethod,
     expected_error,
     made_up,
     of_file,
@@ -50,17 +50,17 @@ ONLINE: Final = (1_000, 2_000, 3_000, 4_000, 5_000)
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ErrorToMeasure:
     """Drawn collections of one method at one central epsilon."""
 
     histogram: Histogram
-    way: Way
+    way: HistogramMethod
     seed: int
     runs: int
 
 
 @dataclass(frozen=True)
-class Worth:
+class EpsilonToFind:
     """An epsilon to work out."""
 
     blanket: Blanket
@@ -115,32 +115,34 @@ def read(folder: Path, seed: int) -> list[Histogram]:
     return found
 
 
-def made(job: Measured | Worth) -> float:
+def made(job: ErrorToMeasure | EpsilonToFind) -> float:
     """A mean of squared errors, or an epsilon."""
-    if isinstance(job, Worth):
+    if isinstance(job, EpsilonToFind):
         return blanket_epsilon(job.blanket, job.n, job.delta, job.local, 5)
     return squared_error(job.histogram, job.way, job.runs, job.seed)
 
 
-def planned(histograms: list[Histogram], runs: int, seed: int) -> Iterator[tuple[tuple[Any, ...], Measured | Worth]]:
+def planned(
+    histograms: list[Histogram], runs: int, seed: int
+) -> Iterator[tuple[tuple[Any, ...], ErrorToMeasure | EpsilonToFind]]:
     """All that is computed, by its key: a part of the output, then what stands in it."""
     pages = next(histogram for histogram in histograms if histogram.name == PAGES)
     for row in reference.TABLE:
         for target in reference.TARGETS:
-            yield ("table 9.2", row, target), Measured(pages, of_table(row, target, pages.n), seed, runs)
+            yield ("table 9.2", row, target), ErrorToMeasure(pages, of_table(row, target, pages.n), seed, runs)
     for histogram in histograms:
         for target in FIGURE:
             for name, way in ways(target, histogram.n, histogram.d).items():
-                yield ("figure 9.3", histogram.name, target, name), Measured(histogram, way, seed, runs)
+                yield ("figure 9.3", histogram.name, target, name), ErrorToMeasure(histogram, way, seed, runs)
             chosen = literature.target_solh(target, histogram.n, DELTA)
             blanket = one_apart(*_cells(chosen.local, chosen.cells))
-            yield ("worth", histogram.name, target), Worth(blanket, histogram.n, DELTA, chosen.local)
+            yield ("worth", histogram.name, target), EpsilonToFind(blanket, histogram.n, DELTA, chosen.local)
     signs = exsub(1000, 20, 2, Fraction(math.e))
     for n in ONLINE:
-        yield ("figure 2", "blanket", n), Worth(signs, n, reference.ONLINE_DELTA, 1)
+        yield ("figure 2", "blanket", n), EpsilonToFind(signs, n, reference.ONLINE_DELTA, 1)
     for name, (blanket, local) in named().items():
         for n, delta in reference.AT:
-            yield ("amplified", name, n), Worth(blanket, n, delta, local)
+            yield ("amplified", name, n), EpsilonToFind(blanket, n, delta, local)
 
 
 def _cells(local: float, cells: int) -> tuple[Fraction, Fraction, int]:
@@ -155,9 +157,9 @@ def lines(found: dict[tuple[Any, ...], float], histograms: list[Histogram], runs
         yield from _figure(found, histogram, runs)
     yield "SaO2, figure 2: ExSub of 2 signs, d' = 1000, s = 20, epsilon 1, delta 1e-5"
     yield f"{'users':<16}" + "".join(f"{n:>9}" for n in ONLINE)
-    for name, expected in reference.FIGURE_2.items():
+    for name, told in reference.FIGURE_2.items():
         values = [found.get(("figure 2", name, n)) or closed(name, n, reference.ONLINE_DELTA) for n in ONLINE]
-        beside = dict(zip(reference.ONLINE, expected, strict=True))
+        beside = dict(zip(reference.ONLINE, told, strict=True))
         yield f"{name:<16}" + "".join(f"{value:>9.3g}" for value in values)
         yield f"{'   expected':<16}" + "".join(f"{beside.get(n, ''):>9}" for n in ONLINE)
     yield ""
@@ -198,6 +200,6 @@ def _figure(found: dict[tuple[Any, ...], float], histogram: Histogram, runs: int
         values = [found.get(("figure 9.3", histogram.name, target, name)) for name in METHODS[1:]]
         shown = "".join(f"{'-':>8}" if value is None else f"{value:>8.1e}" for value in values)
         yield f"{target:<5g}{shown}{found['worth', histogram.name, target]:>8.3f}"
-    base = expected_error(histogram, Way("uniform"))
+    base = expected_error(histogram, HistogramMethod("uniform"))
     yield f"Base, which says 1 / d whatever it is told: {base:.2e}"
     yield ""

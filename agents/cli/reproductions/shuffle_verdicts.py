@@ -16,7 +16,7 @@ from typing import Any, Final
 from murmurate.agents.cli.reproductions import shuffle_reference as reference
 from murmurate.agents.cli.reproductions.shuffle_blankets import closed
 from murmurate.agents.cli.reproductions.shuffle_ways import DELTA, of_table, rare_variance, ways
-from murmurate.agents.simulate.mixed_histograms import Histogram, Way, expected_error
+from murmurate.agents.simulate.mixed_histograms import Histogram, HistogramMethod, expected_error
 from murmurate.aggregators.accounting import literature
 
 PRINTED: Final = 0.01
@@ -62,7 +62,7 @@ def _of_table(found: Found, pages: Histogram) -> Iterator[str]:
 
 def _of_figure(found: Found, histogram: Histogram, runs: int) -> Iterator[str]:
     """Errors beside the exact ones, and the orders that the text states."""
-    base = expected_error(histogram, Way("uniform"))
+    base = expected_error(histogram, HistogramMethod("uniform"))
     least = math.sqrt(literature.binomial_constant(DELTA) * histogram.d / (histogram.n - 1))
     for target in sorted({key[2] for key in found if key[:2] == ("figure 9.3", histogram.name)}):
         at = f"figure 9.3, {histogram.name} at {target:g}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from murmurate.agents.simulate.mixed_histograms import Way
+from murmurate.agents.simulate.mixed_histograms import HistogramMethod
 from murmurate.aggregators.accounting import literature
 
 DELTA: Final = 1e-9
@@ -18,41 +18,41 @@ METHODS: Final = ("Base", "OLH", "Had", "SH", "SOLH", "AUE", "RAP", "RAP_R", "La
 """The order of the columns."""
 
 
-def ways(target: float, n: int, d: int) -> dict[str, Way]:
+def ways(target: float, n: int, d: int) -> dict[str, HistogramMethod]:
     """Every method that there is at this target, in the order of METHODS."""
     a = target**2 * (n - 1) / (56 * math.log(4 / DELTA))
     added = literature.target_aue(target, n, DELTA)[0]
     sh = literature.target_sh(target, d, n, DELTA)
     found = {
-        "Base": Way("uniform"),
+        "Base": HistogramMethod("uniform"),
         "OLH": hashing(target, max(2, round(math.exp(target) + 1))),
         "Had": hashing(target, 2),
         "SH": direct(target if sh is None else sh.local, d),
         "SOLH": solh(target, n),
-        "Lap": Way("noise", 2 / target),
+        "Lap": HistogramMethod("noise", 2 / target),
     }
     if 0 < added < 1:
-        found["AUE"] = Way("added", added)
+        found["AUE"] = HistogramMethod("added", added)
     if a > 2:
-        found["RAP"] = Way("reports", 1 - 1 / a, 1 / a)
+        found["RAP"] = HistogramMethod("reports", 1 - 1 / a, 1 / a)
     if (removal := unary_removal(target, n)) is not None:
         found["RAP_R"] = removal
     return {name: found[name] for name in METHODS if name in found}
 
 
-def direct(local: float, d: int) -> Way:
+def direct(local: float, d: int) -> HistogramMethod:
     """GRR."""
     ratio = math.exp(local)
-    return Way("reports", ratio / (ratio + d - 1), 1 / (ratio + d - 1))
+    return HistogramMethod("reports", ratio / (ratio + d - 1), 1 / (ratio + d - 1))
 
 
-def hashing(local: float, cells: int) -> Way:
+def hashing(local: float, cells: int) -> HistogramMethod:
     """Local hashing."""
     ratio = math.exp(local)
-    return Way("reports", ratio / (ratio + cells - 1), 1 / cells)
+    return HistogramMethod("reports", ratio / (ratio + cells - 1), 1 / cells)
 
 
-def solh(target: float, n: int, cells: int | None = None) -> Way:
+def solh(target: float, n: int, cells: int | None = None) -> HistogramMethod:
     """SOLH with its rule for the cells, or with so many; where these are too many, local hashing at the target."""
     chosen = literature.target_solh(target, n, DELTA, cells)
     if cells is not None and chosen.local == target:
@@ -60,20 +60,20 @@ def solh(target: float, n: int, cells: int | None = None) -> Way:
     return hashing(chosen.local, chosen.cells)
 
 
-def unary_removal(target: float, n: int) -> Way | None:
+def unary_removal(target: float, n: int) -> HistogramMethod | None:
     """Unary encoding under removal; None where it does not amplify."""
     m = target**2 * (n - 1) / literature.binomial_constant(DELTA)
-    return Way("reports", 1 - 1 / m, 1 / m) if m > 2 else None
+    return HistogramMethod("reports", 1 - 1 / m, 1 / m) if m > 2 else None
 
 
-def rare_variance(way: Way, n: int) -> float:
+def rare_variance(way: HistogramMethod, n: int) -> float:
     """The variance of the frequency of a value that nobody holds."""
     if way.kind == "added":
         return way.p * (1 - way.p) / n
     return way.q * (1 - way.q) / (n * (way.p - way.q) ** 2)
 
 
-def of_table(row: str, target: float, n: int) -> Way:
+def of_table(row: str, target: float, n: int) -> HistogramMethod:
     """The method of a row of table 9.2."""
     if row == "RAP_R" and (removal := unary_removal(target, n)) is not None:
         return removal
