@@ -7,6 +7,13 @@ from murmurate.aggregators.accounting.claim import MixedClaim, honest, mixed_cla
 from murmurate.aggregators.accounting.clones import clones_blanket, clones_delta, clones_epsilon
 from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
+from murmurate.aggregators.accounting.fakes import (
+    FakesClaim,
+    claim_against_users,
+    claim_with_fakes,
+    fakes_delta,
+    fakes_epsilon,
+)
 from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
 from murmurate.aggregators.accounting.search import CertifiedDelta
@@ -18,6 +25,7 @@ __all__ = [
     "Candidate",
     "CertifiedDelta",
     "Chosen",
+    "FakesClaim",
     "LiteratureForm",
     "MixedClaim",
     "MixedRound",
@@ -26,10 +34,14 @@ __all__ = [
     "Pair",
     "blanket_delta",
     "blanket_epsilon",
+    "claim_against_users",
+    "claim_with_fakes",
     "clones_blanket",
     "clones_delta",
     "clones_epsilon",
     "composed_epsilon",
+    "fakes_delta",
+    "fakes_epsilon",
     "honest",
     "mixed_claim",
     "pair_delta",

@@ -204,9 +204,7 @@ def _holds(question: Question, target: MixedTarget, n: int, rounds: int, sharpne
     )
 
 
-def _best(
-    candidates: Sequence[Candidate], at: dict[str, int], variance: dict[str, float], prefer: Prefer
-) -> Candidate:
+def _best(candidates: Sequence[Candidate], at: dict[str, int], variance: dict[str, float], prefer: Prefer) -> Candidate:
     """The chooser's rule: near the smallest variance, the first one or that with the shortest reports."""
     smallest = min(variance[one.name] for one in candidates)
     near = [one for one in candidates if variance[one.name] <= NEAR[prefer] * smallest]

@@ -28,9 +28,9 @@ from murmurate.aggregators.accounting.claim import (
 from murmurate.aggregators.accounting.clones import clones_blanket
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.gaussian import dominating_mu, normal_epsilon
-from murmurate.aggregators.accounting.schedules import Often, Shared, WindowRounds
+from murmurate.aggregators.accounting.schedules import Shared, WindowRounds
 from murmurate.randomizers import BLH, GRR, OUE
-from murmurate.randomizers.question import Blanket, Question
+from murmurate.randomizers.question import Blanket
 from murmurate.randomizers.thresholds import MICRO
 
 NOISIER: Final = (GRR, OUE, BLH)
