@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 METHODS = ("lpa", "lba")
 FIRST = START_MS // 1000
 VALUES = ("home", "help")
-WRITTEN = ("rounds", "reports", "batches", "tallies", "releases")
+WRITTEN = ("rounds", "closings", "reports", "batches", "tallies", "releases")
 STREAM = """
 [streams.screen]
 measure = "frequency"
