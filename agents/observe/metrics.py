@@ -40,7 +40,6 @@ from murmurate.config.plan import Plan
 from murmurate.topics.block import MAGIC
 from murmurate.topics.events import Reason
 from murmurate.topics.names import STAGES, Zone
-from murmurate.topics.slots import Slots
 
 REFRESH_S: Final = 5.0
 MOST_NAMES: Final = 64

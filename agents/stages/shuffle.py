@@ -5,8 +5,8 @@ which nobody else writes, as a `close`: all contributors as soon as all have sen
 round up, those that have.  Every target, 0 too, seals by the round's first `close` and by nothing else, once it has
 folded the round itself: so the sub-batches of a round always have the same contributors and the same total, and all of
 them are held back below min_batch, or none.  (If a target could seal once all have come, target 0 might still answer a
-`give_up` with fewer: two sub-batches of different crowds.)  Only when a `close` is written, and whom it names, depend on
-interleaving: all state follows the record.  Of a round that stays below min_batch nothing leaves but that it did: no
+`give_up` with fewer: two sub-batches of different crowds.)  Only when a `close` is written, and whom it names, depend
+on interleaving: all state follows the record.  Of a round that stays below min_batch nothing leaves but that it did: no
 count of reports.  Source: ARCHITECTURE rules 8, 15, 16 and 28.
 """
 
@@ -62,7 +62,10 @@ class Shuffle:
         """
 
     def fold(self, record: Record) -> None:
-        """Take a block or `done` from reports, a record of `rounds`, or a `close`."""
+        """Take a block or `done` from reports, a record of `rounds`, or a `close`.
+
+        1. Read it. 2. Find its round. 3. Note it there. 4. Close the round, decide or seal, where it is time.
+        """
         named = self._q == 0 or record.log != CLOSINGS  # every instance reads `closings`; one writes dead letters
         found = read(record, "mixing", self._out if named else [])
         match found, record.log.topic:  # whoever writes one log has nothing to say in another one
@@ -72,8 +75,12 @@ class Shuffle:
                 if found.stream not in self._streams or found.contributors > self._plan.partitions:
                     return  # nobody will answer: it would hold back the log for ever
                 digest = found.digest.hex()
-            case (Done(), "reports") | (GiveUp(), "rounds") | (Close(), "closings"):
-                digest = found.round
+            case Done() as about, "reports":
+                digest = about.round
+            case GiveUp() as about, "rounds":
+                digest = about.round
+            case Close() as about, "closings":
+                digest = about.round
             case _:
                 return
         if digest in self._sealed:

@@ -31,7 +31,19 @@ from murmurate.topics.block import BatchBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, kind_of
 from murmurate.topics.domains import Categories
 from murmurate.topics.messages import Close, Done
-from tests.agents.stages.hands import CLOSINGS, RAW, ROUNDS, Hand, perturb, progress, pseudonyms, question, reports, rows, start
+from tests.agents.stages.hands import (
+    CLOSINGS,
+    RAW,
+    ROUNDS,
+    Hand,
+    perturb,
+    progress,
+    pseudonyms,
+    question,
+    reports,
+    rows,
+    start,
+)
 from tests.agents.world import (
     FIRST,
     KEYS,

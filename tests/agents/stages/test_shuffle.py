@@ -192,9 +192,9 @@ def test_nobody_writes_a_round_or_a_give_up_into_closings() -> None:
 
 def test_a_mechanism_that_nobody_knows_stops_the_process() -> None:
     round_ = question(PLAN, SCREEN, FIRST, mechanism={"name": "oracle", "d": 5, "epsilon_micro": 1})
+    hand = shuffle()
+    hand.give(ROUNDS, round_)
     with pytest.raises(ParameterError):
-        hand = shuffle()
-        hand.give(ROUNDS, round_)
         hand.give(CLOSINGS, Close(round=round_.digest.hex(), contributors=()))
 
 
