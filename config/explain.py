@@ -282,7 +282,7 @@ def _zones(made: Plan) -> dict[str, tuple[str, ...]]:
     sources = sorted({stream.topic for stream in made.everything})
     data = {
         "edge": ("raw", *(("sums",) if made.central else ())),
-        "mixing": ("reports",),
+        "mixing": ("reports", "closings"),
         "analysis": ("batches", "tallies", "releases"),
     }
     zones = {}

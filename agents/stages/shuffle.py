@@ -37,8 +37,6 @@ FORM: Final = StateForm("shuffle", 2)
 """The form of the stage's state."""
 CLOSINGS: Final = Log("closings", 0)
 """The log that says who counts: shuffle alone writes it."""
-OF: Final[Mapping[type[Done | GiveUp | Close], str]] = {Done: "reports", GiveUp: "rounds", Close: "closings"}
-"""The topic in which each of these means something."""
 SLACK = 64
 """How many rounds more than can be open are remembered, or awaited."""
 
@@ -64,19 +62,25 @@ class Shuffle:
         """
 
     def fold(self, record: Record) -> None:
-        """Take a block or `done` from reports, a record of `rounds`, or a `close`."""
+        """Take a block or `done` from reports, a record of `rounds`, or a `close`.
+
+        1. Read it. 2. Find its round. 3. Note it there. 4. Close the round, decide or seal, where it is time.
+        """
         named = self._q == 0 or record.log != CLOSINGS  # every instance reads `closings`; one writes dead letters
         found = read(record, "mixing", self._out if named else [])
-        topic = record.log.topic  # whoever writes one log has nothing to say in another one
-        match found:
-            case ReportBlock() if topic == "reports":
-                digest = found.round.hex()
-            case Round() if topic == "rounds":
-                if found.stream not in self._streams or found.contributors > self._plan.partitions:
+        match found, record.log.topic:  # whoever writes one log has nothing to say in another one
+            case ReportBlock() as about, "reports":
+                digest = about.round.hex()
+            case Round() as about, "rounds":
+                if about.stream not in self._streams or about.contributors > self._plan.partitions:
                     return  # nobody will answer: it would hold back the log for ever
-                digest = found.digest.hex()
-            case Done() | GiveUp() | Close() if topic == OF[type(found)]:
-                digest = found.round
+                digest = about.digest.hex()
+            case Done() as about, "reports":
+                digest = about.round
+            case GiveUp() as about, "rounds":
+                digest = about.round
+            case Close() as about, "closings":
+                digest = about.round
             case _:
                 return
         if digest in self._sealed:

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 LONG = pytest.param(("lpa", "lba"), marks=pytest.mark.faults)
 FIRST = START_MS // 1000
 VALUES = ("home", "help")
-WRITTEN = ("rounds", "reports", "batches", "tallies", "releases")
+WRITTEN = ("rounds", "closings", "reports", "batches", "tallies", "releases")
 STREAM = """
 [streams.screen]
 measure = "frequency"
