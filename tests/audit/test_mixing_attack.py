@@ -1,10 +1,10 @@
-"""What somebody at the analysis zone learns from mixed reports, measured through the stages: never more than is claimed.
+"""What somebody at the analysis zone learns from mixed reports, measured through the stages: no more than is claimed.
 
 Two worlds that differ in one user's value, and everybody else holds a third one, which the attacker knows.  The stages
 run round after round in each; the attacker sees `batches` and `closings`, and takes the exact likelihood ratio of the
-two worlds.  A threshold is learned on one half of the rounds, and on the other half the measured epsilon is bounded from
-below (Clopper and Pearson, a false alarm in 10^6).  Leaks that are planted are seen: who sent what, and a target that
-keeps its place.
+two worlds.  A threshold is learned on one half of the rounds, and on the other half the measured epsilon is bounded
+from below (Clopper and Pearson, a false alarm in 10^6).  Leaks that are planted are seen: who sent what, and a target
+that keeps its place.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ def test_where_streams_divide_the_budget_each_keeps_its_part_of_the_target() -> 
     ("changes", "line"),
     [
         ({"privacy__mixed": {"epsilon": 4}}, "privacy.mixed.epsilon: found 4; allowed: below epsilon, 4"),
-        ({"privacy__mixed": {"epsilon": 0}}, "privacy.mixed.epsilon: found 0; allowed: a number from 0.000001 (one micro-nat) to 20"),
+        ({"privacy__mixed": {"epsilon": 0}},
+         "privacy.mixed.epsilon: found 0; allowed: a number from 0.000001 (one micro-nat) to 20"),
         ({"privacy__mixed": {"eps": 1, "epsilon": 1}}, "privacy.mixed.eps: found an unknown key; allowed: epsilon"),
         ({"privacy__min_batch": 2},
          "privacy.min_batch: found 2, of which 1 are honest; allowed: with privacy.mixed, 2 honest reports or more"),
