@@ -232,8 +232,8 @@ def _taken(plan: Plan, stream: StreamPlan, assumed: Assumed, like: str | None) -
         return f"assumed: a truth like {like}{unit}"
     users = "all users" if assumed.presence == 1 else f"{assumed.presence * 100:g} % of the users"
     held = f", {users} with a value" if stream.says_none else ""
-    moves = f"the {stream.measure.scored[0]} moves" if measured_in else "each share moves"
-    return f"assumed: {moves} by {assumed.drift:g} {stream.measure.drifts}a period{held}{unit}"
+    measure = stream.measure
+    return f"assumed: {measure.moving} moves by {assumed.drift:g} {measure.drifts}a period{held}{unit}"
 
 
 def _post(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed) -> Selection | None:

@@ -71,6 +71,16 @@ def test_every_method_and_every_mechanism_has_a_line_and_one_is_taken(
     assert len(of_methods) == len(taken) == 1
 
 
+def test_of_a_total_it_says_that_the_numbers_move_and_who_has_one_does_not(tmp_path: Path) -> None:
+    done = planned(deploy(tmp_path, "totals"), "spent", "--users", "2000", "--presence", "0.5")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert " ".join(" ".join(lines[1:4]).split()).startswith(
+        "assumed: the mean of those with a value moves by 0.002 of the range a period, 50 % of the users with a value"
+    )
+
+
 def test_json_says_it_of_all_streams_and_the_same_every_time(tmp_path: Path) -> None:
     folder = deploy(tmp_path, "trips")
     fare, distance = (streams(folder, "--users", "40000")[i] for i in (1, 0))
