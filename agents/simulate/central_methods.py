@@ -118,7 +118,7 @@ class _Expecting:
         return np.array([choice.chosen(above, _KEY, digest) for digest in runs])
 
     def errors(self, thetas: list[tuple[float, float]]) -> tuple[float | None, ...]:
-        """With the file's tree, for thresholds with their chances."""
+        """The errors of the file's tree, for thresholds with their chances."""
         sensitive = {theta: self.stream.measure.sensitivity(self.name, round(theta)) for _, theta in thetas}
         noise = sum(chance * sensitive[theta] ** 2 for chance, theta in thetas)
         return self._together(noise, self._clipped(thetas), self.own)
@@ -129,7 +129,7 @@ class _Expecting:
         for name, share, beta in (("S-P", SHARE, None), ("S-PAK", PAK_SHARE, PAK_BETA)):
             try:
                 centre, scale = self._law(share, beta, delta)
-            except ParameterError:  # an epsilon of hundreds, at which S-PAK's shift has no end; or no event
+            except ParameterError:  # few events at a large epsilon, where S-PAK's shift has no end; or none
                 continue
             noise = centre**2 + 2 * scale**2 - scale**2 * math.exp(-centre / scale)  # where the threshold is above 0
             clipped = self._clipped([(1 / STRATA, max(0.0, centre + scale * z)) for z in _LAPLACE])
@@ -140,11 +140,11 @@ class _Expecting:
         return out
 
     def base(self) -> tuple[float | None, ...]:
-        """Of zeros."""
+        """The errors of zeros."""
         return tuple(self._shown(self.events.mean_square(lambda values: values, n)) for n in STRETCHES)
 
     def predicted(self, theta: int) -> float | None:
-        """Of a period within a block, predicted from noisy sums of blocks before it."""
+        """The error of a period within a block that is predicted from noisy sums of blocks before it."""
         block, tree = self.stream.block, self.stream.tree
         true = self.events.periods(lambda values: values) if block > 1 else None
         clipped = self.events.periods(lambda values: np.minimum(values, theta))
