@@ -211,6 +211,11 @@ class Measure(PlannedMeasure):
         return self.names
 
     @property
+    def moving(self) -> str:
+        """What moves in a synthetic truth, in words."""
+        return "each share" if all(map(self.is_share, self.scored)) else f"the {self.scored[0]}"
+
+    @property
     def two_sided(self) -> bool:
         """Whether there are only two shares, which the papers count as one since they sum to 1."""
         return False
