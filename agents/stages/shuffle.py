@@ -57,8 +57,8 @@ class Shuffle:
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
-        """Sub-batches sealed | too_small | deadline; and the reports that no sub-batch counts, wrong_round: those of
-        contributors that a `close` left out, and those of forgotten rounds.
+        """Sub-batches sealed | too_small | deadline; and wrong_round, the reports of rounds that were never asked. How many
+        reports a contributor had sent that a `close` left out is counted nowhere: they may be fewer than min_batch.
         """
 
     def fold(self, record: Record) -> None:
@@ -162,8 +162,6 @@ class Shuffle:
         """Note a record of a sealed round: it only changes how long the round is remembered."""
         self._sealed[digest][record.log.topic] = record.offset
         late = self._missing.get(digest, [])
-        if isinstance(found, ReportBlock):
-            self.counts["wrong_round"] += len(found.reports)
         if isinstance(found, Done) and found.contributor in late:
             late.remove(found.contributor)
             if not late:
@@ -198,8 +196,6 @@ class Shuffle:
             self._missing[digest] = late
             if len(self._missing) > self._lag:  # a record that comes even later is of an unknown round
                 del self._missing[next(iter(self._missing))]
-        dropped = [one for contributor, one in current.contributions.items() if contributor not in named]
-        self.counts["wrong_round"] += sum(len(reports) for one in dropped for reports in one.reports)
         self._seal(round_, [one for one in sent if one is not None], tuple(missing))
 
     def _seal(self, round_: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:

@@ -69,6 +69,7 @@ IN_IT: Final[dict[str, Any]] = {
 NOT_IN_IT: Final[dict[str, tuple[Any, str]]] = {
     "schema": (None, "there is one"),
     "privacy.epsilon": (2.0, "of local streams"),
+    "privacy.mixed": ({"epsilon": 0.5}, "of local streams"),
     "privacy.window": ("2d", "of local streams"),
     "privacy.split": ("budget", "of local streams"),
     "privacy.delta": (1e-9, "of local streams"),
