@@ -9,11 +9,15 @@ from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilo
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, Shared, WindowRounds
 from murmurate.aggregators.accounting.search import CertifiedDelta
 from murmurate.aggregators.accounting.target import Candidate, Chosen, MixedTarget, smallest_batch, under_target
+from murmurate.aggregators.accounting.window_target import largest_epsilon
+from murmurate.aggregators.accounting.worst import window_claim_of, worst_window
 
 __all__ = [
     "FORMS",
+    "Absorbed",
     "AccountingError",
     "Candidate",
     "CertifiedDelta",
@@ -23,7 +27,10 @@ __all__ = [
     "MixedRound",
     "MixedTarget",
     "NotCertifiedError",
+    "Often",
     "Pair",
+    "Shared",
+    "WindowRounds",
     "blanket_delta",
     "blanket_epsilon",
     "clones_blanket",
@@ -31,6 +38,7 @@ __all__ = [
     "clones_epsilon",
     "composed_epsilon",
     "honest",
+    "largest_epsilon",
     "mixed_claim",
     "pair_delta",
     "pair_epsilon",
@@ -38,4 +46,6 @@ __all__ = [
     "smallest_batch",
     "under_target",
     "window_claim",
+    "window_claim_of",
+    "worst_window",
 ]

@@ -45,9 +45,7 @@ def _delta(pairs: tuple[PairAtoms, ...], n: int, epsilon: float, sharpness: floa
     return worst
 
 
-def epsilon(
-    blanket: Blanket, n: int, delta: float, limit: float, digits: int = 6, sharpness: float = 1.0
-) -> float:
+def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 6, sharpness: float = 1.0) -> float:
     """The least epsilon of so many decimal digits that is certified for this delta, or the limit if that is less.
 
     NotCertifiedError where inaccuracy would be more than a thousandth of delta.
