@@ -9,7 +9,7 @@ from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilo
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
-from murmurate.aggregators.accounting.schedules import Absorbed, Often, Shared, WindowRounds
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.accounting.search import CertifiedDelta
 from murmurate.aggregators.accounting.target import Candidate, Chosen, MixedTarget, smallest_batch, under_target
 from murmurate.aggregators.accounting.window_target import largest_epsilon
@@ -29,7 +29,7 @@ __all__ = [
     "NotCertifiedError",
     "Often",
     "Pair",
-    "Shared",
+    "SharedOut",
     "WindowRounds",
     "blanket_delta",
     "blanket_epsilon",

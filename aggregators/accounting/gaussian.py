@@ -22,8 +22,9 @@ from murmurate.randomizers.question import Blanket
 _FINE: Final = 5
 """Points of the grid in one standard deviation of a round's loss, about."""
 _EVEN: Final = 60
-"""So many of them at even distances, and each further one by a part further than the last."""
+"""The number of points at even distances."""
 _WIDER: Final = 1.05
+"""The ratio of one distance to the next from there on."""
 _ENOUGH: Final = 2e-5
 """How much above the least a mu may be."""
 _SAFE: Final = 1e-13

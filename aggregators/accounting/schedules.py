@@ -73,7 +73,7 @@ class Absorbed(NamedTuple):
         return float(best[-1])
 
 
-class Shared(NamedTuple):
+class SharedOut(NamedTuple):
     """One round a period at most, each with at most a part of what the others before it in the window have left."""
 
     total: int
@@ -125,7 +125,7 @@ class WindowRounds(NamedTuple):
     """Rounds of a fixed amount."""
     chosen: bool = False
     """Whether answers decide which of them are asked."""
-    publications: Absorbed | Shared | None = None
+    publications: Absorbed | SharedOut | None = None
     """Rounds whose amounts answers decide."""
     one_mechanism: bool = False
     """Whether the mechanism is the same for every amount."""

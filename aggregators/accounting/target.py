@@ -67,7 +67,7 @@ class Chosen(NamedTuple):
     name: str
     """The candidate's name."""
     question: Question
-    """Its question at the local epsilon."""
+    """The candidate's question at the local epsilon."""
     epsilon_micro: int
     """The local epsilon of a round, in micro-nats."""
     claim: MixedClaim
@@ -256,12 +256,11 @@ def value_at(place: int, digits: int) -> int:
     >>> [value_at(place, 2) for place in (0, 98, 99, 188, 189)]
     [1, 99, 100, 990, 1000]
     """
-    first = 10**digits - 1
-    if place < first:
+    least = int(10 ** (digits - 1))
+    if place < 10 * least - 1:
         return place + 1
-    power, rest = divmod(place - first, 9 * 10 ** (digits - 1))
-    value: int = (10 ** (digits - 1) + rest) * 10 ** (power + 1)
-    return value
+    power, rest = divmod(place - 10 * least + 1, 9 * least)
+    return (least + rest) * int(10 ** (power + 1))
 
 
 @lru_cache(maxsize=1024)
@@ -271,8 +270,7 @@ def place_of(value: int, digits: int) -> int:
     >>> all(place_of(value_at(place, 2), 2) == place for place in range(999)), place_of(1_009, 2) == place_of(1_000, 2)
     (True, True)
     """
-    power = max(0, len(str(value)) - digits)
-    leading = value // 10**power
-    if not power:
-        return leading - 1
-    return 10**digits - 1 + (power - 1) * 9 * 10 ** (digits - 1) + leading - 10 ** (digits - 1)
+    least, power = int(10 ** (digits - 1)), len(str(value)) - digits
+    if power <= 0:
+        return value - 1
+    return 9 * least * power + value // int(10**power) - 1

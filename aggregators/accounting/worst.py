@@ -31,7 +31,7 @@ from murmurate.aggregators.accounting.claim import (
 from murmurate.aggregators.accounting.clones import clones_blanket
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.gaussian import dominating_mu, normal_epsilon
-from murmurate.aggregators.accounting.schedules import Absorbed, Shared, WindowRounds
+from murmurate.aggregators.accounting.schedules import Absorbed, SharedOut, WindowRounds
 from murmurate.randomizers import BLH, GRR, OUE, Viewed
 from murmurate.randomizers.question import Blanket, Question
 from murmurate.randomizers.thresholds import MICRO
@@ -57,7 +57,7 @@ def worst_window(rounds: WindowRounds, counted: int, delta: float, corrupt: floa
 
 
 @lru_cache(maxsize=256)
-def _worst(rounds: WindowRounds, publications: Absorbed | Shared, n: int, delta: float) -> MixedClaim:
+def _worst(rounds: WindowRounds, publications: Absorbed | SharedOut, n: int, delta: float) -> MixedClaim:
     local = MixedClaim(rounds.total / MICRO, 0.0, "local", n)
     largest = rounds.question(publications.largest)
     if not all(blankets(question) for question in (largest, *(rounds.question(one.amount) for one in rounds.often))):
@@ -76,7 +76,7 @@ def _worst(rounds: WindowRounds, publications: Absorbed | Shared, n: int, delta:
         return dominating_mu(_clones(amount), n, amount / MICRO, left) ** 2
 
     if isinstance(publications, Absorbed) and publications.w > _DISTINCT:
-        publications = Shared(publications.total, publications.w, Fraction(1), publications.total)
+        publications = SharedOut(publications.total, publications.w, Fraction(1), publications.total)
     known = isinstance(publications, Absorbed) or (rounds.one_mechanism and _noisier(largest))
     try:
         total = sum(times * own(amount) for amount, times in rounds.often)

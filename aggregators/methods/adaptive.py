@@ -20,7 +20,7 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import Any, Protocol
 
-from murmurate.aggregators.accounting.schedules import Absorbed, Often, Shared, WindowRounds
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.dissimilarity import dissimilarity
 from murmurate.aggregators.methods.drawing import Drawing, too_little
@@ -39,7 +39,7 @@ class Allotment(Protocol):
         """The amount for a publication now; 0 in a nullified period."""
         ...
 
-    def uses(self) -> Often | Absorbed | Shared:
+    def uses(self) -> Often | Absorbed | SharedOut:
         """What publications may use in any w periods."""
         ...
 

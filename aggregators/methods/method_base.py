@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from murmurate.aggregators.accounting.schedules import Absorbed, Often, Shared, WindowRounds
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.methods import last_estimate
 from murmurate.aggregators.methods.asking import QuestionAt, sample_of
 from murmurate.aggregators.methods.errors import TurnError
@@ -94,7 +94,7 @@ class MethodBase(ABC):
         return self._rounds(Often(self.setting.epsilon_micro, 1))
 
     def _rounds(
-        self, *often: Often, chosen: bool = False, publications: Absorbed | Shared | None = None
+        self, *often: Often, chosen: bool = False, publications: Absorbed | SharedOut | None = None
     ) -> WindowRounds:
         one = self.setting.mechanism != "auto"
         return WindowRounds(QuestionAt(self.setting), often, chosen, publications, one)

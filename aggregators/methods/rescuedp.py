@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import log, sqrt
 
-from murmurate.aggregators.accounting.schedules import Shared, WindowRounds
+from murmurate.aggregators.accounting.schedules import SharedOut, WindowRounds
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import too_little
 from murmurate.aggregators.methods.filtered import Filtered
@@ -53,7 +53,7 @@ class RescueDP(Filtered):
             return super().most_rounds()
         part, most = Fraction(repr(MOST_OF_REST)) + _ROUNDING, Fraction(repr(MOST)) + _ROUNDING
         total = self.asking.total
-        samples = Shared(total, self.setting.w, part, int(most * total))
+        samples = SharedOut(total, self.setting.w, part, int(most * total))
         return self._rounds(chosen=True, publications=samples)
 
     def share(self) -> float:

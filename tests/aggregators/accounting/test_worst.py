@@ -19,7 +19,7 @@ from murmurate.aggregators.accounting import (
     MixedClaim,
     MixedTarget,
     Often,
-    Shared,
+    SharedOut,
     WindowRounds,
     blanket_delta,
     largest_epsilon,
@@ -74,10 +74,10 @@ def windows(make: Callable[[], Schedule], periods: int) -> Iterator[list[int]]:
 
 @every(("make", "most"), [
     (lambda: Absorption(unit=50, w=4), Absorbed(50, 4)),
-    (lambda: Halving(total=800, w=4), Shared(800, 4, Fraction(1, 2), 400)),
+    (lambda: Halving(total=800, w=4), SharedOut(800, 4, Fraction(1, 2), 400)),
 ])  # fmt: skip
 def test_no_schedule_costs_more_than_the_dearest_and_one_costs_nearly_as_much(
-    make: Callable[[], Schedule], most: Absorbed | Shared
+    make: Callable[[], Schedule], most: Absorbed | SharedOut
 ) -> None:
     found = list(windows(make, 9))
     for cost in (square, float, lambda amount: math.sqrt(amount), lambda amount: float(amount > 0)):
@@ -184,10 +184,11 @@ def test_two_normal_pairs_are_as_far_apart_as_one() -> None:
 def test_the_worst_schedule_of_a_window_is_hardly_worse_than_the_dearest_fixed_one() -> None:
     half, w, n, delta = 500_000, 10, 20_000, 1e-8
     first = Often(half // w, w)
-    known = {
+    known: dict[str, tuple[Absorbed | SharedOut, list[int], float]] = {
         "absorbed": (Absorbed(half // w, w), [half], 1.02),
-        "shared": (Shared(half, w, Fraction(1, 2), half // 2), [half >> k for k in range(1, 9)], 1.07),
+        "shared": (SharedOut(half, w, Fraction(1, 2), half // 2), [half >> k for k in range(1, 9)], 1.07),
     }
+    fixed = window_claim([(grr(half // w), n, w)], delta)
     for publications, amounts, near in known.values():
         found = worst_window(WindowRounds(grr, (first,), True, publications, True), n, delta)
         fixed = window_claim([(grr(half // w), n, w), *((grr(amount), n, 1) for amount in amounts)], delta)
