@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from murmurate.aggregators.accounting.claim import MixedClaim
-from murmurate.aggregators.accounting.window import WindowRounds
+from murmurate.aggregators.accounting.errors import AccountingError
+from murmurate.aggregators.accounting.worst import worst_window
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures.stream import StreamTable
@@ -106,12 +107,11 @@ def smallest_claim(made: Plan, stream: StreamPlan) -> MixedClaim:
     """What a window of rounds is claimed to have if each of them is a smallest batch."""
     if stream.mixed is not None:
         return stream.mixed.claim
-    window = WindowRounds(stream.w, stream.division, made.delta, made.assumed_corrupt)
-    for t in range(stream.w if stream.division == "budget" else 1):
-        window.take(t, resolve(made, stream.name), made.min_batch)
-    claim = window.claim(stream.w - 1 if stream.division == "budget" else 0)
-    assert isinstance(claim, MixedClaim)  # noqa: S101 - no stream has reports of which nothing is claimed
-    return claim
+    most = method(stream.method, stream.setting(made, 0)).most_rounds()
+    try:
+        return worst_window(most, made.min_batch, made.delta, made.assumed_corrupt)
+    except AccountingError:  # a report of so small a batch has nobody to hide it
+        return MixedClaim(most.total / MICRO, 0.0, "local", 1)
 
 
 def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = None) -> Selection:

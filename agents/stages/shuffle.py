@@ -57,8 +57,8 @@ class Shuffle:
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
-        """Sub-batches sealed | too_small | deadline; and wrong_round, the reports of rounds that were never asked. How many
-        reports a contributor had sent that a `close` left out is counted nowhere: they may be fewer than min_batch.
+        """Sub-batches sealed | too_small | deadline; and wrong_round, the reports of rounds that were never asked. How
+        many reports a contributor had sent that a `close` left out is counted nowhere: they may be below min_batch.
         """
 
     def fold(self, record: Record) -> None:

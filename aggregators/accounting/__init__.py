@@ -16,11 +16,15 @@ from murmurate.aggregators.accounting.fakes import (
 )
 from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.accounting.search import CertifiedDelta
 from murmurate.aggregators.accounting.target import Candidate, Chosen, MixedTarget, smallest_batch, under_target
+from murmurate.aggregators.accounting.window_target import largest_epsilon
+from murmurate.aggregators.accounting.worst import worst_window
 
 __all__ = [
     "FORMS",
+    "Absorbed",
     "AccountingError",
     "Candidate",
     "CertifiedDelta",
@@ -31,7 +35,10 @@ __all__ = [
     "MixedRound",
     "MixedTarget",
     "NotCertifiedError",
+    "Often",
     "Pair",
+    "SharedOut",
+    "WindowRounds",
     "blanket_delta",
     "blanket_epsilon",
     "claim_against_users",
@@ -43,6 +50,7 @@ __all__ = [
     "fakes_delta",
     "fakes_epsilon",
     "honest",
+    "largest_epsilon",
     "mixed_claim",
     "pair_delta",
     "pair_epsilon",
@@ -50,4 +58,5 @@ __all__ = [
     "smallest_batch",
     "under_target",
     "window_claim",
+    "worst_window",
 ]

@@ -11,16 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from murmurate.randomizers.question import Question
 
 Cost = Callable[[int], float]
+Division = Literal["users", "budget", "adaptive budget"]
+"""Whether a user answers one round of a window, several that are fixed beforehand, or several that answers decide."""
 _PARTS: Final = 1 << 12
 """How finely what is left of a window is told apart."""
-_OCTAVE: Final = 8
+_OCTAVE: Final = 6
 """How many amounts in an octave are told apart."""
 _OCTAVES: Final = 5
 """In so many octaves below the largest amount; one in each further octave."""
@@ -49,6 +51,11 @@ class Absorbed(NamedTuple):
         """The most that all of a window use together."""
         return self.w * self.unit
 
+    @property
+    def largest(self) -> int:
+        """The largest amount."""
+        return self.total
+
     def dearest(self, cost: Cost) -> float:
         """The most that a window's publications can cost.
 
@@ -66,7 +73,7 @@ class Absorbed(NamedTuple):
         return float(best[-1])
 
 
-class Shared(NamedTuple):
+class SharedOut(NamedTuple):
     """One round a period at most, each with at most a part of what the others before it in the window have left."""
 
     total: int
@@ -74,7 +81,12 @@ class Shared(NamedTuple):
     part: Fraction
     """The largest part of what is left."""
     most: int
-    """The largest amount."""
+    """No amount is above this one."""
+
+    @property
+    def largest(self) -> int:
+        """The largest amount."""
+        return min(self.most, math.floor(self.part * self.total))
 
     def dearest(self, cost: Cost) -> float:
         """The most that a window's rounds can cost, where a larger amount costs no less: amounts between two that are
@@ -98,7 +110,7 @@ class Shared(NamedTuple):
         return float(best[-1])
 
     def _ends(self) -> list[int]:
-        top = min(self.most, math.floor(self.part * self.total))
+        top = self.largest
         fine = [math.ceil(top / 2 ** (step / _OCTAVE)) for step in range(_OCTAVE * _OCTAVES)]
         few = [math.ceil(top / 2**step) for step in range(_OCTAVES, _OCTAVES + max(1, self.w).bit_length() + 1)]
         return [0, *sorted({*fine, *few})]
@@ -113,10 +125,17 @@ class WindowRounds(NamedTuple):
     """Rounds of a fixed amount."""
     chosen: bool = False
     """Whether answers decide which of them are asked."""
-    publications: Absorbed | Shared | None = None
+    publications: Absorbed | SharedOut | None = None
     """Rounds whose amounts answers decide."""
     one_mechanism: bool = False
     """Whether the mechanism is the same for every amount."""
+
+    @property
+    def division(self) -> Division:
+        """What a window's promise is divided into, as far as mixing is concerned."""
+        if self.most == 1:
+            return "users"
+        return "adaptive budget" if self.chosen else "budget"
 
     @property
     def total(self) -> int:

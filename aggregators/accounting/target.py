@@ -67,7 +67,7 @@ class Chosen(NamedTuple):
     name: str
     """The candidate's name."""
     question: Question
-    """Its question at the local epsilon."""
+    """The candidate's question at the local epsilon."""
     epsilon_micro: int
     """The local epsilon of a round, in micro-nats."""
     claim: MixedClaim
@@ -144,15 +144,15 @@ def smallest_batch(question: Question, target: MixedTarget, *, rounds: int = 1) 
     honest(MOST_REPORTS, target.corrupt)
     if not _holds(question, target, MOST_REPORTS, rounds):
         return None
-    low, high = _index(FEWEST, DIGITS) - 1, _index(MOST_REPORTS, DIGITS)
+    low, high = place_of(FEWEST, DIGITS) - 1, place_of(MOST_REPORTS, DIGITS)
     for sharpness in (COARSE, 1.0):  # a coarse bound is a little too large, so that fewer may do
         while high - low > 1:
             middle = (low + high) // 2
-            keeps = _holds(question, target, _value(middle, DIGITS), rounds, sharpness)
+            keeps = _holds(question, target, value_at(middle, DIGITS), rounds, sharpness)
             low, high = (low, middle) if keeps else (middle, high)
-        low = max(_index(FEWEST, DIGITS) - 1, high - _NEAR)
-    while _value(high, DIGITS) <= MOST_REPORTS:
-        counted = math.ceil(_value(high, DIGITS) / (1 - Fraction(repr(float(target.corrupt)))))
+        low = max(place_of(FEWEST, DIGITS) - 1, high - _NEAR)
+    while value_at(high, DIGITS) <= MOST_REPORTS:
+        counted = math.ceil(value_at(high, DIGITS) / (1 - Fraction(repr(float(target.corrupt)))))
         if _window(question, target, counted, rounds).epsilon <= target.epsilon:
             return counted
         high += 1
@@ -169,7 +169,9 @@ def _largest(candidate: Candidate, target: MixedTarget, n: int, limit: int, roun
     low = min(limit, _alone(target, rounds))
     if low == limit or _holds(candidate.question(limit), target, n, rounds):
         return limit
-    return max(low, _halved(candidate, target, n, rounds, (_index(low, _PLACES), _index(limit, _PLACES) + 1), COARSE))
+    return max(
+        low, _halved(candidate, target, n, rounds, (place_of(low, _PLACES), place_of(limit, _PLACES) + 1), COARSE)
+    )
 
 
 def _finer(candidate: Candidate, target: MixedTarget, n: int, limit: int, rounds: int, coarse: int) -> int:
@@ -178,8 +180,10 @@ def _finer(candidate: Candidate, target: MixedTarget, n: int, limit: int, rounds
     """
     if coarse == limit or rounds > 1:
         return coarse
-    first = _index(coarse, _PLACES)
-    return max(coarse, _halved(candidate, target, n, rounds, (first, min(first + _NEAR, _index(limit, _PLACES))), 1.0))
+    first = place_of(coarse, _PLACES)
+    return max(
+        coarse, _halved(candidate, target, n, rounds, (first, min(first + _NEAR, place_of(limit, _PLACES))), 1.0)
+    )
 
 
 def _halved(
@@ -189,9 +193,9 @@ def _halved(
     first, last = between
     while last - first > 1:
         middle = (first + last) // 2
-        keeps = _holds(candidate.question(_value(middle, _PLACES)), target, n, rounds, sharpness)
+        keeps = _holds(candidate.question(value_at(middle, _PLACES)), target, n, rounds, sharpness)
         first, last = (middle, last) if keeps else (first, middle)
-    return _value(first, _PLACES)
+    return value_at(first, _PLACES)
 
 
 def _holds(question: Question, target: MixedTarget, n: int, rounds: int, sharpness: float = COARSE) -> bool:
@@ -217,9 +221,9 @@ def _certified(
     candidate: Candidate, target: MixedTarget, smallest: int, epsilon: int, rounds: int
 ) -> tuple[int, MixedClaim] | None:
     """The local epsilon, or one a little smaller, whose claim is at most the target; None if that fails too."""
-    place = _index(epsilon, _PLACES)
+    place = place_of(epsilon, _PLACES)
     for fewer in (0, *(2**power for power in range(_LESS))):
-        epsilon = _value(place - fewer, _PLACES) if fewer else epsilon
+        epsilon = value_at(place - fewer, _PLACES) if fewer else epsilon
         if place - fewer < 0 or epsilon <= _alone(target, rounds):
             return None
         claim = _claim(candidate, epsilon, target, smallest, rounds)
@@ -246,29 +250,27 @@ def _rounded(variance: float) -> float:
 # ---- whole numbers of few digits, in their order ----
 
 
-def _value(index: int, digits: int) -> int:
+def value_at(place: int, digits: int) -> int:
     """The whole number of so many significant digits that is in this place, the first of which is 1.
 
-    >>> [_value(index, 2) for index in (0, 98, 99, 188, 189)]
+    >>> [value_at(place, 2) for place in (0, 98, 99, 188, 189)]
     [1, 99, 100, 990, 1000]
     """
-    first = 10**digits - 1
-    if index < first:
-        return index + 1
-    power, rest = divmod(index - first, 9 * 10 ** (digits - 1))
-    value: int = (10 ** (digits - 1) + rest) * 10 ** (power + 1)
-    return value
+    least = int(10 ** (digits - 1))
+    if place < 10 * least - 1:
+        return place + 1
+    power, rest = divmod(place - 10 * least + 1, 9 * least)
+    return (least + rest) * int(10 ** (power + 1))
 
 
 @lru_cache(maxsize=1024)
-def _index(value: int, digits: int) -> int:
+def place_of(value: int, digits: int) -> int:
     """The place of the largest such number that is not above the value.
 
-    >>> all(_index(_value(index, 2), 2) == index for index in range(1_000)), _index(1_009, 2) == _index(1_000, 2)
+    >>> all(place_of(value_at(place, 2), 2) == place for place in range(999)), place_of(1_009, 2) == place_of(1_000, 2)
     (True, True)
     """
-    power = max(0, len(str(value)) - digits)
-    leading = value // 10**power
-    if not power:
-        return leading - 1
-    return 10**digits - 1 + (power - 1) * 9 * 10 ** (digits - 1) + leading - 10 ** (digits - 1)
+    least, power = int(10 ** (digits - 1)), len(str(value)) - digits
+    if power <= 0:
+        return value - 1
+    return 9 * least * power + value // int(10**power) - 1
