@@ -9,6 +9,7 @@ from benchmarks import (
     devices,
     local_hash,
     methods,
+    mixing,
     numeric,
     oracles,
     pipeline,
@@ -35,6 +36,7 @@ PARTS = (
     tallies,
     pipeline,
     methods,
+    mixing,
     queries,
     kafka,
 )

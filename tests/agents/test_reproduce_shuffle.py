@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from murmurate.errors import UsageError
 from tests.aggregators.accounting.given import GOLDEN
 from tests.cases import every
 
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "shuffle-9.3.svg"
 SMALL = Histogram("small", np.array([500, 300, 150, 50, 0]))
 
 
@@ -74,6 +76,18 @@ def test_what_is_not_reproduced_is_named_and_fails(monkeypatch: pytest.MonkeyPat
         "table 9.2, cells at 0.2: 45; printed: 44",
         "table 9.2, RAP_R at 0.2: 7.825e-09; 7.92e-09 within 1.00%",
     ]
+
+
+@pytest.mark.usefixtures("quick")
+def test_figure_9_3_is_a_picture_with_a_curve_for_each_method(tmp_path: Path) -> None:
+    """Errors at their means, so that the picture is the page's; its curves: nine methods on two histograms."""
+    murmurate("--json", "--runs", "1", "--out", str(tmp_path))
+    text = (tmp_path / "shuffle-9.3.svg").read_text(encoding="utf-8")
+    tree = ET.fromstring(text)  # noqa: S314 - our own
+    assert sum(node.tag.endswith("polyline") for node in tree.iter()) == 2 * len(METHODS)
+    assert text == PICTURE.read_text(encoding="utf-8")
+    (tmp_path / "file").touch()
+    assert isinstance(murmurate("--out", str(tmp_path / "file" / "pictures")).exception, UsageError)
 
 
 @pytest.mark.usefixtures("quick")

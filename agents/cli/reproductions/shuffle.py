@@ -20,10 +20,12 @@ from typing import Any, Final
 import click
 import orjson
 
+from murmurate.agents.cli.replay import make_folder
 from murmurate.agents.cli.reproductions import shuffle_reference as reference
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.cli.reproductions.shuffle_blankets import closed, exsub, named
+from murmurate.agents.cli.reproductions.shuffle_pictures import drawing
 from murmurate.agents.cli.reproductions.shuffle_verdicts import missed
 from murmurate.agents.cli.reproductions.shuffle_ways import DELTA, METHODS, of_table, rare_variance, ways
 from murmurate.agents.simulate.mixed_histograms import (
@@ -76,14 +78,17 @@ class EpsilonToFind:
     "--data", type=click.Path(path_type=Path, exists=True, file_okay=False),
     help=f"A folder with some of {', '.join(FILES)}: figure 9.3 on these, too.",
 )  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="A folder for figure 9.3 as a picture.")
 @click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="How many make the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def command(runs: int, seed: int, data: Path | None, processes: int, as_json: bool) -> None:
+def command(runs: int, seed: int, data: Path | None, out: Path | None, processes: int, as_json: bool) -> None:
     """What mixing is worth: table 9.2 and figure 9.3 of Wang 2021, figure 2 of SaO2, and bounds of many mechanisms.
 
     Some twenty seconds on two quiet cores. Exit 1: something is not reproduced.
     """
     histograms = [*map(made_up, SHAPES), *(read(data, seed) if data is not None else ())]
+    if out is not None:
+        make_folder(out)
     jobs, keys = [], []
     for key, job in planned(histograms, runs, seed):
         keys.append(key)
@@ -93,6 +98,8 @@ def command(runs: int, seed: int, data: Path | None, processes: int, as_json: bo
         for key, value in zip(keys, spread_out(made, jobs, processes), strict=True):
             found[key] = value
             tell()
+    if out is not None:
+        (out / "shuffle-9.3.svg").write_text(drawing(found, histograms, FIGURE), encoding="utf-8")
     texts = list(missed(found, histograms, runs))
     if as_json:
         rows = [{"part": key[0], "of": key[1:], "value": value} for key, value in found.items()]

@@ -24,7 +24,7 @@ TABLE: Final = {
 MISPRINTED: Final = {("SOLH, d' = 100", 0.8): 1.22e-8}
 """The cell as it is printed: 1.22e-8 stands there twice."""
 
-ONLINE: Final = (1_000, 5_000)
+ONLINE: Final[tuple[int, ...]] = (1_000, 5_000)
 """SaO2, figure 2: users."""
 ONLINE_DELTA: Final = 1e-5
 FIGURE_2: Final = {
