@@ -35,7 +35,8 @@ _STEP = 0.0229  # standard deviations of one tilted score
 _REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
 _TRIED = 48  # steps of the lattice: the one whose points lie nearest to the scores is taken
 _FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
-_STEEPEST = 600.0  # times the largest score: beyond that doubles overflow
+_STEEPEST = 300.0  # over the largest score: beyond twice that doubles overflow
+_RARE = 8.0  # over the largest score: no need of a steeper tilt than this where few scores are large
 _FADED = 80.0  # frequencies whose power is below e^-80 are not summed but bounded
 
 
@@ -56,8 +57,6 @@ class Tilt(NamedTuple):
 
     theta: float
     spread: float
-    usable: bool
-    """Whether doubles hold what such a tilt makes of the scores."""
 
 
 class Lattice(NamedTuple):
@@ -91,9 +90,11 @@ def positive_part_of(kinds: Kinds, sharpness: float = 1.0) -> PositivePart:
     alone = PositivePart(each * (1 + 64 * U), 0.0, 0.0)
     if scored.max() < _FLAT * np.abs(scored).max():  # each by itself is enough, and a tilt too steep
         return alone
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not below `alone`
-        tilt = _tilted(kinds)
-        together = _on_lattice(kinds, tilt, sharpness) if tilt.usable else alone
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            together = _on_lattice(kinds, _tilted(kinds), sharpness)
+    except (FloatingPointError, OverflowError):  # scores too rare and too large for doubles
+        return alone
     scale = math.log(together.value) + together.log_scale if together.value > 0 else math.nan
     return together if scale < math.log(alone.value) and math.isfinite(together.excess) else alone
 
@@ -140,18 +141,19 @@ def _tilted(kinds: Kinds) -> Tilt:
             total = float(weights.sum()) + scores.silent
             one = float(weights @ values) / total
             mean += number * one
-            variance += number * max(float(weights @ values**2) / total - one**2, 1e-300)
+            variance += number * float(weights @ (values - one) ** 2 + scores.silent * one**2) / total
         return mean, variance
 
     low, high = 0.0, 1 / largest
-    while moments(high)[0] < 0 and high * largest < _STEEPEST / 2:
+    while moments(high)[0] < 0 and high * largest < _STEEPEST:
         low, high = high, 2 * high
     for _ in range(20):  # any theta gives a bound
         middle = (low + high) / 2
         low, high = (middle, high) if moments(middle)[0] < 0 else (low, middle)
-    theta = max(high, 1 / math.sqrt(moments(high)[1]))
-    spread = math.sqrt(moments(theta)[1])
-    return Tilt(theta, spread, theta * float(np.abs(values).max()) < _STEEPEST and 0 < spread < math.inf)
+    if not 0 < moments(high)[1] < math.inf:
+        raise FloatingPointError("tilted scores that are all alike")
+    theta = max(high, min(1 / math.sqrt(moments(high)[1]), _RARE / largest))
+    return Tilt(theta, math.sqrt(moments(theta)[1]))
 
 
 def _lattice(kinds: Kinds, n: int, tilt: Tilt, points: int) -> Lattice:

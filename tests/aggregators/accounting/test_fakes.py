@@ -16,6 +16,7 @@ from murmurate.aggregators.accounting import (
     fakes_epsilon,
     literature,
     mixed_claim,
+    shown_at_least,
 )
 from murmurate.aggregators.accounting.fakes import uniform_part
 from murmurate.randomizers import BLH, GRR, OLH, OUE, SHE, SW, HadamardResponse, ParameterError, SubsetSelection
@@ -86,6 +87,16 @@ def test_with_users_it_is_the_exact_expectation_over_both_kinds(users: int, fake
     assert truth <= bound
     assert float(bound) <= found * (1 + 1e-12)
     assert found <= float(bound) * (1 + 2e-3)
+
+
+@pytest.mark.filterwarnings("error")
+@every("epsilon", [8, 20])
+def test_no_claim_is_below_what_an_attack_shows_however_large_epsilon_is(epsilon: int) -> None:
+    for mechanism in (GRR(d=2, epsilon=epsilon), GRR(d=1000, epsilon=epsilon), HadamardResponse(d=10, epsilon=epsilon)):
+        for n, fakes in ((1, 1), (1, 300), (10, 10), (3_000, 50)):
+            for delta in (1e-3, 1e-9):
+                claimed = fakes_epsilon(mechanism, n, fakes, delta, 3)
+                assert shown_at_least(mechanism, n, delta, fakes) <= claimed * (1 + 1e-9) <= epsilon * (1 + 1e-9)
 
 
 def test_more_fakes_or_users_never_tell_more_and_fakes_are_less_than_users_of_none() -> None:
