@@ -2,7 +2,7 @@
 
 from murmurate.randomizers.frequency.grr import GRR
 from murmurate.randomizers.frequency.hadamard import HadamardResponse
-from murmurate.randomizers.frequency.local_hash import BLH, OLH
+from murmurate.randomizers.frequency.olh import BLH, OLH
 from murmurate.randomizers.frequency.rappor import RAPPOR, BasicRAPPOR
 from murmurate.randomizers.frequency.she import SHE
 from murmurate.randomizers.frequency.subset import SubsetSelection
