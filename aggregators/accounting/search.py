@@ -83,7 +83,7 @@ def least_epsilon(coarse: Curve, fine: Curve, delta: float, limit: float, digits
         if candidate >= limit:
             return limit
         found = fine(candidate)
-        if found.excess > PART * delta:
+        if not found.excess <= PART * delta:
             raise NotCertifiedError(
                 f"delta: found an inaccuracy of {found.excess:.2g}; allowed: a thousandth of it, {PART * delta:.2g}"
             )

@@ -33,6 +33,7 @@ _STEP = 0.0229  # standard deviations of one tilted score
 _REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
 _TRIED = 48  # steps of the lattice: the one whose points lie nearest to the scores is taken
 _FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
+_STEEPEST = 600.0  # times the largest score: beyond that doubles overflow
 _FADED = 80.0  # frequencies whose power is below e^-80 are not summed but bounded
 
 
@@ -49,6 +50,8 @@ class Tilt(NamedTuple):
 
     theta: float
     spread: float
+    usable: bool
+    """Whether doubles hold what such a tilt makes of the scores."""
 
 
 class Lattice(NamedTuple):
@@ -66,13 +69,23 @@ class Lattice(NamedTuple):
 
 
 def positive_part(scores: Scores, n: int, sharpness: float = 1.0) -> PositivePart:
-    """The bound for n reports. sharpness: how many times as fine as usual the lattice is."""
+    """The bound for n reports, never above n times that of one. sharpness: how many times as fine as usual the lattice
+    is.
+    """
     if not len(scores.values) or scores.values.max() <= 0:
         return PositivePart(0.0, 0.0, 0.0)
+    alone = PositivePart(n * float(scores.chances @ np.maximum(scores.values, 0)) * (1 + 64 * U), 0.0, 0.0)
     if scores.values.max() < _FLAT * np.abs(scores.values).max():  # each by itself is enough, and a tilt too steep
-        return PositivePart(n * float(scores.chances @ np.maximum(scores.values, 0)) * (1 + 64 * U), 0.0, 0.0)
-    points = _points(n, sharpness)
-    tilt = _tilted(scores, n)
+        return alone
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not below `alone`
+        tilt = _tilted(scores, n)
+        together = _on_lattice(scores, n, tilt, _points(n, sharpness)) if tilt.usable else alone
+    scale = math.log(together.value) + together.log_scale if together.value > 0 else math.nan
+    return together if scale < math.log(alone.value) and math.isfinite(together.excess) else alone
+
+
+def _on_lattice(scores: Scores, n: int, tilt: Tilt, points: int) -> PositivePart:
+    """The sum of tilted scores; above n times one score where these are rare and each too large for a lattice."""
     lattice = _lattice(scores, n, tilt, points)
     total = float(lattice.weights.sum())
     law = np.zeros(points)
@@ -102,14 +115,15 @@ def _tilted(scores: Scores, n: int) -> Tilt:
         return mean, max(float(weights @ values**2) / total - mean**2, 1e-300)
 
     low, high = 0.0, 1 / float(values.max())
-    while moments(high)[0] < 0 and high * float(values.max()) < 600:
+    while moments(high)[0] < 0 and high * float(values.max()) < _STEEPEST / 2:
         low, high = high, 2 * high
     for _ in range(20):  # any theta gives a bound
         middle = (low + high) / 2
         low, high = (middle, high) if moments(middle)[0] < 0 else (low, middle)
     spread = math.sqrt(n * moments(high)[1])
     theta = max(high, 1 / spread)
-    return Tilt(theta, math.sqrt(n * moments(theta)[1]))
+    spread = math.sqrt(n * moments(theta)[1])
+    return Tilt(theta, spread, theta * float(values.max()) < _STEEPEST and 0 < spread < math.inf)
 
 
 def _lattice(scores: Scores, n: int, tilt: Tilt, points: int) -> Lattice:
