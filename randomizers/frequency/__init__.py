@@ -1,5 +1,6 @@
 """Frequency oracles: how many users hold each value of a small or large domain."""
 
+from murmurate.randomizers.frequency.appended import AUE
 from murmurate.randomizers.frequency.grr import GRR
 from murmurate.randomizers.frequency.hadamard import HadamardResponse
 from murmurate.randomizers.frequency.olh import BLH, OLH
@@ -10,6 +11,7 @@ from murmurate.randomizers.frequency.the import THE
 from murmurate.randomizers.frequency.unary import OUE, SUE
 
 __all__ = [
+    "AUE",
     "BLH",
     "GRR",
     "OLH",
