@@ -33,7 +33,8 @@ _STEP = 0.0229  # standard deviations of one tilted score
 _REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
 _TRIED = 48  # steps of the lattice: the one whose points lie nearest to the scores is taken
 _FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
-_STEEPEST = 600.0  # times the largest score: beyond that doubles overflow
+_STEEPEST = 300.0  # over the largest score: beyond twice that doubles overflow
+_RARE = 8.0  # over the largest score: no need of a steeper tilt than this where few scores are large
 _FADED = 80.0  # frequencies whose power is below e^-80 are not summed but bounded
 
 
@@ -50,8 +51,6 @@ class Tilt(NamedTuple):
 
     theta: float
     spread: float
-    usable: bool
-    """Whether doubles hold what such a tilt makes of the scores."""
 
 
 class Lattice(NamedTuple):
@@ -77,9 +76,11 @@ def positive_part(scores: Scores, n: int, sharpness: float = 1.0) -> PositivePar
     alone = PositivePart(n * float(scores.chances @ np.maximum(scores.values, 0)) * (1 + 64 * U), 0.0, 0.0)
     if scores.values.max() < _FLAT * np.abs(scores.values).max():  # each by itself is enough, and a tilt too steep
         return alone
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not below `alone`
-        tilt = _tilted(scores, n)
-        together = _on_lattice(scores, n, tilt, _points(n, sharpness)) if tilt.usable else alone
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            together = _on_lattice(scores, n, _tilted(scores, n), _points(n, sharpness))
+    except (FloatingPointError, OverflowError):  # scores too rare and too large for doubles
+        return alone
     scale = math.log(together.value) + together.log_scale if together.value > 0 else math.nan
     return together if scale < math.log(alone.value) and math.isfinite(together.excess) else alone
 
@@ -112,18 +113,18 @@ def _tilted(scores: Scores, n: int) -> Tilt:
         weights = scores.chances * np.exp(theta * values)
         total = float(weights.sum()) + scores.silent
         mean = float(weights @ values) / total
-        return mean, max(float(weights @ values**2) / total - mean**2, 1e-300)
+        return mean, float(weights @ (values - mean) ** 2 + scores.silent * mean**2) / total
 
     low, high = 0.0, 1 / float(values.max())
-    while moments(high)[0] < 0 and high * float(values.max()) < _STEEPEST / 2:
+    while moments(high)[0] < 0 and high * float(values.max()) < _STEEPEST:
         low, high = high, 2 * high
     for _ in range(20):  # any theta gives a bound
         middle = (low + high) / 2
         low, high = (middle, high) if moments(middle)[0] < 0 else (low, middle)
-    spread = math.sqrt(n * moments(high)[1])
-    theta = max(high, 1 / spread)
-    spread = math.sqrt(n * moments(theta)[1])
-    return Tilt(theta, spread, theta * float(values.max()) < _STEEPEST and 0 < spread < math.inf)
+    if not 0 < moments(high)[1] < math.inf:
+        raise FloatingPointError("tilted scores that are all alike")
+    theta = max(high, min(1 / math.sqrt(n * moments(high)[1]), _RARE / float(values.max())))
+    return Tilt(theta, math.sqrt(n * moments(theta)[1]))
 
 
 def _lattice(scores: Scores, n: int, tilt: Tilt, points: int) -> Lattice:

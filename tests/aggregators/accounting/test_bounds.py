@@ -53,6 +53,30 @@ def test_few_reports_of_a_large_epsilon_are_bounded_where_doubles_hold_no_tilt(p
                 assert exact * (1 - 1e-12) <= found <= min(1.0, 1.05 * exact), (n, ratio)
 
 
+def check_above_the_exact_sum(count: int, seed: int) -> None:
+    """Any ratio up to that of 18 nats, any number of values up to ten million, few reports."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        p = 1 + Fraction(round(1000 * math.exp(rng.uniform(-2, 18))), 1000)
+        values, n = int(rng.choice([2, 3, 10, 1000, 10**5, 10**7])), int(rng.integers(1, 8))
+        ratio = Fraction(round(10**6 * math.exp(rng.uniform(0, math.log(p)))), 10**6)
+        for blanket in (collision(1, values, p), clones_blanket(p)):
+            exact = float(exact_delta(blanket, n, ratio))
+            assert blanket_delta(blanket, n, math.log(ratio)).bound >= exact * (1 - 1e-9) - 1e-15, (p, values, n, ratio)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_delta_of_few_reports_is_below_the_exact_sum_at_any_ratio() -> None:
+    check_above_the_exact_sum(60, 1)
+
+
+@pytest.mark.audit
+@pytest.mark.filterwarnings("error")
+@pytest.mark.timeout(3600)
+def test_four_thousand_deltas_of_few_reports_are_not_below_the_exact_sum() -> None:
+    check_above_the_exact_sum(2000, 2)
+
+
 @pytest.mark.filterwarnings("error")
 @every("epsilon", [10, 20])
 def test_no_claim_is_below_what_an_attack_shows_however_large_epsilon_is(epsilon: int) -> None:
