@@ -12,7 +12,8 @@ from typing import Any
 
 from benchmarks.measure import Row, against_peers, best_seconds
 from benchmarks.oracles import EPSILON, KEY, ROUND, USERS, Call, N, bound, calls, rates, same, some_values
-from murmurate.randomizers.frequency.local_hash import DEFAULT_POOL, OLH
+from murmurate.randomizers.frequency.local_hash import DEFAULT_POOL
+from murmurate.randomizers.frequency.olh import OLH
 
 PEER_N = {128: 10_000, 1024: 2_000}
 POOLED_D = 128

@@ -19,6 +19,10 @@ class ReportError(MurmurateError, ValueError):
     """Reports, or counts of reports, are not what this mechanism sends."""
 
 
+class UnprotectedError(MurmurateError, TypeError):
+    """A mechanism whose single reports show their value was asked for what only local privacy has."""
+
+
 class RandomnessError(MurmurateError):
     """No key, an unusable key, or a cipher that failed: nothing was drawn and nothing may be sent."""
 

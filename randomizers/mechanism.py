@@ -15,15 +15,16 @@ from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError, shown
-from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports, checked_reports
-from murmurate.randomizers.randomness import Draw, DrawOne
+from murmurate.randomizers.codes import CodeChecks
+from murmurate.randomizers.errors import ParameterError, ReportError, shown
+from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports
+from murmurate.randomizers.randomness import DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 
 __all__ = ["MAX_LAW", "Counts", "Floats", "Mechanism", "PureOracle", "Reports", "nats", "nearest_of_sum", "whole"]
@@ -31,7 +32,7 @@ __all__ = ["MAX_LAW", "Counts", "Floats", "Mechanism", "PureOracle", "Reports", 
 MAX_LAW = 1 << 12  # reports that `law` will list
 
 
-class Mechanism(Question):
+class Mechanism(CodeChecks, Question):
     """A question about one code: what every local randomizer offers to a device, a server and an auditor.
 
     `digest` is the SHA-256 of b"murmurate/mechanism/", the version, a line feed, and `spec()` as JSON with sorted keys
@@ -42,15 +43,9 @@ class Mechanism(Question):
     """The name that stands for it in a configuration, a round and a metric."""
     version: ClassVar[int] = 1
     """The version of the way in which words become reports. Another version draws independent words."""
-    max_domain: ClassVar[int]
-    """The largest `d` that it supports."""
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
-        if isinstance(d, bool) or not isinstance(d, int) or not 2 <= d <= self.max_domain:
-            raise ParameterError(
-                f"{self.name}: d: found {shown(d)}; allowed: a whole number from 2 to {self.max_domain}"
-            )
-        self.d = d
+        self.d = self._domain(d)
         self.epsilon_micro = micro_nats(epsilon)
         self.digest = hashlib.sha256(
             b"murmurate/mechanism/%d\n" % self.version + orjson.dumps(self.spec(), option=orjson.OPT_SORT_KEYS)
@@ -100,54 +95,6 @@ class Mechanism(Question):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, epsilon={self.epsilon})"
-
-    # ---- checks that every mechanism shares ----
-
-    def _values(self, values: NDArray[np.integer[Any]], draw: Draw) -> NDArray[np.integer[Any]]:
-        """The values, if there is one for each user and every one lies in the domain."""
-        if not isinstance(draw, Draw):
-            raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a Draw from a Key")
-        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
-            found = f"{values.dtype}{list(values.shape)}" if isinstance(values, np.ndarray) else type(values).__name__
-            raise ValueRefusedError(f"{self.name}: values: found {found}; allowed: whole numbers in one dimension")
-        if len(values) != len(draw):
-            raise ValueRefusedError(
-                f"{self.name}: values: found {len(values)} for {len(draw)} users; allowed: one for each"
-            )
-        if len(values) and not (values.min() >= 0 and values.max() < self.d):
-            outside = np.flatnonzero((values < 0) | (values >= self.d))
-            raise ValueRefusedError(
-                f"{self.name}: values: found {len(outside)} outside the domain (the first in row {outside[0]}); "
-                f"allowed: 0 to {self.d - 1}"
-            )
-        return values
-
-    def checked(self, value: int) -> int:
-        """The value, if it lies in the domain."""
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.d:
-            raise ValueRefusedError(
-                f"{self.name}: found a value outside the domain; allowed: a whole number from 0 to {self.d - 1}"
-            )
-        return int(value)
-
-    def checked_one(self, value: int, draw: DrawOne) -> int:
-        """The value of a single user, if it lies in the domain and comes with a draw of that user."""
-        if not isinstance(draw, DrawOne):
-            raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a DrawOne from a Key")
-        return self.checked(value)
-
-    def _reports(self, reports: Reports) -> Reports:
-        """The reports, if they have the shape of this mechanism's."""
-        return checked_reports(self.name, reports, self.wire_size)
-
-    def _well_formed(self, reports: Reports) -> Reports:
-        bad = np.flatnonzero(self.malformed(reports))
-        if len(bad):
-            raise ReportError(
-                f"{self.name}: reports: found {len(bad)} that no value gives (the first in row {bad[0]}); "
-                "allowed: drop what `malformed` marks"
-            )
-        return reports
 
     def _check_listable(self) -> None:
         if self.reports_possible > MAX_LAW:

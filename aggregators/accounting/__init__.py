@@ -1,5 +1,6 @@
 """What shuffling is worth: bounds of one round and of several, and what may be claimed for a concrete question."""
 
+from murmurate.aggregators.accounting.added_ones import appended
 from murmurate.aggregators.accounting.attack import shown_at_least
 from murmurate.aggregators.accounting.blanket import delta as blanket_delta
 from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
@@ -18,6 +19,7 @@ from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
 from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.accounting.search import CertifiedDelta
+from murmurate.aggregators.accounting.solh import HashChoice, solh_buckets
 from murmurate.aggregators.accounting.target import Candidate, Chosen, MixedTarget, smallest_batch, under_target
 from murmurate.aggregators.accounting.window_target import largest_epsilon
 from murmurate.aggregators.accounting.worst import worst_window
@@ -30,6 +32,7 @@ __all__ = [
     "CertifiedDelta",
     "Chosen",
     "FakesClaim",
+    "HashChoice",
     "LiteratureForm",
     "MixedClaim",
     "MixedRound",
@@ -39,6 +42,7 @@ __all__ = [
     "Pair",
     "SharedOut",
     "WindowRounds",
+    "appended",
     "blanket_delta",
     "blanket_epsilon",
     "claim_against_users",
@@ -56,6 +60,7 @@ __all__ = [
     "pair_epsilon",
     "shown_at_least",
     "smallest_batch",
+    "solh_buckets",
     "under_target",
     "window_claim",
     "worst_window",

@@ -1,10 +1,10 @@
-"""Local hashing: a public hash function a report, and GRR on the cell that the value falls into (BLH, OLH).
+"""Local hashing: a public hash function a report, and GRR on the cell that the value falls into.
 
 Contract: the seed is drawn without regard to the value, and P[y|x, seed] <= e^epsilon P[y|x', seed] for every seed, in
 exact arithmetic (`law`, `law_given`).  The chance of another cell is rounded up to a whole number out of 2^64 and the
 own cell takes what remains.  A report is as short as a seed and a cell whatever d is, reading it costs a hash a value.
-Source: Wang 2021, sections 3.3.4 and 3.3.5, g and p as in 3.5.1.  Not here: the hash functions (hashing.py), choosing
-between oracles (aggregators/chooser.py).
+Source: Wang 2021, sections 3.3.4 and 3.3.5, g and p as in 3.5.1.  Not here: the hash functions (hashing.py), how
+many cells they have (olh.py).
 
 Seeds.  `pool` = 0 draws 64 fresh bits a report, and a server hashes all n d pairs.  A pool of S seeds (0 to S - 1, each
 with its share of 2^32, so equally likely up to 2^-32) lets a server count (seed, cell) pairs and hash S d pairs.  The
@@ -74,9 +74,8 @@ class LocalHash(PureOracle):
         self.p = 1 - (self.g - 1) * Fraction(self._low, 1 << _BITS)
         self.q = Fraction(1, self.g)
 
-    @staticmethod
     @abstractmethod
-    def _cells(ratio: Fraction) -> int:
+    def _cells(self, ratio: Fraction) -> int:
         """The number of cells for this e^epsilon."""
 
     def spec(self) -> dict[str, str | int]:
@@ -295,26 +294,3 @@ class LocalHash(PureOracle):
 
     def _report(self, number: int, cell: int) -> bytes:
         return number.to_bytes(self._seed_bytes, "little") + cell.to_bytes(int_bytes(self.g), "little")
-
-
-class BLH(LocalHash):
-    """Binary local hashing: two cells, so that a report is a seed and a bit. For the smallest epsilons."""
-
-    name = "blh"
-
-    @staticmethod
-    def _cells(ratio: Fraction) -> int:
-        return 2
-
-
-class OLH(LocalHash):
-    """Optimized local hashing: g is the whole number nearest to e^eps + 1, and at least 2.
-
-    Variance as OUE's, whatever d is; a report of three bytes (with fresh seeds nine) up to epsilon 5.5.
-    """
-
-    name = "olh"
-
-    @staticmethod
-    def _cells(ratio: Fraction) -> int:
-        return max(2, int(ratio + 1 + Fraction(1, 2)))

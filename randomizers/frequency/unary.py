@@ -20,7 +20,7 @@ from murmurate.randomizers.mechanism import Counts, PureOracle, Reports
 from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
 from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
-from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
+from murmurate.randomizers.thresholds import MICRO, Epsilon, exp_floor, low_level, micro_nats
 
 _LISTED = 64  # values up to which the row of ones only has a mass of its own
 _FINE = 1 << 16  # a level below this would be rounded by more than 2^-16 of itself
@@ -137,6 +137,30 @@ class Unary(PureOracle):
         )
 
     @property
+    def removing(self) -> Fraction:
+        """The largest ratio to the report of somebody who holds nothing, all of whose bits are drawn as others': what
+        taking a value away may show, where replacing it shows `realised`.
+        """
+        return max(self.p / self.q, (1 - self.q) / (1 - self.p))
+
+    def cell_blanket(self) -> Blanket:
+        """The blanket of a single bit, the own one against another: what counts where every cell is mixed by itself."""
+        p, q, one = self.p, self.q, Fraction(1)
+        return Atom(q, p / q, one), Atom(1 - p, one, (1 - q) / (1 - p))
+
+    def removal_blanket(self) -> Blanket:
+        """What all values and none have in common, and how a value departs from none. Only the row of ones is rarer
+        without a value than with one.
+        """
+        own, clear = self.p / self.q, (1 - self.p) / (1 - self.q)
+        ones = self.q**self.d if self.d <= _LISTED else Fraction(0)
+        return (
+            Atom(clear * (self.q - ones), own / clear, 1 / clear),
+            Atom(ones, own, Fraction(1)),
+            Atom(clear * (1 - self.q), Fraction(1), 1 / clear),
+        )
+
+    @property
     def telling(self) -> tuple[Fraction, Fraction]:
         """The probabilities p(1-q) and q(1-p)."""
         return self.p * (1 - self.q), self.q * (1 - self.p)
@@ -159,10 +183,21 @@ class OUE(Unary):
 class SUE(Unary):
     """Symmetric unary encoding: every bit is turned over with the same probability q = 1 / (e^(eps/2) + 1).
 
-    The first step of Basic RAPPOR. A variance that no frequency changes, above OUE's for rare values.
+    The first step of Basic RAPPOR. A variance that no frequency changes, above OUE's for rare values. The literature of
+    shuffling calls it RAP; with epsilon counted per removed value RAP_R, which is `removal`.
     """
 
     name = "sue"
+
+    @classmethod
+    def removal(cls, *, d: int, epsilon: Epsilon) -> "SUE":
+        """The one whose bits turn over with 1 / (e^epsilon + 1): taking a value away shows epsilon (RAP_R). Replacing
+        it changes two bits, so its own epsilon, which a ledger books, is twice that.
+
+        >>> SUE.removal(d=9, epsilon=0.5)
+        SUE(d=9, epsilon=1.0)
+        """
+        return cls(d=d, epsilon=Fraction(2 * micro_nats(epsilon), MICRO))
 
     def _levels(self) -> Levels:
         return symmetric(self.epsilon_micro, 2)

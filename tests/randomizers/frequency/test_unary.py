@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from decimal import localcontext
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from murmurate.randomizers import ParameterError
+from murmurate.randomizers import ParameterError, mechanism
 from murmurate.randomizers.frequency.the import _DIGITS, STEPS, THE, _variance, optimal_theta
 from murmurate.randomizers.frequency.unary import OUE, SUE, Unary
-from murmurate.randomizers.thresholds import exp_floor
+from murmurate.randomizers.thresholds import exp_floor, micro_nats
+from tests.aggregators.accounting.given import GOLDEN as MIXING
 from tests.audit.registry import EPSILONS
 from tests.cases import every
 from tests.randomizers.frequency.checks import (
@@ -105,3 +107,49 @@ def test_the_spec_names_theta_and_another_theta_is_another_mechanism() -> None:
 def test_a_theta_outside_the_unit_is_refused(theta: Any) -> None:
     with pytest.raises(ParameterError, match=r"the: theta: found .*; allowed: a whole number from 0 to 65536"):
         THE(d=4, epsilon=1, theta=theta)
+
+
+# ---- removal (RAP_R) ----
+
+
+@every("epsilon", [Fraction(1, 10), 0.5, 1, 3, 10])
+def test_a_value_that_is_removed_shows_epsilon_and_one_that_is_replaced_twice_that(epsilon: Any) -> None:
+    made = SUE.removal(d=4, epsilon=epsilon)
+    assert made.epsilon_micro == 2 * micro_nats(epsilon)
+    assert (made, made.digest) == (mechanism(made.spec()), SUE(d=4, epsilon=2 * epsilon).digest)
+    none = nobody(made)
+    ratios = [chance / none[row] for value in range(4) for row, chance in made.law(value).items()]
+    assert max(max(ratios), 1 / min(ratios)) == made.removing
+    e = math.exp(epsilon)
+    assert e * (1 - 2**-14) <= made.removing <= e
+    assert float(made.removing**2) == pytest.approx(float(made.realised), rel=1e-8)
+    assert float(made.q) == pytest.approx(1 / (e + 1), rel=1e-5)
+
+
+@every("epsilon", [0.5, 3])
+@every("kind", [OUE, SUE])
+def test_the_blanket_of_removal_is_that_of_the_law(kind: type[Unary], epsilon: float) -> None:
+    made = kind(d=3, epsilon=epsilon)
+    laws, none = [made.law(value) for value in range(3)], nobody(made)
+    found: dict[tuple[Fraction, Fraction], Fraction] = {}
+    for row, chance in laws[0].items():
+        least = min(none[row], *(law[row] for law in laws))
+        pair = chance / least, none[row] / least
+        found[pair] = found.get(pair, Fraction(0)) + least
+    said: dict[tuple[Fraction, Fraction], Fraction] = {}
+    for mass, one, other in made.removal_blanket():
+        said[one, other] = said.get((one, other), Fraction(0)) + mass
+    assert said == found
+
+
+def test_at_a_central_target_removal_is_the_golden_mechanism() -> None:
+    for row in MIXING["kosarak"]:
+        local = math.log(row["m"] - 1)  # m = epsilon^2 (n - 1) / (14 ln(2 / delta)) = e^local + 1
+        made = SUE.removal(d=100, epsilon=local)
+        assert float(made.variance(990_002, 0)) == pytest.approx(row["RAP_R_var"], rel=1e-4)
+
+
+def nobody(made: Unary) -> dict[bytes, Fraction]:
+    """The law of somebody who holds nothing: every bit as a value's other ones."""
+    rows = {row: int.from_bytes(row, "little").bit_count() for row in made.law(0)}
+    return {row: made.q**ones * (1 - made.q) ** (made.d - ones) for row, ones in rows.items()}

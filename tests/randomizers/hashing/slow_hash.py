@@ -45,11 +45,16 @@ def first_seed(round: bytes) -> int:
     return int.from_bytes(hashlib.sha256(b"murmurate/pool/1\n" + round).digest()[:8], "little")
 
 
-def report(name: str, epsilon_micro: int, pool: int, value: int, two_words: tuple[int, int], round: bytes) -> bytes:
-    g = 2
-    if name == "olh":  # floor(e^epsilon + 3/2)
-        inverse = level(epsilon_micro, 0, 96)  # 2^96 / e^epsilon
-        g = max(2, (2 * 2**96 + 3 * inverse) // (2 * inverse))
+def usual(epsilon_micro: int) -> int:
+    """The cells of OLH where none are named: floor(e^epsilon + 3/2), and at least 2."""
+    inverse = level(epsilon_micro, 0, 96)  # 2^96 / e^epsilon
+    return max(2, (2 * 2**96 + 3 * inverse) // (2 * inverse))
+
+
+def report(
+    name: str, epsilon_micro: int, pool: int, value: int, two_words: tuple[int, int], round: bytes, named: int = 0
+) -> bytes:
+    g = 2 if name == "blh" else named or usual(epsilon_micro)
     low = level(epsilon_micro, g - 1, 64)
     seed = two_words[0] // 2**32 * pool // 2**32 if pool else two_words[0]
     own = cell((seed + first_seed(round)) % TWO_64 if pool else seed, value, g)
@@ -71,13 +76,15 @@ def family() -> Iterator[list[int]]:
 
 
 def reports() -> Iterator[dict[str, str | int]]:
-    for i in range(200):
-        name, label = ("blh", "olh")[i % 2], f"local hashing {i}"
+    for i in range(240):
+        named = (2, 3, 5, 45, 256, 257, 915, 65_536, 65_537, 1 << 24)[i % 10] if i >= 200 else 0
+        name, label = "olh" if named else ("blh", "olh")[i % 2], f"local hashing {i}"
         pool = (16_384, 0, 1, 2, 3, 255, 256, 257, 1000, 65_536)[i // 2 % 10]
         d = (2, 3, 5, 100, 1024, 70_000, 1 << 24)[i % 7]
         epsilon_micro = EPSILONS[i % len(EPSILONS)]
         value = int.from_bytes(choose(label + " value", 8), "little") % d
         spec: dict[str, str | int] = {"d": d, "epsilon_micro": epsilon_micro, "name": name, "pool": pool}
+        spec |= {"g": named} if named not in (0, usual(epsilon_micro)) else {}
         text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
         version = b"2" if pool else b"1"
         digest = hashlib.sha256(b"murmurate/mechanism/" + version + b"\n" + text.encode()).digest()
@@ -94,7 +101,7 @@ def reports() -> Iterator[dict[str, str | int]]:
             "user": user.hex(),
             "value": value,
             "digest": digest.hex(),
-            "report": report(name, epsilon_micro, pool, value, (first, second), round).hex(),
+            "report": report(name, epsilon_micro, pool, value, (first, second), round, named).hex(),
         }
 
 

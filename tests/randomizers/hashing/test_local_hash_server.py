@@ -17,7 +17,8 @@ import pytest
 from murmurate.randomizers import ParameterError, ReportError, ValueRefusedError
 from murmurate.randomizers.frequency import local_hash
 from murmurate.randomizers.frequency.hashing import hash_one, hash_pairs
-from murmurate.randomizers.frequency.local_hash import BLH, DEFAULT_POOL, OLH, LocalHash
+from murmurate.randomizers.frequency.local_hash import DEFAULT_POOL, LocalHash
+from murmurate.randomizers.frequency.olh import BLH, OLH
 from murmurate.randomizers.randomness import contexts
 from tests.cases import every
 from tests.randomizers.hashing.draws import KEY, ROUND, TWO_64, chosen, draw
