@@ -116,7 +116,7 @@ def window_claim_of(
         claims = [mixed_claim(question, number, delta, corrupt) for question, number in counted]
         return max(claims, key=lambda claim: (claim.epsilon, -claim.n))
     if rounds.division == "budget":
-        return window_claim(_alike(counted, corrupt), delta, corrupt)
+        return window_claim(_alike(counted), delta, corrupt)
     return worst_window(rounds, min(number for _, number in counted), delta, corrupt)
 
 
@@ -129,11 +129,13 @@ def honest_at_least(corrupt: float) -> int:
     return math.ceil(FEWEST / (1 - Fraction(repr(float(corrupt)))))
 
 
-def _alike(counted: Sequence[tuple[Question, int]], corrupt: float) -> list[tuple[Question, int, int]]:
-    """Rounds of one question with about as many honest reports as one kind, with the fewest of their reports."""
-    kinds: dict[tuple[bytes, int], list[tuple[Question, int]]] = {}
+def _alike(counted: Sequence[tuple[Question, int]]) -> list[tuple[Question, int, int]]:
+    """Rounds of one question as one kind, of the fewest of their reports: then most windows have the same claim, which
+    is worked out once.
+    """
+    kinds: dict[bytes, list[tuple[Question, int]]] = {}
     for question, number in counted:
-        kinds.setdefault((question.digest, floored(honest(number, corrupt))), []).append((question, number))
+        kinds.setdefault(question.digest, []).append((question, number))
     return [(alike[0][0], min(number for _, number in alike), len(alike)) for _, alike in sorted(kinds.items())]
 
 
