@@ -36,6 +36,30 @@ def test_rounds_together_are_no_worse_than_said_and_hardly_better(ratio: Fractio
         assert found <= exact * 1.01 + 1e-4
 
 
+def test_rounds_on_lattices_of_their_own_are_no_worse_than_said_and_hardly_better() -> None:
+    small, large, ratio, step = (
+        collision(1, 3, Fraction(11, 10)),
+        collision(1, 3, Fraction(9, 5)),
+        Fraction(6, 5),
+        0.005,
+    )
+    exact = float(exact_composition([dominating(small, 3), dominating(small, 3), dominating(large, 2)], ratio))
+    pairs = [(MixedRound(small, 3, math.log(1.1), 2), 1, 2), (MixedRound(large, 2, math.log(1.8), 1), 4, 1)]
+    laws = [(losses(round_, step, 1e-14, apart), times) for round_, apart, times in pairs]
+    found = Composition(laws, step, 0.1).delta(math.log(ratio)).bound
+    assert exact <= found * (1 + 1e-12)
+    assert found <= exact * 1.01 + 1e-4
+
+
+def test_rounds_of_very_unlike_amounts_are_worth_hardly_more_than_the_largest_alone() -> None:
+    first, second = GRR(d=16, epsilon=0.025).blanket(), GRR(d=16, epsilon=0.5).blanket()
+    assert first is not None
+    assert second is not None
+    rounds = [MixedRound(first, 10_000, 0.025, 20), MixedRound(second, 10_000, 0.5, 1)]
+    found, alone = composed_epsilon(rounds, 1e-8, 3), blanket_epsilon(second, 10_000, 1e-8, 0.5, 3)
+    assert alone < found < 1.05 * alone
+
+
 def test_the_order_of_a_pair_may_differ_from_round_to_round() -> None:
     turned = tuple(Atom(mass, b, a) for mass, a, b in ASKEW)
     found = composed([(ASKEW, 2, 2)], 0.02, math.log(1.2), math.log(2))

@@ -186,7 +186,7 @@ def test_the_worst_schedule_of_a_window_is_hardly_worse_than_the_dearest_fixed_o
     first = Often(half // w, w)
     known: dict[str, tuple[Absorbed | SharedOut, list[int], float]] = {
         "absorbed": (Absorbed(half // w, w), [half], 1.02),
-        "shared": (SharedOut(half, w, Fraction(1, 2), half // 2), [half >> k for k in range(1, 9)], 1.07),
+        "shared": (SharedOut(half, w, Fraction(1, 2), half // 2), [half >> k for k in range(1, 5)], 1.07),
     }
     fixed = window_claim([(grr(half // w), n, w)], delta)
     for publications, amounts, near in known.values():
@@ -227,28 +227,19 @@ def test_where_few_reports_are_mixed_or_none_alike_the_local_sum_is_claimed() ->
 
 def test_worst_windows_are_the_same_bytes_on_every_machine() -> None:
     """Worked out with NumPy 2.4 and 2.2 on x86-64."""
-    found = [
-        worst_window(method(MethodOptions(name), setting(mechanism)).most_rounds(), 7_000, 1e-8, 0.1).epsilon
-        for name, mechanism in (
-            ("lba", "auto"),
-            ("lbd", "grr"),
-            ("lbd", "auto"),
-            ("lb-rescuedp", "oue"),
-            ("lb-fast", "auto"),
-        )
-    ]
-    assert found == [0.0368, 0.0195, 0.0281, 0.026, 0.0509]
+    made = [("lba", "auto"), ("lbd", "auto"), ("lb-rescuedp", "oue")]
+    rounds = [method(MethodOptions(name), setting(mechanism)).most_rounds() for name, mechanism in made]
+    assert [worst_window(one, 7_000, 1e-8, 0.1).epsilon for one in rounds] == [0.0368, 0.0281, 0.026]
 
 
 def test_a_method_spends_about_as_much_as_a_target_allows() -> None:
     target = MixedTarget(0.05, 1e-8, 0.1)
-    for name in ("lb-dsat", "lba"):
 
-        def rounds_at(micro: int, name: str = name) -> WindowRounds:
-            return method(MethodOptions(name), replace(setting(), epsilon_micro=micro)).most_rounds()
+    def rounds_at(micro: int) -> WindowRounds:
+        return method(MethodOptions("lba"), replace(setting(), epsilon_micro=micro)).most_rounds()
 
-        epsilon, claim = largest_epsilon(rounds_at, target, smallest=9_000, limit=20_000_000)
-        assert claim == worst_window(rounds_at(epsilon), 9_000, target.delta, target.corrupt)
-        assert 0.97 * target.epsilon <= claim.epsilon <= target.epsilon
-        assert epsilon > 20 * target.epsilon * 1_000_000
-        assert largest_epsilon(rounds_at, target, smallest=9_000, limit=60_000)[0] == 60_000
+    epsilon, claim = largest_epsilon(rounds_at, target, smallest=9_000, limit=5_000_000)
+    assert claim == worst_window(rounds_at(epsilon), 9_000, target.delta, target.corrupt)
+    assert 0.97 * target.epsilon <= claim.epsilon <= target.epsilon
+    assert epsilon > 20 * target.epsilon * 1_000_000
+    assert largest_epsilon(rounds_at, target, smallest=9_000, limit=60_000)[0] == 60_000
