@@ -113,7 +113,7 @@ class _ByDigest:
 
 
 def floored(n: int) -> int:
-    """So many reports with three significant digits, rounded down."""
+    """The number of reports that counts: three significant digits of it, rounded down."""
     return int(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(n)))
 
 
