@@ -22,6 +22,7 @@ from murmurate.randomizers import (
     GRR,
     OLH,
     OUE,
+    SHE,
     SUE,
     THE,
     Branches,
@@ -49,6 +50,7 @@ def questions(epsilon: Fraction) -> Iterator[Question]:
     yield from (OLH(d=3, epsilon=epsilon, pool=6).of_round(ROUND), BLH(d=3, epsilon=epsilon, pool=6).of_round(ROUND))
     yield from (OLH(d=3, epsilon=epsilon, pool=3, g=5).of_round(ROUND), SUE.removal(d=2, epsilon=epsilon / 2))
     yield from (OUE(d=2, epsilon=epsilon), OUE(d=3, epsilon=epsilon), SUE(d=3, epsilon=epsilon))
+    yield from (SHE(d=2, epsilon=epsilon, grid=2, reach=0), SHE(d=2, epsilon=epsilon, grid=2, reach=1))
     yield from (THE(d=2, epsilon=epsilon), HadamardResponse(d=2, epsilon=epsilon))
     yield from (HadamardResponse(d=3, epsilon=epsilon), SubsetSelection(d=4, epsilon=epsilon, k=2))
     yield from (SR(d=3, epsilon=epsilon), PM(d=3, epsilon=epsilon), PM(d=5, epsilon=epsilon), HM(d=3, epsilon=epsilon))
