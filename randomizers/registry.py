@@ -48,6 +48,10 @@ STREAMED: dict[str, type[Mechanism]] = {
 """The mechanisms that a stream may name."""
 MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
 """Every mechanism by its name."""
+LITERATURE: dict[str, Callable[..., Mechanism]] = {"sh": GRR, "solh": OLH, "rap": SUE, "rap_r": SUE.removal}
+"""Names that the literature of shuffling has for mechanisms that are here under another one: what builds them. RAP_R's
+epsilon is that of a removed value, and what it builds costs twice that.
+"""
 VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
 """The views that may stand before a mechanism, except clipping at a threshold."""
 _BY_MEASURE: dict[str, list[str]] = {}
@@ -67,6 +71,18 @@ def mechanism(spec: Mapping[str, Any]) -> Mechanism:
     if not isinstance(name, str) or name not in MECHANISMS:
         raise ParameterError(f"mechanism: found {shown(name)}; allowed: {', '.join(sorted(MECHANISMS))}")
     return _built(name, MECHANISMS[name], spec)
+
+
+def from_literature(spec: Mapping[str, Any]) -> Mechanism:
+    """The mechanism of a spec that may also have a name of the literature of shuffling; no round has such a name.
+
+    >>> from_literature({"name": "rap_r", "d": 9, "epsilon": 0.5})
+    SUE(d=9, epsilon=1.0)
+    """
+    name = spec.get("name") if isinstance(spec, Mapping) else None
+    if isinstance(name, str) and name in LITERATURE:
+        return _built(name, LITERATURE[name], spec)
+    return mechanism(spec)
 
 
 def streamed(spec: Mapping[str, Any]) -> Mechanism:

@@ -31,7 +31,8 @@ from murmurate.aggregators.accounting import (
 from murmurate.aggregators.accounting.claim import blankets, checked_delta
 from murmurate.aggregators.accounting.literature import peos_against_users, peos_epsilon
 from murmurate.aggregators.accounting.search import rounded_up
-from murmurate.randomizers import Mechanism, mechanism
+from murmurate.randomizers import Mechanism
+from murmurate.randomizers.registry import from_literature
 
 KNOWN = {
     "local": "each report by itself, without any mixing",
@@ -68,6 +69,7 @@ class Line(NamedTuple):
 @click.argument("mechanism_name", metavar="MECHANISM")
 @click.option("--d", type=int, help="The size of the domain; without it, the mechanism's own.")
 @click.option("--epsilon", type=float, required=True, help="What each report may tell by itself, in nats.")
+@click.option("--g", type=int, help="The cells of local hashing (olh, solh); without it, the best number for epsilon.")
 @click.option("--n", "reports", type=int, required=True, help="How many reports are shuffled together.")
 @click.option("--delta", type=float, required=True, help="The chance with which the promise may fail.")
 @click.option("--corrupt", type=float, default=0.0, show_default=True, help="The share of reports an attacker knows.")
@@ -78,6 +80,7 @@ def command(
     mechanism_name: str,
     d: int | None,
     epsilon: float,
+    g: int | None,
     reports: int,
     delta: float,
     corrupt: float,
@@ -85,8 +88,12 @@ def command(
     compare: bool,
     as_json: bool,
 ) -> None:
-    """Show what shuffling the reports of a mechanism is worth: the claim, its bounds, and what an attack shows."""
-    of = mechanism({"name": mechanism_name, "epsilon": epsilon} | ({"d": d} if d is not None else {}))
+    """Show what shuffling the reports of a mechanism is worth: the claim, its bounds, and what an attack shows.
+
+    sh, solh and rap are grr, olh and sue. rap_r is sue, with the epsilon of a value that is removed.
+    """
+    asked = {"name": mechanism_name, "epsilon": epsilon, "d": d, "g": g}
+    of = from_literature({key: value for key, value in asked.items() if value is not None})
     n = honest(reports, corrupt)
     claims: list[Claim] = [mixed_claim(of, reports, checked_delta(delta), corrupt)]
     if fakes:

@@ -61,7 +61,9 @@ def blanket_closed(local: float, d: int, n: int, delta: float) -> float | None:
 
 
 def rap(local: float, d: int, n: int, delta: float) -> float | None:
-    """The bound for symmetric unary encoding (RAP): two bits differ, each with half of both."""
+    """The bound for symmetric unary encoding (RAP): two bits differ, each with half of both. It holds where every cell
+    is mixed by itself (ARCHITECTURE erratum E23).
+    """
     found = 2 * math.sqrt(14 * math.log(4 / delta) * (math.exp(local / 2) + 1) / (n - 1))
     return found if found <= min(1.0, local) else None
 
@@ -89,8 +91,8 @@ FORMS: Final = (
     LiteratureForm("EFMRTT", erlingsson, None, "local epsilon below 0.5; 5 to 30 times too large"),
     LiteratureForm("Cheu et al.", cheu, ("grr",), "binary alone, and up to 1"),
     LiteratureForm("SH, SOLH", blanket_closed, ("grr", "olh", "blh"), "up to 1; several times too large"),
-    LiteratureForm("RAP", rap, ("sue",), "up to 1; adds up two halves"),
-    LiteratureForm("RAP_R", rap_removal, ("sue",), "removal, with other chances; replacing is twice that"),
+    LiteratureForm("RAP", rap, ("sue",), "cells apart alone; for whole reports it is false"),
+    LiteratureForm("RAP_R", rap_removal, ("sue",), "removal, bits of all of epsilon; cells apart alone"),
     LiteratureForm("clones, closed", clones_closed, None, "valid for all, and several times too large"),
 )
 """All closed forms of a table, in the order in which it shows them."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
 from murmurate.randomizers.mechanism import Counts, Floats, Mechanism, Reports, whole
 from murmurate.randomizers.packing import count_bits, int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor
 
@@ -30,6 +31,7 @@ _BITS = 64
 _SCALE = 256  # bits behind the point of a power
 _BUCKETS = 16  # a word's first bits nearly always determine its place in the table
 _TOP = (1 << 16) - 1
+_KINDS = 16  # ratios of a cell that a blanket tells apart, about
 
 
 class SHE(Mechanism):
@@ -195,6 +197,16 @@ class SHE(Mechanism):
         cells, empty = self._cells(reports), self.reach * self.grid
         return np.asarray((cells[:, self.checked(one)] >= empty + self.grid) & (cells[:, self.checked(other)] <= empty))
 
+    def blanket(self) -> Blanket:
+        """Numbers of the cells of both values, those with about the same ratio as one. Every value gives a row at least
+        as often as an empty one divided by the largest ratio; with more than a few cells hardly less often.
+        """
+        low = 1 / self._ratio
+        kinds = _kinds(self.epsilon_micro, self.grid, self.reach)
+        return tuple(
+            Atom(low * one * other, ratio / low, against / low) for ratio, one in kinds for against, other in kinds
+        )
+
     @property
     def telling(self) -> tuple[Fraction, Fraction]:
         """The squares of an empty cell's probabilities to be at most its mean, and at least a held cell's mean."""
@@ -234,6 +246,31 @@ def levels(epsilon_micro: int, grid: int, reach: int) -> tuple[int, ...]:
         high.append(low[-1] * ratio // one)
     rest = (1 << _BITS) - sum(low) - sum(high)
     return (*high, rest, *reversed(low))
+
+
+@lru_cache(maxsize=16)
+def _kinds(epsilon_micro: int, grid: int, reach: int) -> tuple[tuple[Fraction, Fraction], ...]:
+    """A few ratios of a cell's number under its value and without one, and how often an empty cell gives each.
+
+    What lies between two of them is shared out so that its mean stays. That spreads an empty cell's ratio, both cells'
+    by themselves, and a blanket whose likelihoods are spread is a weaker one (ARCHITECTURE section 5.16).
+    """
+    empty = levels(epsilon_micro, grid, reach)
+    own = empty[::-1]
+    ratios = [Fraction(a, b) for a, b in zip(own, empty, strict=True)]
+    inner = range(reach * grid, (reach + 1) * grid + 1, max(1, grid // _KINDS))
+    knots = sorted({min(ratios), *(ratios[y] for y in inner), max(ratios)})
+    numbers, means = [0] * len(knots), [0] * len(knots)
+    for y, ratio in enumerate(ratios):
+        k = min(len(knots) - 2, bisect_right(knots, ratio) - 1)
+        numbers[k] += empty[y]
+        means[k] += own[y]
+    found = [Fraction(0)] * len(knots)
+    for k, (number, mean) in enumerate(zip(numbers[:-1], means[:-1], strict=True)):
+        up = (mean - knots[k] * number) / (knots[k + 1] - knots[k])
+        found[k] += number - up
+        found[k + 1] += up
+    return tuple((knot, chance / (1 << _BITS)) for knot, chance in zip(knots, found, strict=True))
 
 
 class _Table(NamedTuple):

@@ -98,6 +98,20 @@ def test_the_json_holds_the_same() -> None:
     assert found["mechanism"] == {"name": "sue", "d": 4, "epsilon_micro": 2_000_000}
 
 
+@pytest.mark.parametrize(("name", "own"), [("sh", "grr"), ("solh", "olh"), ("rap", "sue")])
+def test_names_of_the_literature_are_mechanisms_under_their_own_names(name: str, own: str) -> None:
+    rest = ("--d", "20", "--epsilon", "1", "--n", "5000", "--delta", "1e-6", "--json")
+    assert said(name, *rest) == said(own, *rest)
+
+
+def test_rap_r_is_charged_twice_and_solh_takes_cells() -> None:
+    rest = ("--d", "20", "--n", "5000", "--delta", "1e-6", "--json")
+    assert said("rap_r", "--epsilon", "1", *rest) == said("sue", "--epsilon", "2", *rest)
+    found = orjson.loads(said("solh", "--epsilon", "5", "--g", "45", *rest))
+    assert found["mechanism"]["g"] == 45
+    assert 0 < found["claim"]["epsilon"] < 5
+
+
 def test_few_reports_are_worth_nothing_and_that_is_said() -> None:
     text = said("oue", "--d", "4", "--epsilon", "3", "--n", "2", "--delta", "1e-9")
     assert "claimed: epsilon 3, the local one" in text

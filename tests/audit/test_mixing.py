@@ -22,6 +22,7 @@ from murmurate.randomizers import (
     GRR,
     OLH,
     OUE,
+    SHE,
     SUE,
     THE,
     Branches,
@@ -31,6 +32,7 @@ from murmurate.randomizers import (
     Question,
     SubsetSelection,
 )
+from murmurate.randomizers.frequency.unary import Unary
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.numeric.clipped import clipped
@@ -46,7 +48,9 @@ Mixed = dict[tuple[int, ...], float]
 def questions(epsilon: Fraction) -> Iterator[Question]:
     yield from (GRR(d=2, epsilon=epsilon), GRR(d=4, epsilon=epsilon))
     yield from (OLH(d=3, epsilon=epsilon, pool=6).of_round(ROUND), BLH(d=3, epsilon=epsilon, pool=6).of_round(ROUND))
+    yield from (OLH(d=3, epsilon=epsilon, pool=3, g=5).of_round(ROUND), SUE.removal(d=2, epsilon=epsilon / 2))
     yield from (OUE(d=2, epsilon=epsilon), OUE(d=3, epsilon=epsilon), SUE(d=3, epsilon=epsilon))
+    yield from (SHE(d=2, epsilon=epsilon, grid=2, reach=0), SHE(d=2, epsilon=epsilon, grid=2, reach=1))
     yield from (THE(d=2, epsilon=epsilon), HadamardResponse(d=2, epsilon=epsilon))
     yield from (HadamardResponse(d=3, epsilon=epsilon), SubsetSelection(d=4, epsilon=epsilon, k=2))
     yield from (SR(d=3, epsilon=epsilon), PM(d=3, epsilon=epsilon), PM(d=5, epsilon=epsilon), HM(d=3, epsilon=epsilon))
@@ -104,6 +108,26 @@ def worst_shown(laws: Sequence[Law], n: int, epsilons: Sequence[float]) -> list[
     return worst
 
 
+def removed(made: Unary) -> list[Law]:
+    """The laws of all values, and last the one of somebody who holds nothing."""
+    rows = {row: int.from_bytes(row, "little").bit_count() for row in made.law(0)}
+    none = {row: made.q**ones * (1 - made.q) ** (made.d - ones) for row, ones in rows.items()}
+    laws = [*(made.law(value) for value in range(made.d)), none]
+    return [{number: float(law[row]) for number, row in enumerate(rows)} for law in laws]
+
+
+def check_removal(made: Unary, n: int, parts: Sequence[float]) -> None:
+    """One user holds a value or nothing; all others hold anything."""
+    for part in parts:
+        epsilon = part * math.log(made.removing)
+        claimed, ratio = blanket_delta(made.removal_blanket(), n, epsilon).bound, math.exp(epsilon)
+        for by_value, _ in shuffled(removed(made), n):
+            none = by_value.pop()
+            for one, other in [(law, none) for law in by_value] + [(none, law) for law in by_value]:
+                seen = sum(max(0.0, chance - ratio * other.get(reports, 0.0)) for reports, chance in one.items())
+                assert seen <= claimed + 1e-14, (made, n, epsilon)
+
+
 def check(question: Question, n: int, parts: Sequence[float] = (0.1, 0.5, 0.9)) -> None:
     laws, epsilons = merged(question), [part * question.epsilon for part in parts]
     shown = worst_shown(laws, n, epsilons)
@@ -124,6 +148,12 @@ def test_no_histogram_of_few_reports_shows_more_than_the_blanket_or_clones_say()
                 check(question, n)
 
 
+def test_no_histogram_shows_more_of_a_value_that_is_removed_than_its_blanket_says() -> None:
+    for made in (SUE.removal(d=2, epsilon=1), SUE(d=2, epsilon=6), OUE(d=2, epsilon=1)):
+        for n in (1, 2, 3):
+            check_removal(made, n, (0.1, 0.5, 0.9))
+
+
 @pytest.mark.audit
 @pytest.mark.timeout(3600)
 def test_none_shows_more_at_any_epsilon_with_up_to_four_reports() -> None:
@@ -133,6 +163,9 @@ def test_none_shows_more_at_any_epsilon_with_up_to_four_reports() -> None:
             for n in (1, 2, 3, 4):
                 if math.comb(kinds + n - 1, n) <= 1000:
                     check(question, n, (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99))
+        for made in (SUE.removal(d=2, epsilon=epsilon), OUE(d=3, epsilon=epsilon), SUE(d=3, epsilon=epsilon)):
+            for n in (1, 2, 3, 4):
+                check_removal(made, n, (0.02, 0.3, 0.7, 0.99))
 
 
 def test_binary_answers_and_the_counterexample_show_exactly_what_the_blanket_says() -> None:

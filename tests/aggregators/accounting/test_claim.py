@@ -108,7 +108,7 @@ def test_where_nothing_can_be_certified_the_local_epsilon_is_claimed() -> None:
 def test_claims_are_the_same_bytes_on_every_machine() -> None:
     """Worked out with NumPy 2.4 and 2.2 on x86-64, with and without its wide registers."""
     made = [mixed_claim(question, 54_321, 1e-8, 0.2).epsilon for question in QUESTIONS]
-    assert made == [0.0116, 0.00949, 0.0471, 0.032, 0.0253, 0.0185, 0.0179]
+    assert made == [0.0116, 0.00949, 0.0471, 0.0175, 0.0253, 0.0185, 0.0179]
     assert [mixed_claim(one, 54_321, 1e-8, 0.2).epsilon for one in (PM(d=65, epsilon=1), SW(d=64, epsilon=2))] == [
         0.0241,
         0.0585,

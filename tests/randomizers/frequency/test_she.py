@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmurate.aggregators.accounting import blanket_delta, clones_epsilon, mixed_claim
 from murmurate.randomizers import OUE, ParameterError, ReportError
+from murmurate.randomizers.frequency import she
 from murmurate.randomizers.frequency.she import SHE, levels
 from murmurate.randomizers.thresholds import exp_floor, micro_nats
 from murmurate.topics.block import MAX_PAYLOAD
@@ -128,3 +130,25 @@ def test_the_largest_domain_fits_a_tally_and_one_of_its_reports_a_block() -> Non
     largest = SHE(d=SHE.max_domain, epsilon=1)
     assert largest.outcomes == 1 << 21 <= MAX_CELLS
     assert largest.wire_size <= MAX_PAYLOAD < 2 * largest.wire_size
+
+
+def test_its_blanket_tells_a_few_ratios_apart_and_loses_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SHE(d=16, epsilon=1)
+    few = made.blanket()
+    assert len(few) < 400
+    assert sum(atom.mass * atom.one for atom in few) == sum(atom.mass * atom.other for atom in few) == 1
+    assert sum(atom.mass for atom in few) ** 2 * made.realised == 1
+    monkeypatch.setattr(she, "_KINDS", 64)
+    she._kinds.cache_clear()
+    many = made.blanket()
+    she._kinds.cache_clear()
+    assert len(many) > 4000
+    coarse, fine = (blanket_delta(blanket, 100_000, 0.0113).bound for blanket in (few, many))
+    assert fine <= coarse <= fine * 1.01
+
+
+def test_its_claim_is_well_below_what_clones_give() -> None:
+    made = SHE(d=16, epsilon=1)
+    claim = mixed_claim(made, 100_000, 1e-8)
+    assert (claim.bound, claim.epsilon) == ("blanket", 0.0113)
+    assert claim.epsilon < 0.6 * clones_epsilon(1.0, 100_000, 1e-8, 3)
