@@ -32,7 +32,7 @@ RECOVERY: Final = "a recovery folds the log again, and would close periods elsew
 SHAPE: Final = "records and state have their places in the partitions that there are"
 REVISION: Final = "its releases mean something else: a new revision of the stream"
 SAME: Final = "says in words what held without them"
-UNUSED: Final = "used by nothing yet: what the mixing adds is computed for no release, and `shuffled` is null"
+MIXED: Final = "stated in releases from then on, with what the mixing is worth"
 RESTART: Final = "holds when workers are restarted"
 CENTRAL: Final = (
     "perturb and curate keep exact sums under the config of a central stream and refuse another one, under which the "
@@ -43,8 +43,8 @@ AGREE: Final = "workers compare it: `murmurate topics create` writes it down, th
 EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "schema": ("free", "the form of the file"),
     "name": ("refused", "another name is another deployment: topics, keys and budgets of its own"),
-    "privacy.delta": ("free", UNUSED),
-    "privacy.assumed_corrupt": ("free", UNUSED),
+    "privacy.delta": ("free", MIXED),
+    "privacy.assumed_corrupt": ("free", MIXED),
     "privacy.min_batch": (
         "free",
         "stop all mixing and analysis workers, so that they decide alike; `murmurate topics create`; start them",

@@ -183,6 +183,11 @@ def _promise(made: Plan) -> Iterator[str]:
                     "counts by itself: one event can be answered about in more than one window."
                 )
     yield "Windows add up: k windows that do not overlap can cost k times epsilon, with no limit over a lifetime."
+    corrupt = f", if at most {100 * made.assumed_corrupt:.3g} % of the reports come from whoever attacks"
+    yield (
+        "Reports are mixed. Each release says what that is worth for its own stream, against everybody but the mixing "
+        f"zone and but for a chance of {made.delta:g}{corrupt if made.assumed_corrupt else ''}."
+    )
     for stream in made.streams:
         if stream.carry_ms is None:
             yield (

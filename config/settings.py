@@ -51,13 +51,12 @@ class PrivacyTable(ConfigTable):
     split: Literal["users", "budget"] = "users"
     """A user serves one stream with the whole epsilon, or all of them with a part of it each."""
     delta: Annotated[float, Number(0, 1e-3, with_low=False)] = 1e-8
-    """The delta of what the mixing adds to the promise: read and checked, and used by nothing yet; it is in no release.
-    """
+    """The chance with which a release's claim of what the mixing is worth may fail."""
     min_batch: Annotated[int, WholeNumber(2, 1_000_000_000)] = 1000
     """The number of reports below which nothing is released."""
     assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
-    """The part of the reports that may come from colluders, for what the mixing adds to the promise: used by nothing
-    yet, and in no release.
+    """The part of the reports that may come from whoever attacks, and so hide nobody: stated in releases with what the
+    mixing is worth.
     """
 
     @property
