@@ -82,7 +82,9 @@ def test_a_release_says_where_values_stand_for_ever_and_only_there() -> None:
 
 
 def test_the_same_decision_gives_the_same_bytes() -> None:
-    once, again = (encode(release(PLAN, PLAN.streams[0], decision([0.2] * 5), came([tally(0, 9, 9)]))) for _ in range(2))
+    once, again = (
+        encode(release(PLAN, PLAN.streams[0], decision([0.2] * 5), came([tally(0, 9, 9)]))) for _ in range(2)
+    )
     assert once == again
 
 

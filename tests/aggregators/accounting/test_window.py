@@ -41,7 +41,7 @@ def test_where_users_are_divided_the_worst_round_of_the_window_is_claimed(seed: 
 
 def test_a_window_that_was_stored_goes_on_as_it_would_have() -> None:
     for division in ("population", "budget"):
-        window, other = (WindowRounds(3, division, DELTA, CORRUPT) for _ in range(2))  # type: ignore[arg-type]
+        window, other = (WindowRounds(3, division, DELTA, CORRUPT) for _ in range(2))
         for t in range(8):
             window.take(t, ASKED[t % 2], 500 + 40 * t)
             other.load(json.loads(json.dumps(window.kept())))
