@@ -5,6 +5,8 @@ PY ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo py
 BIN := .venv/bin
 # Where a collector's finalizer prints a traceback, CPython up to 3.11.7 fails whoever parses source meanwhile (gh-106905).
 test audit faults soak: export PYTHONNODEBUGRANGES := 1
+# Each test process rewrites every test's asserts unless the last run's bytecode is kept, whatever the shell says of it.
+test audit faults soak: export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo broker test audit faults soak check bench wheel
 help:                   ## what there is

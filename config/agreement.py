@@ -73,18 +73,19 @@ def values(plan: Plan, *, fed: bool) -> dict[str, str | int]:
     for stream in plan.streams:
         found |= {f"streams.{stream.name}.{key}": value for key, value in _stream(stream).items()}
     for central in plan.central:
-        found |= {f"streams.{central.name}.{key}": value for key, value in _central(central).items()}
+        found |= {f"streams.{central.name}.{key}": value for key, value in _central(central, plan).items()}
     return found
 
 
-def _central(stream: CentralPlan) -> dict[str, str | int]:
-    """As `_stream`, of a central stream."""
+def _central(stream: CentralPlan, plan: Plan) -> dict[str, str | int]:
+    """As `_stream`, of a central stream. `future` decides which events its sums hold, and may not change under them."""
     return {
         "model": "central",
         "measure": stream.measure.name,
         "domain": _text(asdict(stream.domain)),
         "every_ms": stream.every_ms,
         "epsilon_micro": stream.epsilon_micro,
+        "future_ms": plan.future_ms,
         "protects": _text({"events": stream.events, "window_ms": stream.window_ms}),
         "tree": _text({**asdict(stream.tree), "block": stream.block, "smoother": stream.smoother}),
         "source": _text({"topic": stream.topic, **asdict(stream.fields)}),
@@ -112,6 +113,7 @@ def _stream(stream: StreamPlan) -> dict[str, str | int]:
         "source": _text({"topic": stream.topic, **asdict(stream.fields)}),
         "revision": stream.revision,
         "config": stream.config,
+        **({} if stream.mixed is None else {"question": stream.mixed.question[:_DIGITS]}),
     }
 
 
@@ -127,7 +129,7 @@ def differences(agreed: Config, found: Mapping[str, str | int], secrets: Mapping
         if here.get(key) != there.get(key)
     ]
     named = {one.key.rpartition(".")[0] for one in mine if not one.key.endswith(".config")}
-    shaped = any(one.key.startswith(("privacy.", "population.")) and not one.free for one in mine)
+    shaped = any(one.key.startswith(("privacy.", "population.", "time.")) and not one.free for one in mine)
     plain = [one for one in mine if not (one.key.endswith(".config") and (shaped or one.key[:-7] in named))]
     return plain + [
         Difference(f"secrets.{name}", secrets[name], agreed.secrets.get(name, ABSENT))

@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from murmurate.aggregators.trees.lazy import fits, heaviest
+from murmurate.aggregators.trees.lazy import fits
 from murmurate.aggregators.trees.variance import leaf_variance, range_variance
 from murmurate.config.plan import CentralPlan
 from murmurate.randomizers.central import law_of, noise_slope
@@ -20,8 +20,6 @@ from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.trees import Tree
 
-SURELY: Final = 200
-"""Nats beyond which noise cannot be: a chance of e^-187 a node for a rate that is a sixteenth smaller."""
 STARTS: Final = 512
 """The most places at which a stretch is taken to begin, evenly over a tree, where its mean error is worked out."""
 
@@ -80,8 +78,7 @@ def too_much(stream: CentralPlan) -> str | None:
             law = law_of(gamma)
         except ParameterError:
             return f"noise of {name} of about {_said(1 / gamma)} steps, which nobody can draw"
-        room = Fraction((1 << 63) - 1, stream.tree.denominator) / heaviest(stream.tree)
-        if gamma * room < SURELY and not fits(stream.tree, law):
+        if not fits(stream.tree, law):
             return f"noise of {name} of about {_said(1 / gamma)} steps in a tree of {stream.tree.levels} levels"
     if slope(stream) * max(stream.measure.candidates, default=0) > MOST_COST:
         return "a hold-out whose events outweigh every threshold"

@@ -1,14 +1,14 @@
 """What errors to expect of a central stream's sums, by its tree and by others: `murmurate plan`.
 
 Contract: errors are exact, for the noise alone: root mean squares over where a stretch begins, in units in which a
-figure is shown, at one threshold.  What clipping takes away is not in them, nor what a period within a block differs
-from others.  Source: ToPS 3.4 and equation (7); aggregators/trees.  Not here: local streams (agents/simulate).
+figure is shown, at one threshold.  Source: ToPS 3.4 and equation (7); aggregators/trees.  Not here: what clipping takes
+away, nor what a period within a block differs from others (agents/simulate/central_methods.py); local streams.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -84,9 +84,9 @@ def central_outlook(stream: CentralPlan) -> CentralOutlook:
         return TreeErrors(what, tree.fanout, tree.levels, tuple(unit * stretch_deviation(tree, n) for n in STRETCHES))
 
     def nodes(what: str, fanout: int) -> TreeErrors:
-        tree = Tree(fanout, _levels(fanout, leaves))
+        tree = tree_over(fanout, leaves)
         unit = of_one * tree.levels
-        return TreeErrors(what, fanout, tree.levels, tuple(unit * _by_nodes(tree, n) for n in STRETCHES))
+        return TreeErrors(what, fanout, tree.levels, tuple(unit * fewest_nodes(tree, n) for n in STRETCHES))
 
     plain = tuple(of_one * math.sqrt(n) for n in STRETCHES)
     others = (
@@ -95,7 +95,7 @@ def central_outlook(stream: CentralPlan) -> CentralOutlook:
         TreeErrors("one noisy number a leaf", None, 1, plain),
     )
     most = MAX_LEAVES // len(stream.names)
-    long = [Tree(fanout, _levels(fanout, LONGEST)) for fanout in FANOUTS]
+    long = [tree_over(fanout, LONGEST) for fanout in FANOUTS]
     tried = [consistent(_called(tree), tree) for tree in dict.fromkeys((own, *long)) if tree.leaves <= most]
     return CentralOutlook(
         stream=stream.name,
@@ -119,10 +119,15 @@ def central_lines(said: CentralOutlook) -> Iterator[str]:
     at = ""
     if said.threshold is not None:
         at = f", at {'the largest possible' if said.found else 'its'} threshold of {said.threshold:.12g}"
-    yield f"standard error{unit} of {said.name} over so many {leaves}{at}"
+    yield f"standard error{unit} of {said.name} over so many {leaves}{at}: noise alone"
     yield f"  {'tree':<34}" + "".join(f"{n:>10}" for n in STRETCHES)
     for one in (said.named, *said.others):
-        yield f"  {one.what:<34}" + "".join(f"{_figure(error):>10}" for error in one.errors)
+        yield row(one.what, one.errors)
+
+
+def row(what: str, errors: Sequence[float | None]) -> str:
+    """A line of the table: a way to release sums, and its error for each length."""
+    return f"  {what:<34}" + "".join(f"{'-' if error is None else figure(error):>10}" for error in errors)
 
 
 def advice(said: CentralOutlook) -> Iterator[str]:
@@ -153,15 +158,15 @@ def _called(tree: Tree) -> str:
     return f"{tree.fanout} x {tree.levels} levels"
 
 
-def _levels(fanout: int, leaves: int) -> int:
-    """Levels of the smallest tree with so many leaves."""
+def tree_over(fanout: int, leaves: int) -> Tree:
+    """The smallest tree with at least so many leaves."""
     levels = 1
     while fanout ** (levels - 1) < leaves:
         levels += 1
-    return levels
+    return Tree(fanout, levels)
 
 
-def _by_nodes(tree: Tree, leaves: int) -> float:
+def fewest_nodes(tree: Tree, leaves: int) -> float:
     """The error of a sum of the fewest nodes, in units of a node's, over where it begins."""
     step = max(1, tree.leaves // STARTS)
     counts = [
@@ -180,5 +185,6 @@ def _left_out(stream: CentralPlan) -> int | None:
     return choose_block(stream.tree, epsilon * max(1.0, held.events / held.periods))
 
 
-def _figure(number: float) -> str:
-    return f"{number:.3g}" if not 1000 <= number < 1e8 else f"{float(f'{number:.3g}'):,.0f}".replace(",", " ")
+def figure(number: float) -> str:
+    """Three digits that say something, without an exponent up to seven before the point."""
+    return f"{number:.3g}" if not 1000 <= number < 1e7 else f"{float(f'{number:.3g}'):,.0f}".replace(",", " ")

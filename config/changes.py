@@ -32,7 +32,8 @@ RECOVERY: Final = "a recovery folds the log again, and would close periods elsew
 SHAPE: Final = "records and state have their places in the partitions that there are"
 REVISION: Final = "its releases mean something else: a new revision of the stream"
 SAME: Final = "says in words what held without them"
-MIXED: Final = "stated in releases from then on, with what the mixing is worth"
+CLAIMED: Final = "what the mixing is worth is claimed by it in releases from then on"
+MIXED: Final = "devices are asked another question, or at another epsilon: a new revision of every local stream"
 RESTART: Final = "holds when workers are restarted"
 CENTRAL: Final = (
     "perturb and curate keep exact sums under the config of a central stream and refuse another one, under which the "
@@ -43,8 +44,9 @@ AGREE: Final = "workers compare it: `murmurate topics create` writes it down, th
 EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "schema": ("free", "the form of the file"),
     "name": ("refused", "another name is another deployment: topics, keys and budgets of its own"),
-    "privacy.delta": ("free", MIXED),
-    "privacy.assumed_corrupt": ("free", MIXED),
+    "privacy.mixed*": ("revision", MIXED),
+    "privacy.delta": ("free", CLAIMED),
+    "privacy.assumed_corrupt": ("free", CLAIMED),
     "privacy.min_batch": (
         "free",
         "stop all mixing and analysis workers, so that they decide alike; `murmurate topics create`; start them",
@@ -109,6 +111,8 @@ FACTS: Final[Mapping[str, str]] = {
     **{f"secrets.{name}": f"keys.{name}" for name in ("pepper", "slots", "split", "randomness")},
 }
 """Keys of the config record that are frozen facts too, by the names that those have."""
+OF_TARGET: Final = ("privacy.delta", "privacy.assumed_corrupt", "privacy.min_batch")
+"""Keys by which a central target is kept, where there is one."""
 OF_CENTRAL: Final = "central."
 """How the facts begin that states hold of central streams: their config digests."""
 SEEN_ONLY: Final = ("keys.", "source.", "lateness_ms")
@@ -138,6 +142,10 @@ def compare(old: Deployment, new: Deployment) -> list[Change]:
     for key in dict.fromkeys((*had, *has)):
         if had.get(key, LEFT_OUT) != has.get(key, LEFT_OUT):
             effect, why = _central(key) if _stream_of(key) in central else _effect(key, *facts)
+            if key in OF_TARGET and None not in (before.mixed, after.mixed) and effect == "free":
+                effect, why = "revision", MIXED
+            if key == "time.future" and central:
+                effect, why = "refused", f"{CENTRAL}; {ANOTHER}"
             if _means_the_same(key, before, after):
                 effect, why = "free", SAME
             found.append(Change(key, _hide(key, had.get(key)), _hide(key, has.get(key)), effect, why))
@@ -262,7 +270,7 @@ def _leaves(model: BaseModel, path: str = "") -> Iterator[tuple[str, str]]:
         key, value = f"{path}{field.alias or name}", getattr(model, name)
         if isinstance(value, BaseModel) and not isinstance(value, (Secret, MethodTable, Post, SourceTable)):
             yield from _leaves(value, f"{key}.")
-        elif value is None and name == "curator":
+        elif value is None and name in ("curator", "mixed"):
             continue
         elif isinstance(value, dict):
             for stream, inner in value.items():

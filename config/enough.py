@@ -37,7 +37,7 @@ def asks_everybody_first(made: Plan, stream: StreamPlan) -> bool:
     """Whether it begins with one round of everybody, that finds a clipping threshold."""
     of = Setting(
         stream.measure,
-        epsilon_micro=made.epsilon_of(stream.name),
+        epsilon_micro=made.spent_micro(stream.name),
         w=stream.w,
         slots=stream.slots,
         first_t=0,

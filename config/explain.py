@@ -17,6 +17,7 @@ from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first, round_up, shortage, smallest_round, spaced
 from murmurate.config.explain_central import CentralFacts, central_facts, central_promise, plain
+from murmurate.config.explain_mixed import MixedFacts, mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
@@ -72,6 +73,8 @@ class StreamFacts:
     """Whether a clipping threshold is found first."""
     bias: str = ""
     """By what figures are off in the mean, if by anything."""
+    mixed: MixedFacts | None = None
+    """What the mixing adds for the smallest batch."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         season_ms=None if stream.season is None else stream.season * stream.every_ms,
         asks_everybody_first=asks_everybody_first(made, stream),
         bias=stream.measure.bias,
+        mixed=mixed_facts(made, stream),
     )
 
 
@@ -182,12 +186,8 @@ def _promise(made: Plan) -> Iterator[str]:
                     f"{stream.name}: a value is carried {shortest(stream.carry_ms)}, and each period it speaks for "
                     "counts by itself: one event can be answered about in more than one window."
                 )
+    yield from mixed_promise(made)
     yield "Windows add up: k windows that do not overlap can cost k times epsilon, with no limit over a lifetime."
-    corrupt = f", if at most {100 * made.assumed_corrupt:.3g} % of the reports come from whoever attacks"
-    yield (
-        "Reports are mixed. Each release says what that is worth for its own stream, against everybody but the mixing "
-        f"zone and but for a chance of {made.delta:g}{corrupt if made.assumed_corrupt else ''}."
-    )
     for stream in made.streams:
         if stream.carry_ms is None:
             yield (
@@ -247,6 +247,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     yield from _wrapped(needed, indent, indent)
     if stream.bias:
         yield from _wrapped(stream.bias, indent, indent)
+    for said in mixed_lines(stream.mixed) if stream.mixed else ():
+        yield from _wrapped(said, indent, indent)
     if stream.season_ms is not None:
         phases = min(stream.season_ms // stream.every_ms, PHASES)
         learned = f"what returns every {shortest(stream.season_ms)} is learned, as a profile of {phases} values"
@@ -280,7 +282,7 @@ def _zones(made: Plan) -> dict[str, tuple[str, ...]]:
     sources = sorted({stream.topic for stream in made.everything})
     data = {
         "edge": ("raw", *(("sums",) if made.central else ())),
-        "mixing": ("reports",),
+        "mixing": ("reports", "closings"),
         "analysis": ("batches", "tallies", "releases"),
     }
     zones = {}

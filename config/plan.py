@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Generic, Literal, TypeVar
 
+from murmurate.aggregators.accounting.claim import MixedClaim
 from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.measures.measure import Measure, Range
 from murmurate.aggregators.measures.summed import SummedMeasure
@@ -63,6 +64,24 @@ class OfMeasure(Generic[Measured]):
 
 
 @dataclass(frozen=True)
+class MixedPlan:
+    """What a central target makes of one stream."""
+
+    target: float
+    """The stream's part of the central epsilon, in nats."""
+    epsilon_micro: int
+    """The local epsilon that a user spends in any w periods, in micro-nats."""
+    mechanism: str
+    """The chosen mechanism's name."""
+    question: str
+    """The digest of the one question that devices answer, 64 hexadecimal digits."""
+    claim: MixedClaim
+    """What the smallest batch that is released is claimed to have in a window."""
+    gain: float
+    """How many times smaller the variance is than where reports keep the target by themselves."""
+
+
+@dataclass(frozen=True)
 class StreamPlan(OfMeasure[Measure]):
     """One stream."""
 
@@ -99,6 +118,8 @@ class StreamPlan(OfMeasure[Measure]):
     """
     post: Shaping = NORM_SUB
     """How estimates are shaped, for a measure whose estimates are."""
+    mixed: MixedPlan | None = None
+    """What the deployment's central target makes of it; None without one."""
     stated_model: Model | None = None
     """The model that releases say, with the standard error of `unbiased`; None: they say neither."""
 
@@ -135,12 +156,12 @@ class StreamPlan(OfMeasure[Measure]):
         seed = hashlib.sha256(b"murmurate/slots/1\n" + f"{made.name}\n{self.name}\n{self.config}".encode())
         return Setting(
             measure=self.measure,
-            epsilon_micro=made.epsilon_of(self.name),
+            epsilon_micro=made.spent_micro(self.name),
             w=self.w,
             slots=self.slots,
             first_t=first_t,
             seed=seed.digest(),
-            mechanism=self.mechanism,
+            mechanism=self.mechanism if self.mixed is None else self.mixed.mechanism,
             prefer=self.prefer,
             min_batch=worth_asking(made.min_batch),
             season=self.season,
@@ -149,7 +170,10 @@ class StreamPlan(OfMeasure[Measure]):
     def terms(self) -> StreamTerms:
         """Its part of the promise."""
         layout = self.domain.layout(self.says_none)
-        return StreamTerms(self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms)
+        asked = None if self.mixed is None else (self.mixed.question,)
+        return StreamTerms(
+            self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms, questions=asked
+        )
 
 
 @dataclass(frozen=True)
@@ -214,6 +238,7 @@ class Plan:
     delta: float
     min_batch: int
     assumed_corrupt: float
+    """The share of any round's reports that may come from whoever attacks."""
     partitions: int
     """P, raw partitions."""
     targets: int
@@ -226,6 +251,8 @@ class Plan:
     patience_ms: int
     streams: tuple[StreamPlan, ...]
     """The local streams, whose users randomize their reports."""
+    mixed: float | None = None
+    """The epsilon, in nats, that holds against everybody but the mixing zone; None where only the local one is set."""
     tallies: int = 1
     """The partitions of tallies, and of releases: each has a publish instance, which asks and releases for its streams.
     """
@@ -256,3 +283,10 @@ class Plan:
     def epsilon_of(self, name: str) -> int:
         """What a user may spend on this stream in any w periods, in micro-nats."""
         return self.terms({}).limit_micro(name)
+
+    def spent_micro(self, name: str) -> int:
+        """What the stream's questions let a user spend on it in any w periods: less than it may be where a central
+        target decides.
+        """
+        mixed = self.stream(name).mixed
+        return self.epsilon_of(name) if mixed is None else mixed.epsilon_micro

@@ -3,7 +3,8 @@
 Contract: two deployments that promise the same give equal plans; a stream's `config` changes with anything that
 changes what its releases mean.  Not in it, since it changes how releases come and not what they say: Kafka, secrets,
 the page, partitions, lateness, future, patience, min_batch, delta, assumed_corrupt; nor what a reader may change for
-himself, thresholds and post; nor what releases hold for queries.  Not here: words (explain.py).
+himself, thresholds and post; nor what releases hold for queries.  Not here: words (explain.py), central streams, whose
+`config` has more in it (planning_central.py).
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from murmurate.aggregators.accounting.claim import MixedClaim
+from murmurate.aggregators.accounting.errors import AccountingError
+from murmurate.aggregators.accounting.worst import worst_window
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures.stream import StreamTable
+from murmurate.config.mixed import mixed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning_central import digest_of, source_of
 from murmurate.config.settings import Deployment
@@ -57,11 +62,13 @@ def plan(deployment: Deployment) -> Plan:
         future_ms=time.future,
         patience_ms=time.patience,
         streams=tuple(_stream(deployment, name) for name in sorted(deployment.local)),
+        mixed=None if privacy.mixed is None else privacy.mixed.epsilon,
         tallies=TALLIES,
         users=population.users,
         central=tuple(deployment.central_plan(name) for name in sorted(deployment.central)),
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
+    made = replace(made, streams=tuple(_at_target(made, one) for one in made.streams))
     return replace(made, streams=tuple(replace(one, post=_post(deployment, made, one)) for one in made.streams))
 
 
@@ -82,7 +89,7 @@ def default_slots(w: int) -> int:
 def answer_micro(made: Plan, name: str) -> int:
     """What its smallest answer spends, in micro-nats: all under population division; a w-th under lbu."""
     stream = made.stream(name)
-    limit = made.epsilon_of(name)
+    limit = made.spent_micro(name)
     if stream.division == "population":
         return limit
     return int(limit * METHODS[stream.method.name].smallest(stream.w, stream.method))
@@ -92,7 +99,19 @@ def resolve(made: Plan, name: str) -> Question:
     """The question that an answer of this stream uses, at the epsilon that it really spends."""
     stream = made.stream(name)
     epsilon = Fraction(answer_micro(made, name), MICRO)
-    return stream.measure.question(stream.mechanism, epsilon, stream.prefer)
+    name = stream.mechanism if stream.mixed is None else stream.mixed.mechanism
+    return stream.measure.question(name, epsilon, stream.prefer)
+
+
+def smallest_claim(made: Plan, stream: StreamPlan) -> MixedClaim:
+    """What a window of rounds is claimed to have if each of them is a smallest batch."""
+    if stream.mixed is not None:
+        return stream.mixed.claim
+    most = method(stream.method, stream.setting(made, 0)).most_rounds()
+    try:
+        return worst_window(most, made.min_batch, made.delta, made.assumed_corrupt)
+    except AccountingError:  # a report of so small a batch has nobody to hide it
+        return MixedClaim(most.total / MICRO, 0.0, "local", 1)
 
 
 def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = None) -> Selection:
@@ -137,6 +156,15 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         initial=stream.initial_code,
         stated_model=stream.stated_model or (stream.of_model if deployment.releases.queries else None),
     )
+
+
+def _at_target(made: Plan, stream: StreamPlan) -> StreamPlan:
+    """The stream as a central target makes it: its digest has the question that devices are asked."""
+    found = mixed(made, stream)
+    if found is None:
+        return stream
+    digest = digest_of({"schema": "murmurate/mixed/1", "stream": stream.config, "question": found.question})
+    return replace(stream, mixed=found, config=digest)
 
 
 def _post(deployment: Deployment, made: Plan, stream: StreamPlan) -> Shaping:

@@ -1,13 +1,15 @@
 """From the table of a central stream to its plan: tree, epsilon, and a digest of what its releases mean.
 
-Contract: as planning.py, which plans the local streams.  Not here: the stages that keep the promise (agents/stages).
+Contract: as planning.py, which plans the local streams.  But a central stream's `config` keys its noise as well, and
+one noise must never lie on two sums, so in it is whatever decides which events count, when they are late included.  Not
+here: the stages that keep the promise (agents/stages).
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
 
 import orjson
 
@@ -19,6 +21,15 @@ from murmurate.randomizers.trees import Tree
 from murmurate.topics.events import Fields
 
 DIGEST_DIGITS: Final = 16
+
+
+@dataclass(frozen=True)
+class AcceptedTimes:
+    """By which clock, and how far from it, an event counts: what [time] says of the door."""
+
+    clock: Literal["wall", "feed"]
+    lateness_ms: int
+    future_ms: int
 
 
 def source_of(deployment: str, stream: DeclaredStream) -> tuple[str, Fields]:
@@ -36,7 +47,7 @@ def digest_of(meaning: dict[str, Any]) -> str:
 
 
 def central_plan(
-    deployment: str, name: str, stream: CentralStream, epsilon_micro: int, window: int | None
+    deployment: str, name: str, stream: CentralStream, times: AcceptedTimes, epsilon_micro: int, window: int | None
 ) -> CentralPlan:
     """What the stages need to know of a central stream. epsilon_micro, window: what [curator] says."""
     topic, fields = source_of(deployment, stream)
@@ -49,6 +60,7 @@ def central_plan(
         "measure": stream.measured.name,
         **stream.meaning(),
         "every_ms": stream.every,
+        "times": asdict(times),
         "source": {"topic": topic, **asdict(fields)},
         "epsilon_micro": epsilon,
         "protects": {"events": stream.protects, "window_ms": window_ms},

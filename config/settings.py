@@ -14,20 +14,22 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from murmurate.aggregators.accounting.claim import FEWEST
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
-from murmurate.config.kinds import Flag, Number, Text, Texts, WholeNumber, written
+from murmurate.config.kinds import Flag, Text, Texts, WholeNumber, written
 from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.plan import CentralPlan
-from murmurate.config.planning_central import central_plan
-from murmurate.config.quantities import MAX_W, Duration, Epsilon, PrivacyWindow, WindowKind, shortest
+from murmurate.config.planning_central import AcceptedTimes, central_plan
+from murmurate.config.promises import CuratorTable, PrivacyTable
+from murmurate.config.quantities import MAX_W, Duration, shortest
 from murmurate.config.streams import ConfigTable
 from murmurate.randomizers.terms import MAX_SLOTS
-from murmurate.randomizers.thresholds import MICRO, micro_nats
+from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
 
 ADDRESS: Final = Text(r"^[A-Za-z0-9._:\[\]-]+:[0-9]{1,5}$", 'a host and a port, such as "localhost:9092"')
@@ -39,46 +41,6 @@ FILE_OR_ENV: Final = '{ file = "PATH" } or { env = "VARIABLE" }'
 """The forms in which a place of a secret is written."""
 
 SecretName = Literal["pepper", "randomness", "slots", "split", "state", "shuffle"]
-
-
-class PrivacyTable(ConfigTable):
-    """The promise to one user, over all streams together."""
-
-    epsilon: Annotated[float, Epsilon()]
-    """What anyone can learn about one user in one window, in nats."""
-    window: Annotated[PrivacyWindow, WindowKind()]
-    """Any stretch of this length; or { periods = 20 }: the papers' w, exactly."""
-    split: Literal["users", "budget"] = "users"
-    """A user serves one stream with the whole epsilon, or all of them with a part of it each."""
-    delta: Annotated[float, Number(0, 1e-3, with_low=False)] = 1e-8
-    """The chance with which a release's claim of what the mixing is worth may fail."""
-    min_batch: Annotated[int, WholeNumber(2, 1_000_000_000)] = 1000
-    """The number of reports below which nothing is released."""
-    assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
-    """The part of the reports that may come from whoever attacks, and so hide nobody: stated in releases with what the
-    mixing is worth.
-    """
-
-    @property
-    def epsilon_micro(self) -> int:
-        """Epsilon in micro-nats, never more than was said."""
-        return micro_nats(self.epsilon)
-
-
-class CuratorTable(ConfigTable):
-    """The promise of central streams: what the trusted edge releases with noise of its own. It is never added to the
-    one of [privacy].
-    """
-
-    epsilon: Annotated[float, Epsilon()]
-    """What anyone can learn about whether one event was there, or one user's events of any one window, in nats."""
-    window: Annotated[int, Duration("1s", "400d")] | None = None
-    """The window of users, where a stream protects them."""
-
-    @property
-    def epsilon_micro(self) -> int:
-        """Epsilon in micro-nats, never more than was said."""
-        return micro_nats(self.epsilon)
 
 
 class Population(ConfigTable):
@@ -235,6 +197,12 @@ class Deployment(ConfigTable):
         return self
 
     def _mistakes(self) -> Iterator[Mistake]:
+        mixed, honest = self.privacy.mixed, math.floor((1 - self.privacy.assumed_corrupt) * self.privacy.min_batch)
+        if mixed is not None and mixed.epsilon >= self.privacy.epsilon:
+            yield Mistake("privacy.mixed.epsilon", f"{mixed.epsilon:g}", f"below epsilon, {self.privacy.epsilon:g}")
+        if mixed is not None and honest < FEWEST:
+            found = f"{self.privacy.min_batch}, of which {honest} are honest"
+            yield Mistake("privacy.min_batch", found, f"with privacy.mixed, {FEWEST} honest reports or more")
         if not self.streams:
             yield Mistake("streams", "none", "one or more tables [streams.NAME]")
         if sum(stream.share_micro for stream in self.local.values()) > MICRO:
@@ -268,6 +236,11 @@ class Deployment(ConfigTable):
         if kind.division == "budget" and limit < answers:
             found = f"{self.privacy.epsilon:g}, {limit} micro-nats for {answers} answers of stream {name!r}"
             yield Mistake("privacy.epsilon", found, "at least one micro-nat an answer")
+        if self.privacy.mixed is not None and kind.division == "budget" and not kind.fixed:
+            able = ", ".join(one for one, other in METHODS.items() if other.division == "population" or other.fixed)
+            yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
+        if self.privacy.mixed is not None and stream.method_options().finds_clip:
+            yield Mistake(f"{key}.clip", "found", "with privacy.mixed, declared, since devices answer one question")
         yield from self._source_mistakes(name)
 
     def _source_mistakes(self, name: str) -> Iterator[Mistake]:
@@ -303,7 +276,8 @@ class Deployment(ConfigTable):
         """What the stages need to know of a central stream."""
         curator = self.curator
         assert curator is not None  # noqa: S101 - a file with a central stream says it, or is refused
-        return central_plan(self.name, name, self.central[name], curator.epsilon_micro, curator.window)
+        times = AcceptedTimes(self.time.clock, self.time.lateness, self.time.future)
+        return central_plan(self.name, name, self.central[name], times, curator.epsilon_micro, curator.window)
 
     def _together(self, users: list[str]) -> list[list[str]]:
         """Central streams of which one unit is in several: those over one topic, and all that protect users. Streams of

@@ -75,6 +75,10 @@ class Guard:
         if ask.question.memoised:
             found = f"asked by {ask.question.name}, whose reports outlive a round; allowed: fresh ones"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")
+        if stream.questions is not None and ask.question.digest.hex() not in stream.questions:
+            found = f"asked by {ask.question.name}, digest {ask.question.digest.hex()[:16]}"
+            allowed = ", ".join(digest[:16] for digest in stream.questions)
+            return Refusal("mechanism", f"stream {stream.name!r}: {found}; allowed: {allowed}")
         if ask.question.layout != stream.layout:
             found = f"asked over {shown(list(ask.question.layout))}; allowed: {shown(list(stream.layout))}"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")

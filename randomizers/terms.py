@@ -41,6 +41,10 @@ class StreamTerms:
     """The layout of the stream's values, none and other included (layouts/). A question over another one is refused."""
     every_ms: int = 1000
     """Length of a period."""
+    questions: tuple[str, ...] | None = None
+    """The digests of the questions that devices answer, in hexadecimal digits; None: every question whose price the
+    ledger allows.
+    """
 
     def __post_init__(self) -> None:
         where = f"stream {self.name!r}"

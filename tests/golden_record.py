@@ -171,6 +171,7 @@ def deployments() -> Iterator[tuple[str, dict[str, Any]]]:
     for name in EXAMPLES:
         found = plan(build(tomllib.loads(example(name)), where=name))
         yield f"deployment {name}", {**_deployment(found), "events": _sha(b"".join(events(found)))}
+    yield "deployment central", _deployment(plan(build(tomllib.loads(example("central")), where="central")))
     for name, changes in STREAMS.items():
         yield f"deployment of small streams: {name}", _deployment(plan(build(small(**changes))))
 
@@ -178,7 +179,7 @@ def deployments() -> Iterator[tuple[str, dict[str, Any]]]:
 def _deployment(of: Plan) -> dict[str, Any]:
     fingerprints = {"pepper": "0" * 16, "slots": "1" * 16, "split": "2" * 16}
     return {
-        "config": {stream.name: stream.config for stream in of.streams},
+        "config": {stream.name: stream.config for stream in of.everything},
         "facts": of.terms(fingerprints).facts(),
         "compared": _sha(orjson.dumps(values(of, fed=False), option=orjson.OPT_SORT_KEYS)),
         "method": {stream.name: stream.method.described() for stream in of.streams},

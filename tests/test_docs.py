@@ -225,7 +225,7 @@ def test_the_data_model_says_who_writes_each_topic() -> None:
             r"^\| (`[a-z.]+`)[^|]*\| (?:edge|mixing|analysis) \|[^|]*\| ([^|]*) \|", page("docs/DATA_MODEL.md"), re.M
         )
     )
-    for name in ("raw", "sums", "reports", "batches", "tallies", "releases", "dead.edge"):
+    for name in ("raw", "sums", "closings", "reports", "batches", "tallies", "releases", "dead.edge"):
         told = set(re.findall(r"`([a-z]+)`", rows[f"`{name}`"])) & set(STAGES)
         assert told <= set(TOPICS[name].writers), name
         assert told, name

@@ -2,11 +2,11 @@
 purpose.
 
 Contract: it shares no code with ledger, Device or stages; it holds the edge's keys and reads `raw`, `rounds`,
-`reports`, `batches` and `tallies` from their beginning.  For every round, contributor and target it compares the
-multiset of reports that must be there with the one that is: lost, twice, over budget (an answer that some window did
-not allow), conflicting (a second, different report of one user for one round), foreign (anything else).  What an
-aborted transaction held must be a part of the same.  Counts of seals and tallies are recounted (recount.py).  Source:
-ARCHITECTURE section 5.12, the auditor.  Not here: where logs come from.
+`closings`, `reports`, `batches` and `tallies` from their beginning.  For every round, contributor and target it
+compares the multiset of reports that must be there with the one that is: lost, twice, over budget (an answer that some
+window did not allow), conflicting (a second, different report of one user for one round), foreign (anything else).
+What an aborted transaction held must be a part of the same.  Counts of seals and tallies are recounted (recount.py).
+Source: ARCHITECTURE section 5.12, the auditor.  Not here: where logs come from.
 """
 
 from __future__ import annotations

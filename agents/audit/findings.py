@@ -24,6 +24,7 @@ WHERE = 20
 
 VIOLATIONS = (
     "lost", "twice", "over_budget", "conflicting", "foreign", "miscounted", "missummed", "miscurated", "misnoised",
+    "mischosen",
 )  # fmt: skip
 """Every kind of violation, by its count in an audit."""
 
@@ -50,10 +51,14 @@ class Audit:
     """Records of the curator about a period that was not due: there may be a second noise of the same sums."""
     misnoised: int = 0
     """Noisy sums that are not the exact ones with the noise of their place, and records that name another tree."""
+    mischosen: int = 0
+    """Thresholds of central streams that are not those which the events of the hold-out and the key give."""
     sums: int = 0
     """Sums of central streams that were compared."""
     leaves: int = 0
     """Leaves whose noisy sums were compared."""
+    thresholds: int = 0
+    """Thresholds that were chosen a second time."""
     pending: int = 0
     """Answers, a round and a contributor each, that may still come."""
     torn: dict[tuple[str, int], int] = field(default_factory=dict)

@@ -3,15 +3,14 @@
 Contract: shares no code with stages and trees.  It reads `raw`, `rounds`, `sums` and `tallies` from their beginning and
 holds the edge's keys.  A partition's sums of a period must be those of the events that were in time, each period said
 once and in order (`missummed`); each period curated once, in order, from the stream's start on (`miscurated`); each
-noisy sum the exact one with the key's consistent noise of its leaf, in the tree that the record names (`misnoised`).
-What somebody may still write is not missing.  Slow and plain on purpose.  Source: ARCHITECTURE rule 27, section 5.12.
-Not here: which threshold the noisy max has to choose; it must be a candidate, and the same until the next hold-out.
+noisy sum the exact one with the key's consistent noise of its leaf, in the tree that the record names (`misnoised`);
+each threshold the one that the events of its hold-out and the key give (`mischosen`), until the next hold-out.  What
+somebody may still write is not missing.  Slow and plain on purpose.  Source: ARCHITECTURE rule 27, section 5.12.  Not
+here: how a threshold is chosen (chosen.py).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from murmurate.agents.audit.chosen import chosen_threshold, drawn_under
 from murmurate.agents.audit.findings import Audit, Extent, Reader
 from murmurate.config.plan import CentralPlan, Plan
 from murmurate.randomizers import Key
@@ -150,6 +150,7 @@ class _Curator:
         self._since, self._trees = t, 0
         self._threshold = None if stream.holdout else stream.measure.threshold_without_search
         self._leaf = np.zeros(stream.measure.cells, np.int64)
+        self._right: int | None = None  # the threshold that the last hold-out has to choose, until a tree says one
         self._noise: list[list[int]] = []
 
     def follow(self, curated: Sequence[Curated], exact: Mapping[int, Sequence[Sums]]) -> int:
@@ -173,8 +174,10 @@ class _Curator:
         stream, held = self._stream, self._stream.holdout
         if self._threshold is None and held is not None:  # in a hold-out
             self._found.wrong("misnoised", int(one.tree is not None or one.sums is not None), f"{where}, a hold-out")
+            self._leaf = self._leaf + sums
             if one.t - self._since == held.periods - 1:
-                self._since, self._threshold = one.t + 1, -1  # the next tree says which
+                self._right = chosen_threshold(self._plan, stream, self._key, self._since, self._leaf.tolist())
+                self._since, self._threshold, self._leaf = one.t + 1, self._right, np.zeros_like(self._leaf)
             return
         self._leaf = self._leaf + sums
         at, rest = divmod(one.t - self._since, stream.block)
@@ -195,12 +198,18 @@ class _Curator:
                 self._end_tree(one.t + 1)
 
     def _plant(self, tree: Planted) -> None:
-        """A tree begins: with the threshold that it says, if one was to be found, and with noise of its own."""
+        """A tree begins: with the threshold that it says, if one was to be found, and with noise of its own. Another
+        candidate than the right one is one finding, and what follows is compared with the trees of that candidate.
+        """
         stream = self._stream
-        if self._threshold == -1:
-            self._threshold = tree.threshold
-            unknown = tree.threshold not in stream.measure.candidates
-            self._found.wrong("misnoised", int(unknown), f"stream {stream.name!r}, threshold {tree.threshold}")
+        if self._right is not None:
+            told = f"threshold {tree.threshold} where the hold-out and the key choose {self._right}"
+            where = f"stream {stream.name!r}, period {self._since}: {told}"
+            self._found.thresholds += 1
+            self._found.wrong("mischosen", int(tree.threshold != self._right), where)
+            if tree.threshold in stream.measure.candidates:
+                self._threshold = tree.threshold
+            self._right = None
         digest = _digest(self._plan, stream, self._since, self._threshold or 0)
         self._noise = [
             _consistent(stream, NodeNoise(self._key, digest, stream.gamma(name, self._threshold or 0), cell))
@@ -245,9 +254,7 @@ def _consistent(stream: CentralPlan, noise: NodeNoise) -> list[int]:
 def _digest(plan: Plan, stream: CentralPlan, first_t: int, threshold: int) -> bytes:
     """What a tree's noise is drawn under."""
     shape = {
-        "block": stream.block, "config": stream.config, "deployment": plan.name, "every_ms": stream.every_ms,
-        "fanout": stream.tree.fanout, "first_t": first_t, "levels": stream.tree.levels, "stream": stream.name,
-        "gammas": [str(stream.gamma(name, threshold)) for name in stream.names], "threshold": threshold,
+        "block": stream.block, "fanout": stream.tree.fanout, "levels": stream.tree.levels, "threshold": threshold,
+        "gammas": [str(stream.gamma(name, threshold)) for name in stream.names],
     }  # fmt: skip
-    text = json.dumps(shape, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(b"murmurate/noise/1\n" + text.encode()).digest()
+    return drawn_under(plan, stream, "murmurate/noise/1", first_t, shape)

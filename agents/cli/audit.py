@@ -29,6 +29,7 @@ VIOLATIONS = {
     "missummed": "sums of central streams that their events do not give",
     "miscurated": "periods of central streams said twice or out of turn",
     "misnoised": "noisy sums without the noise that the key gives",
+    "mischosen": "thresholds that hold-out and key do not choose",
 }
 """What an audit of a deployment may find, and what it means."""
 
@@ -125,7 +126,7 @@ def ledger_command(config: Path, as_json: bool) -> None:
     sys.exit(FOUND_SOMETHING if not found.holds else 0 if whole else FAILED)
 
 
-SEEN = ("users", "rounds", "reports", "sums", "leaves", "aborted", "pending", "unreadable")
+SEEN = ("users", "rounds", "reports", "sums", "leaves", "thresholds", "aborted", "pending", "unreadable")
 """What an audit of a deployment has looked at."""
 
 
@@ -133,7 +134,7 @@ def ledger_lines(found: Audit, forgotten: Sequence[str], *, people: bool) -> Ite
     """A table of the checks: how much was examined, the violations found, and where the logs do not suffice."""
     yield f"{found.users} users, {found.rounds} rounds, {found.reports} reports"
     if found.sums:
-        yield f"  {found.sums} sums of central streams, {found.leaves} leaves with noise"
+        yield f"  {found.sums} sums of central streams, {found.leaves} leaves with noise, {found.thresholds} thresholds"
     if found.aborted:
         yield f"  {found.aborted} reports more in transactions that were never committed"
     if found.pending:

@@ -1,7 +1,8 @@
 """`murmurate plan`: what errors to expect of a stream by each method and mechanism, which to take, and why.
 
 Contract: nothing is contacted, no secret is read; the same question prints the same, in however many processes.  Not
-here: what the file promises (check.py), how errors are predicted (agents/simulate/prediction.py).
+here: what the file promises (check.py), how errors are predicted (agents/simulate/prediction.py), central streams
+(plan_central.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import click
 import orjson
 
+from murmurate.agents.cli.plan_central import planned_central
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.sources import open_source
@@ -36,7 +38,6 @@ from murmurate.agents.simulate.simulated_answers import MOST_USERS
 from murmurate.agents.simulate.trial_truths import recorded
 from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
-from murmurate.config.central_outlook import CentralOutlook, advice, central_lines, central_outlook
 from murmurate.config.enough import asks_everybody_first
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import COLUMNS
@@ -84,7 +85,7 @@ def command(
     within: float, processes: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Predict the errors of STREAM (without it, of all streams) by every method and mechanism, and recommend one; of a
-    central stream by its tree and by others.
+    central stream by its tree and by others, and by the methods that ToPS is compared with.
     """
     try:
         plan = planned(load(config))
@@ -97,8 +98,7 @@ def command(
     documents = list[dict[str, Any]]()
     for one in of:
         if isinstance(one, CentralPlan):
-            expected = central_outlook(one)
-            document, text = expected.document(), [*_central(one, expected)]
+            document, text = planned_central(plan, one, like)
         else:
             assumed = _assumed(plan, one, users, drift, presence, like)
             document, text = _local(plan, one, users, assumed, like, within, processes, quiet=as_json)
@@ -125,17 +125,6 @@ def _local(
     document = {**prediction.document(), "truth": truth, "within": within, "post": asdict(post) if post else None}
     taken = _taken(plan, stream, assumed, like)
     return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post)]
-
-
-def _central(stream: CentralPlan, said: CentralOutlook) -> Iterator[str]:
-    """What to expect of a central stream, for a terminal."""
-    who = "one event" if stream.events is None else f"the first {stream.events} events of a user in a window"
-    yield from _wrapped(f"{said.stream}: {stream.measure.brief}, epsilon {said.epsilon:g} for {who}", "")
-    first, *table = central_lines(said)
-    yield from _wrapped(first, "  ")
-    yield from table
-    for sentence in advice(said):
-        yield from _wrapped(sentence, "  ")
 
 
 def lines(plan: Plan, stream: StreamPlan, prediction: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
@@ -232,8 +221,8 @@ def _taken(plan: Plan, stream: StreamPlan, assumed: Assumed, like: str | None) -
         return f"assumed: a truth like {like}{unit}"
     users = "all users" if assumed.presence == 1 else f"{assumed.presence * 100:g} % of the users"
     held = f", {users} with a value" if stream.says_none else ""
-    moves = f"the {stream.measure.scored[0]} moves" if measured_in else "each share moves"
-    return f"assumed: {moves} by {assumed.drift:g} {stream.measure.drifts}a period{held}{unit}"
+    measure = stream.measure
+    return f"assumed: {measure.moving} moves by {assumed.drift:g} {measure.drifts}a period{held}{unit}"
 
 
 def _post(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed) -> Selection | None:

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import orjson
 
 from murmurate.agents.embedded.log import Logs
-from murmurate.agents.stages.errors import StateError, named
+from murmurate.agents.stages.errors import WAY_ON, StateError, named
 from murmurate.agents.stages.sealing import check_proof, marks_bytes, prove
 from murmurate.agents.stages.stage import Log, Out, Stage
 from murmurate.aggregators.transitions import State
@@ -207,7 +207,7 @@ class Task:
             if self._revisions.get(stream, revision) != revision:
                 raise StateError(
                     f"{self.name}: stream {stream!r}: the state was written under config {revision[0]}, revision "
-                    f"{revision[1]}; found {self._revisions[stream]} (see `murmurate check --against`)"
+                    f"{revision[1]}; found {self._revisions[stream]}; {WAY_ON}"
                 )
         check_proof(self.stage, last.content(), last.proof, self.name)
         if len(last.snapshot) != last.chunks:

@@ -59,7 +59,7 @@ async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed
     found = differences(record, values(plan, fed=fed), secrets)
     if found:
         raise AgreementError(
-            f"{line(record.number, rounds, found)} (see `murmurate check --against config`; after a change that is "
-            "free, `murmurate topics create`)"
+            f"{line(record.number, rounds, found)} (see `murmurate check --against config`; a change that is free "
+            "takes `murmurate topics create`, any other a deployment of another name)"
         )
     return record.number

@@ -15,7 +15,7 @@ from murmurate.agents.kafka.client import Got, Place, Reader
 from murmurate.agents.kafka.errors import LostRecordsError
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, joined, state_key
 from murmurate.agents.kafka.wiring import Wiring
-from murmurate.agents.stages.errors import StateError, named
+from murmurate.agents.stages.errors import WAY_ON, StateError, named
 from murmurate.agents.stages.sealing import check_proof
 from murmurate.agents.stages.stage import Log, Record, Stage
 
@@ -55,7 +55,7 @@ def check_state(wiring: Wiring, last: StateRecord) -> None:
         if found != (config, revision):
             raise StateError(
                 f"{wiring.name}: stream {stream!r}: the state was written under config {config}, revision "
-                f"{revision}; found {found[0]}, revision {found[1]} (see `murmurate check --against`)"
+                f"{revision}; found {found[0]}, revision {found[1]}; {WAY_ON}"
             )
     if last.config[0] != wiring.config[0]:
         raise StateError(

@@ -4,10 +4,12 @@ Contract, per stream, over the periods that have a release and a truth about at 
 error_measures.py defines, over the statistics that the measure scores.  r is the release's `unbiased`: what the
 papers measure, before any filter and projection.  Of `estimate`, which is what to use, there is the MSE, and how often
 the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves
-that figure alone; where all are, there is none.  Where names are found, nobody is taken to be of what was not, and of
-the last only what was found counts.  A period that was released twice counts as it was at first.  Overall figures weigh
-streams by the periods that count; bits add up, since a user may serve them all.  A central stream has neither bits nor
-windows; truth is the exact sum of all its events, and periods of a hold-out have no figures and count in no error.
+that figure alone; where all are, there is none.  A period with a round below min_batch leaves the bits alone, since
+nothing says how many answered that (ARCHITECTURE rule 28).  Where names are found, nobody is taken to be of what was
+not, and of the last only what was found counts.  A period that was released twice counts as it was at first.  Overall
+figures weigh streams by the periods that count; bits add up, since a user may serve them all.  A central stream has
+neither bits nor windows; truth is the exact sum of all its events, and periods of a hold-out have no figures and count
+in no error.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
 
@@ -242,9 +244,7 @@ def _score(plan: AnyStreamPlan, releases: list[Release], true: Mapping[tuple[str
         barred = np.isfinite(error[known])
         within = (np.abs(best - held) <= 2 * error)[known][barred]
         coverage = float(within.mean()) if len(within) else None
-    window, of_reports = (
-        (plan.w, _bits(plan, pairs) if pairs else None) if isinstance(plan, StreamPlan) else (None, None)
-    )
+    window, of_reports = (plan.w, _bits(plan, pairs)) if isinstance(plan, StreamPlan) else (None, None)
     return StreamScore(
         stream=plan.name, scale=measure.scale(plan.name), periods=int(own.sum()), estimated=int(known.sum()),
         releases=len(releases), published=published, unmeasured=decisions["unmeasured"],
@@ -282,10 +282,13 @@ def _spec(plan: StreamPlan, release: Release) -> Mapping[str, Any]:
     return question.spec() if question.digest.hex().startswith(described["digest"]) else described
 
 
-def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float:
-    answers = [(report_bits(_spec(plan, release), plan.d), release["reports"]["received"]) for release, _ in pairs]
-    published = sum(release["decision"] == "published" for release, _ in pairs) / len(pairs)
-    users = sum(period.users for _, period in pairs)
+def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float | None:
+    told = [(release, period) for release, period in pairs if not release["reports"]["rejected"].get("undersized")]
+    if not told:
+        return None
+    answers = [(report_bits(_spec(plan, release), plan.d), release["reports"]["received"]) for release, _ in told]
+    published = sum(release["decision"] == "published" for release, _ in told) / len(told)
+    users = sum(period.users for _, period in told)
     return bits(answers, users, method=plan.method.name, published=published)
 
 

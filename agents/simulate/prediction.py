@@ -190,7 +190,7 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
     return Outlook(
         stream=stream.name,
         users=serving_users(plan, stream, users),
-        epsilon=plan.epsilon_of(stream.name) / MICRO,
+        epsilon=plan.spent_micro(stream.name) / MICRO,
         w=stream.w,
         method=stream.method.name,
         mechanism=stream.mechanism,

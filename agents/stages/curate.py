@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from murmurate.agents.stages.curation import Curation
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
-from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.errors import WAY_ON, StateError
+from murmurate.agents.stages.frozen import refuse_others
 from murmurate.agents.stages.reading import dead, read
 from murmurate.agents.stages.sealing import SnapshotSeal
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
-from murmurate.randomizers import FrozenFactsError
 from murmurate.randomizers.state import StateForm, dump, load
-from murmurate.randomizers.terms import Facts, changed
+from murmurate.randomizers.terms import Facts
 from murmurate.topics.block import SumsBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Start
@@ -129,13 +129,11 @@ class Curate:
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Take over every stream's tree and threshold."""
         said, sealed = load(FORM, small)
-        differences = changed(said, self._facts())
-        if differences:
-            raise FrozenFactsError(f"curate: frozen facts differ: {'; '.join(differences)}")
+        refuse_others("curate", said, self._facts(), "the same events must not get a second noise")
         chunks = [sealed[name].tobytes() for name in sorted(sealed)]
         facts, arrays = load(SECRET, b"".join(self._seal.open(chunks)))
         if facts.keys() != self._streams.keys():
-            raise StateError("curate: the state holds other streams than the config (see `murmurate check --against`)")
+            raise StateError(f"curate: the state holds other streams than the config; {WAY_ON}")
         for name, stream in self._streams.items():
             mine = {key.partition("/")[2]: array for key, array in arrays.items() if key.startswith(f"{name}/")}
             stream.curation.load(facts[name], mine)

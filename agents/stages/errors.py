@@ -2,9 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from murmurate.errors import MurmurateError
 from murmurate.randomizers import SnapshotError
+
+WAY_ON: Final = (
+    "allowed: the file and keys as they were, or a deployment of another name (see `murmurate check --against`)"
+)
+"""What is said wherever a state was written under another config."""
 
 
 class StageError(MurmurateError):

@@ -1,16 +1,21 @@
-"""What perturb keeps in every transaction: the frozen facts under which budget was spent, as bytes and back.
+"""What perturb keeps in every transaction: the frozen facts under which budget was spent, as bytes and back; and how a
+state is refused that was written under others.
 
-Not here: which facts those are (randomizers/terms.py, perturb.py), its snapshot (perturb.py).
+Not here: which facts those are (randomizers/terms.py, perturb.py, curate.py), its snapshot (perturb.py).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from murmurate.agents.stages.errors import WAY_ON
+from murmurate.randomizers import FrozenFactsError
 from murmurate.randomizers.state import StateForm, dump, load
-from murmurate.randomizers.terms import Facts
+from murmurate.randomizers.terms import Facts, changed
 
 FORM: Final = StateForm("perturb", 1)
+CENTRAL: Final = "central."
+"""How facts about central streams begin: their config digests."""
 
 
 def frozen(facts: Facts) -> bytes:
@@ -22,3 +27,12 @@ def facts_of(small: bytes) -> Facts:
     """The facts in perturb's small state."""
     facts: Facts = load(FORM, small)[0]
     return facts
+
+
+def refuse_others(stage: str, held: Facts, wanted: Facts, since: str) -> None:
+    """FrozenFactsError if a state was written under other facts than the wanted ones: one line, with the way on. since:
+    why there is no other.
+    """
+    differences = [line.replace(CENTRAL, "config of stream ", 1) for line in changed(held, wanted)]
+    if differences:
+        raise FrozenFactsError(f"{stage}: frozen facts differ: {'; '.join(differences)}; {WAY_ON}, since {since}")

@@ -17,7 +17,7 @@ import numpy as np
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.tallies import RoundTallies
-from murmurate.aggregators.accounting.window import WindowRounds
+from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.method import Answer, Decision, Method
 from murmurate.aggregators.transitions import State
 from murmurate.config.plan import StreamPlan
@@ -81,7 +81,7 @@ class OpenPeriod:
     method: Method
     first_t: int
     t: int
-    mixed: WindowRounds
+    mixed: MixedWindow
     """The counted rounds of the newest periods: what the mixing is worth."""
     open: OutstandingRound | None = None
     """The round whose tallies are awaited."""

@@ -19,8 +19,8 @@ import numpy as np
 from murmurate.agents.stages.answering import answer
 from murmurate.agents.stages.central_streams import CentralStreams, taken_out
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
-from murmurate.agents.stages.errors import StateError
-from murmurate.agents.stages.frozen import facts_of, frozen
+from murmurate.agents.stages.errors import WAY_ON, StateError
+from murmurate.agents.stages.frozen import facts_of, frozen, refuse_others
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import dead, read
 from murmurate.agents.stages.sealing import SnapshotSeal
@@ -28,10 +28,10 @@ from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.stream_at_partition import StreamAtPartition, stream_at_partition
 from murmurate.agents.stages.user_index import UNKNOWN, UserIndex
 from murmurate.config.plan import Plan
-from murmurate.randomizers import FrozenFactsError, Grant, Refusal
+from murmurate.randomizers import Grant, Refusal
 from murmurate.randomizers.identity import NO_STREAM, partitions, streams
 from murmurate.randomizers.state import Arrays, StateForm, collect, pieces
-from murmurate.randomizers.terms import Facts, changed
+from murmurate.randomizers.terms import Facts
 from murmurate.topics.block import RawBlock
 from murmurate.topics.messages import Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
@@ -288,9 +288,8 @@ class Perturb:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Take over a snapshot of these marks; without one the state is that before the first record."""
-        differences = changed(facts_of(small), self._facts())
-        if differences:
-            raise FrozenFactsError(f"perturb {self._partition}: frozen facts differ: " + "; ".join(differences))
+        since = "users spent epsilon, and events were summed, under those"
+        refuse_others(f"perturb {self._partition}", facts_of(small), self._facts(), since)
         chunks = iter(snapshot)
         first = next(chunks, None)
         if first is None:
@@ -300,7 +299,7 @@ class Perturb:
         if facts.keys() != known:
             raise StateError(
                 f"perturb {self._partition}: the state holds the streams {', '.join(sorted(facts))}; "
-                f"the config {', '.join(sorted(known))} (see `murmurate check --against`)"
+                f"the config {', '.join(sorted(known))}; {WAY_ON}"
             )
         for name, stream in self._streams.items():
             stream.load(facts[name], taken_out(name, arrays), self._terms, self._secrets.devices, self._partition)

@@ -27,7 +27,7 @@ from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.aggregators.accounting.window import WindowRounds
+from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
 from murmurate.config.plan import Plan, StreamPlan
@@ -195,7 +195,7 @@ class Publish:
     def _release(self, period: OpenPeriod, decision: Decision) -> None:
         """Release, and settle the period."""
         releases = Log("releases", self._partition)
-        came = Came(period.slots, period.tallies, period.mixed.claim(period.t))
+        came = Came(period.slots, period.tallies, period.mixed.claim(period.t, period.method.most_rounds()))
         record = release(self._plan, period.plan, decision, came)
         self._out.append(Out(releases, encode(record)))
         if decision.revised is not None and (before := period.past.pop(decision.revised.t, None)) is not None:
@@ -249,7 +249,7 @@ class Publish:
 
     def _begun(self, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:
         """A stream at the beginning of period t, with its method as it was before the first one."""
-        mixed = WindowRounds(plan.w, plan.division, self._plan.delta, self._plan.assumed_corrupt)
+        mixed = MixedWindow(plan.w, plan.division, self._plan.delta, self._plan.assumed_corrupt)
         return OpenPeriod(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t, mixed)
 
     def _tick(self, time_ms: int) -> None:

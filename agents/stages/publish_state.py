@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.errors import WAY_ON, StateError
 from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, release_of
 from murmurate.agents.stages.tallies import tallies_of
 from murmurate.aggregators.methods.last_estimate import packed, unpacked
@@ -76,6 +76,6 @@ def written_under(name: str, stored: Mapping[str, Any], plan: AnyPlan | None) ->
         found = "no such stream" if plan is None else f"config {plan.config}, revision {plan.revision}"
         raise StateError(
             f"publish: stream {name!r}: the state was written under config {stored['config']}, revision "
-            f"{stored['revision']}; found {found} (see `murmurate check --against`)"
+            f"{stored['revision']}; found {found}; {WAY_ON}"
         )
     return plan

@@ -64,7 +64,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> R
         reports=_reports(came.slots, came.tallies),
         privacy=Privacy(
             unit="user",
-            epsilon=plan.epsilon_of(stream.name) / 1e6,
+            epsilon=plan.spent_micro(stream.name) / 1e6,
             window=Periods(periods=stream.w) if plan.window_ms is None else duration(plan.window_ms),
             w=stream.w,
             **_mixed(plan, came.mixed),

@@ -37,8 +37,6 @@ FORM: Final = StateForm("shuffle", 2)
 """The form of the stage's state."""
 CLOSINGS: Final = Log("closings", 0)
 """The log that says who counts: shuffle alone writes it."""
-OF: Final[Mapping[type[Done | GiveUp | Close], str]] = {Done: "reports", GiveUp: "rounds", Close: "closings"}
-"""The topic in which each of these means something."""
 SLACK = 64
 """How many rounds more than can be open are remembered, or awaited."""
 
@@ -59,24 +57,30 @@ class Shuffle:
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
-        """Sub-batches sealed | too_small | deadline; and the reports that no sub-batch counts, wrong_round: those of
-        contributors that a `close` left out, and those of forgotten rounds.
+        """Sub-batches sealed | too_small | deadline; and wrong_round, the reports of rounds that were never asked. How
+        many reports a contributor had sent that a `close` left out is counted nowhere: they may be below min_batch.
         """
 
     def fold(self, record: Record) -> None:
-        """Take a block or `done` from reports, a record of `rounds`, or a `close`."""
+        """Take a block or `done` from reports, a record of `rounds`, or a `close`.
+
+        1. Read it. 2. Find its round. 3. Note it there. 4. Close the round, decide or seal, where it is time.
+        """
         named = self._q == 0 or record.log != CLOSINGS  # every instance reads `closings`; one writes dead letters
         found = read(record, "mixing", self._out if named else [])
-        topic = record.log.topic  # whoever writes one log has nothing to say in another one
-        match found:
-            case ReportBlock() if topic == "reports":
-                digest = found.round.hex()
-            case Round() if topic == "rounds":
-                if found.stream not in self._streams or found.contributors > self._plan.partitions:
+        match found, record.log.topic:  # whoever writes one log has nothing to say in another one
+            case ReportBlock() as about, "reports":
+                digest = about.round.hex()
+            case Round() as about, "rounds":
+                if about.stream not in self._streams or about.contributors > self._plan.partitions:
                     return  # nobody will answer: it would hold back the log for ever
-                digest = found.digest.hex()
-            case Done() | GiveUp() | Close() if topic == OF[type(found)]:
-                digest = found.round
+                digest = about.digest.hex()
+            case Done() as about, "reports":
+                digest = about.round
+            case GiveUp() as about, "rounds":
+                digest = about.round
+            case Close() as about, "closings":
+                digest = about.round
             case _:
                 return
         if digest in self._sealed:
@@ -158,8 +162,6 @@ class Shuffle:
         """Note a record of a sealed round: it only changes how long the round is remembered."""
         self._sealed[digest][record.log.topic] = record.offset
         late = self._missing.get(digest, [])
-        if isinstance(found, ReportBlock):
-            self.counts["wrong_round"] += len(found.reports)
         if isinstance(found, Done) and found.contributor in late:
             late.remove(found.contributor)
             if not late:
@@ -194,8 +196,6 @@ class Shuffle:
             self._missing[digest] = late
             if len(self._missing) > self._lag:  # a record that comes even later is of an unknown round
                 del self._missing[next(iter(self._missing))]
-        dropped = [one for contributor, one in current.contributions.items() if contributor not in named]
-        self.counts["wrong_round"] += sum(len(reports) for one in dropped for reports in one.reports)
         self._seal(round_, [one for one in sent if one is not None], tuple(missing))
 
     def _seal(self, round_: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:

@@ -21,6 +21,7 @@ from murmurate.aggregators.accounting.sums import positive_part
 from murmurate.randomizers.question import Blanket
 
 _LEAST = 1e-300
+_MOST_LOG = 600.0
 MOST_REPORTS = 10**8
 """More reports than so many count as so many: a lattice would be too coarse for them."""
 COARSE = 1 / 16
@@ -36,13 +37,15 @@ def _delta(pairs: tuple[PairAtoms, ...], n: int, epsilon: float, sharpness: floa
     worst = CertifiedDelta(0.0, 0.0)
     for pair in pairs:
         part = positive_part(pair.scores(epsilon), n, sharpness)
+        if part.log_scale > _MOST_LOG:
+            return CertifiedDelta(1.0, 1.0)  # delta is never more, and nothing is certified
         if part.value > 0:
             scale = math.exp(part.log_scale) / n
             worst = max(worst, CertifiedDelta(part.value * scale + _LEAST, part.excess * scale + _LEAST))
     return worst
 
 
-def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 6) -> float:
+def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 6, sharpness: float = 1.0) -> float:
     """The least epsilon of so many decimal digits that is certified for this delta, or the limit if that is less.
 
     NotCertifiedError where inaccuracy would be more than a thousandth of delta.
@@ -52,7 +55,7 @@ def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 
     def curve(sharpness: float) -> Callable[[float], CertifiedDelta]:
         return lambda at: _delta(pairs, n, at, sharpness)
 
-    return least_epsilon(curve(COARSE), curve(1.0), delta, limit, digits)
+    return least_epsilon(curve(COARSE), curve(sharpness), delta, limit, digits)
 
 
 _orders = lru_cache(maxsize=64)(orders)

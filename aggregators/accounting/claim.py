@@ -51,7 +51,7 @@ class MixedClaim(NamedTuple):
 def mixed_claim(question: Question, counted: int, delta: float, corrupt: float = 0.0) -> MixedClaim:
     """What n shuffled reports of this question have, seen all at once."""
     n = honest(counted, corrupt)
-    return _of_round(_ByDigest(question), _floored(n), checked_delta(delta))
+    return _of_round(_ByDigest(question), floored(n), checked_delta(delta))
 
 
 def window_claim(rounds: Sequence[tuple[Question, int, int]], delta: float, corrupt: float = 0.0) -> MixedClaim:
@@ -60,9 +60,7 @@ def window_claim(rounds: Sequence[tuple[Question, int, int]], delta: float, corr
     """
     if not rounds or any(isinstance(times, bool) or not isinstance(times, int) or times < 1 for _, _, times in rounds):
         raise AccountingError("window: found no round, or one that is asked less than once; allowed: rounds from 1 on")
-    made = tuple(
-        (_ByDigest(question), _floored(honest(counted, corrupt)), times) for question, counted, times in rounds
-    )
+    made = tuple((_ByDigest(question), floored(honest(counted, corrupt)), times) for question, counted, times in rounds)
     if len(made) == 1 and made[0][2] == 1:
         return _of_round(made[0][0], made[0][1], checked_delta(delta))
     return _of_window(made, checked_delta(delta))
@@ -123,7 +121,8 @@ class _ByDigest:
         return hash(self.question.digest)
 
 
-def _floored(n: int) -> int:
+def floored(n: int) -> int:
+    """The number of reports with three significant digits, rounded down."""
     return int(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(n)))
 
 

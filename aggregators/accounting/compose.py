@@ -61,8 +61,12 @@ def composed_epsilon(rounds: Sequence[MixedRound], delta: float, digits: int = 6
     if times == 1:
         only = rounds[0]
         return epsilon(only.blanket, only.n, delta, limit, digits)
-    step = min(_spread(round_, delta / times) for round_ in rounds) / _FINE
-    law = [(losses(round_, step, _LEFT * delta / times), round_.times) for round_ in rounds]
+    steps = [_spread(round_, delta / times) / _FINE for round_ in rounds]
+    step = min(steps)
+    law = [
+        (losses(round_, step, _LEFT * delta / times, int(own / step)), round_.times)
+        for round_, own in zip(rounds, steps, strict=True)
+    ]
     curve = Composition(law, step, delta)
     return least_epsilon(curve.delta, curve.delta, delta, limit, digits)
 
@@ -73,13 +77,15 @@ def _spread(round_: MixedRound, delta: float) -> float:
     return max(alone, FLOOR) / max(1.0, math.sqrt(2 * math.log(1 / delta)))
 
 
-def losses(round_: MixedRound, step: float, left: float) -> Losses:
-    """A pair that dominates the round, of losses that are multiples of the step.
+def losses(round_: MixedRound, step: float, left: float, apart: int = 1) -> Losses:
+    """A pair that dominates the round, of losses that are multiples of the step, and of so many steps where rounds with
+    smaller losses need a step too fine for this one.
 
     1. Upper bounds of delta at the multiples, up to the one where it is at most `left`; below 0 by symmetry.
     2. Their lower hull over E: what its slope grows by at a point is the second law's chance there.
     3. What rounding took off the hull is added to the chance of an infinite loss.
     """
+    step *= apart
     bounds = [delta(round_.blanket, round_.n, 0.0, _SHARPNESS).bound]
     while bounds[-1] > left:
         if len(bounds) > _MOST_EPSILONS:
@@ -98,7 +104,9 @@ def losses(round_: MixedRound, step: float, left: float) -> Losses:
     chances[np.array(kept[1:]) - 1] = second * x[1:]
     made = np.array([float((chances * np.maximum(1 - ratio / ratios, 0)).sum()) for ratio in ratios])
     missing = float((height - made * (1 - 2**-46)).max())
-    return Losses(chances, max(0.0, missing) + 2**-50)
+    spread = np.zeros(2 * m * apart + 1)
+    spread[::apart] = chances
+    return Losses(spread, max(0.0, missing) + 2**-50)
 
 
 def _hull(x: Floats, y: Floats) -> list[int]:

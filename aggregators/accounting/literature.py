@@ -156,9 +156,14 @@ def peos(target: float, n: int, fakes: int, delta: float) -> FakesChoice:
     g = round(best)
     m = (n - 1) / (a - fakes / g)
     variance = (n + fakes) / n**2 * m**2 / ((m - g) ** 2 * (g - 1))
-    return FakesChoice(g, best, math.log(m - g + 1), variance, math.sqrt(constant * g / fakes))
+    return FakesChoice(g, best, math.log(m - g + 1), variance, peos_against_users(g, fakes, delta))
 
 
 def peos_epsilon(local: float, cells: int, n: int, fakes: int, delta: float) -> float:
     """The central epsilon of PEOS by its local one (equation 9.6)."""
     return math.sqrt(binomial_constant(delta) / ((n - 1) / (math.exp(local) + cells - 1) + fakes / cells))
+
+
+def peos_against_users(cells: int, fakes: int, delta: float) -> float:
+    """The epsilon of PEOS against whoever knows all other users' reports: the binomial mechanism of the fakes."""
+    return math.sqrt(binomial_constant(delta) * cells / fakes)

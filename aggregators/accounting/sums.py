@@ -1,7 +1,8 @@
 """The expectation of the positive part of a sum of n independent scores, from above, however small it is.
 
-Contract: E[(G_1 + ... + G_n)_+] is at most `value` times e^`log_scale`; of `value` inaccuracy may be `excess`.  Three
-steps, each an upper bound or with an error that is added:
+Contract: E[(G_1 + ... + G_n)_+] is at most `value` times e^`log_scale`; of `value` inaccuracy may be `excess`.  Scores
+have one law (`positive_part`), or several that take the same values, each with its own number (`positive_part_of`).
+Three steps, each an upper bound or with an error that is added:
 
 1. Every score moves to the points of a lattice on both its sides, so that its mean stays: the expectation of a convex
    function can only grow.
@@ -18,6 +19,7 @@ Floating point: chances that are off by a relative u give n u; a transform of ch
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +35,7 @@ _STEP = 0.0229  # standard deviations of one tilted score
 _REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
 _TRIED = 48  # steps of the lattice: the one whose points lie nearest to the scores is taken
 _FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
+_STEEPEST = 600.0  # times the largest score: beyond that doubles overflow
 _FADED = 80.0  # frequencies whose power is below e^-80 are not summed but bounded
 
 
@@ -44,11 +47,17 @@ class PositivePart(NamedTuple):
     log_scale: float
 
 
+Kinds = Sequence[tuple[Scores, int]]
+"""Laws of scores that take the same values, and how many scores have each."""
+
+
 class Tilt(NamedTuple):
     """How strongly chances are tilted, and how far the sum of the tilted scores spreads."""
 
     theta: float
     spread: float
+    usable: bool
+    """Whether doubles hold what such a tilt makes of the scores."""
 
 
 class Lattice(NamedTuple):
@@ -57,8 +66,8 @@ class Lattice(NamedTuple):
     step: float
     places: NDArray[np.int64]
     """Numbers of the points."""
-    weights: Floats
-    """Tilted chances, which do not sum to 1."""
+    weights: list[Floats]
+    """Tilted chances by kind, which do not sum to 1."""
     last: int
     """The first sum that is not weighed, in steps."""
     log_beyond: float
@@ -67,23 +76,51 @@ class Lattice(NamedTuple):
 
 def positive_part(scores: Scores, n: int, sharpness: float = 1.0) -> PositivePart:
     """The bound for n reports. sharpness: how many times as fine as usual the lattice is."""
-    if not len(scores.values) or scores.values.max() <= 0:
+    return positive_part_of([(scores, n)], sharpness)
+
+
+def positive_part_of(kinds: Kinds, sharpness: float = 1.0) -> PositivePart:
+    """The bound for reports of several kinds, whose scores take the same values with chances of their own: never above
+    the sum of what each report gives by itself.
+    """
+    kinds = [(scores, number) for scores, number in kinds if number]
+    if not kinds or not len(kinds[0][0].values) or kinds[0][0].values.max() <= 0:
         return PositivePart(0.0, 0.0, 0.0)
-    if scores.values.max() < _FLAT * np.abs(scores.values).max():  # each by itself is enough, and a tilt too steep
-        return PositivePart(n * float(scores.chances @ np.maximum(scores.values, 0)) * (1 + 64 * U), 0.0, 0.0)
+    scored = kinds[0][0].values
+    each = sum(number * float(scores.chances @ np.maximum(scored, 0)) for scores, number in kinds)
+    alone = PositivePart(each * (1 + 64 * U), 0.0, 0.0)
+    if scored.max() < _FLAT * np.abs(scored).max():  # each by itself is enough, and a tilt too steep
+        return alone
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not below `alone`
+        tilt = _tilted(kinds)
+        together = _on_lattice(kinds, tilt, sharpness) if tilt.usable else alone
+    scale = math.log(together.value) + together.log_scale if together.value > 0 else math.nan
+    return together if scale < math.log(alone.value) and math.isfinite(together.excess) else alone
+
+
+def _on_lattice(kinds: Kinds, tilt: Tilt, sharpness: float) -> PositivePart:
+    """The sum of tilted scores; above the sum of all by themselves where these are rare and too large for a lattice."""
+    n = sum(number for _, number in kinds)
     points = _points(n, sharpness)
-    tilt = _tilted(scores, n)
-    lattice = _lattice(scores, n, tilt, points)
-    total = float(lattice.weights.sum())
-    law = np.zeros(points)
-    np.add.at(law, lattice.places % points, lattice.weights / total)
-    value, error = _weighed(np.fft.rfft(law), n, points, tilt.theta * lattice.step, lattice.last)
+    lattice = _lattice(kinds, n, tilt, points)
+    totals = [float(weights.sum()) for weights in lattice.weights]
+    transforms = [
+        (np.fft.rfft(_law(lattice.places % points, weights / total, points)), number)
+        for weights, total, (_, number) in zip(lattice.weights, totals, kinds, strict=True)
+    ]
+    value, error = _weighed(transforms, points, tilt.theta * lattice.step, lattice.last)
     largest = float(np.abs(lattice.places).max()) * lattice.step
     relative = n * U * (32 + 8 * tilt.theta * largest) + 256 * U
-    log_scale = n * math.log(total)
+    log_scale = sum(number * math.log(total) for total, (_, number) in zip(totals, kinds, strict=True))
     value *= lattice.step
     excess = error * lattice.step + abs(value) * relative + math.exp(min(700.0, lattice.log_beyond - log_scale))
     return PositivePart(max(value, 0.0) + excess, excess, log_scale)
+
+
+def _law(places: NDArray[np.int64], chances: Floats, points: int) -> Floats:
+    law = np.zeros(points)
+    np.add.at(law, places, chances)
+    return law
 
 
 def _points(n: int, sharpness: float) -> int:
@@ -91,78 +128,97 @@ def _points(n: int, sharpness: float) -> int:
     return min(_MOST, 1 << math.ceil(math.log2(wanted)))
 
 
-def _tilted(scores: Scores, n: int) -> Tilt:
+def _tilted(kinds: Kinds) -> Tilt:
     """The theta at which the mean is 0, by halving; a larger one where that is below one over the spread."""
-    values = scores.values
+    values = kinds[0][0].values
+    largest = float(values.max())
 
     def moments(theta: float) -> tuple[float, float]:
-        weights = scores.chances * np.exp(theta * values)
-        total = float(weights.sum()) + scores.silent
-        mean = float(weights @ values) / total
-        return mean, max(float(weights @ values**2) / total - mean**2, 1e-300)
+        mean, variance, powers = 0.0, 0.0, np.exp(theta * values)
+        for scores, number in kinds:
+            weights = scores.chances * powers
+            total = float(weights.sum()) + scores.silent
+            one = float(weights @ values) / total
+            mean += number * one
+            variance += number * max(float(weights @ values**2) / total - one**2, 1e-300)
+        return mean, variance
 
-    low, high = 0.0, 1 / float(values.max())
-    while moments(high)[0] < 0 and high * float(values.max()) < 600:
+    low, high = 0.0, 1 / largest
+    while moments(high)[0] < 0 and high * largest < _STEEPEST / 2:
         low, high = high, 2 * high
     for _ in range(20):  # any theta gives a bound
         middle = (low + high) / 2
         low, high = (middle, high) if moments(middle)[0] < 0 else (low, middle)
-    spread = math.sqrt(n * moments(high)[1])
-    theta = max(high, 1 / spread)
-    return Tilt(theta, math.sqrt(n * moments(theta)[1]))
+    theta = max(high, 1 / math.sqrt(moments(high)[1]))
+    spread = math.sqrt(moments(theta)[1])
+    return Tilt(theta, spread, theta * float(np.abs(values).max()) < _STEEPEST and 0 < spread < math.inf)
 
 
-def _lattice(scores: Scores, n: int, tilt: Tilt, points: int) -> Lattice:
+def _lattice(kinds: Kinds, n: int, tilt: Tilt, points: int) -> Lattice:
     """Wide enough for all sums where that is no coarser, else for what is likely and some more."""
-    scored = scores.values
+    scored = kinds[0][0].values
+    numbers = [number for _, number in kinds]
     whole = n * (float(scored.max()) - min(0.0, float(scored.min()))) / (points - 2 * n - 2) if points > 4 * n else 0.0
     reach = _REACH
     while True:
         wide = 2 * reach * tilt.spread / points
-        step = _nearest_step(scores, tilt.theta, whole if 0 < whole <= wide else wide)
-        places, chances = _split(scores, step)
+        step = _nearest_step(kinds, tilt.theta, whole if 0 < whole <= wide else wide)
+        places, chances = _split(kinds, step)
         values = np.asarray(places * step, np.float64)
-        weights = chances * np.exp(tilt.theta * values)
+        powers = np.exp(tilt.theta * values)
+        weights = [part * powers for part in chances]
         low, high = int(places.min()), int(places.max())
         if n * (high - low) + 1 < points:
             return Lattice(step, places, weights, n * high + 1, -math.inf)
         last = points // 2
-        beyond = _log_beyond(weights, values, n, tilt, last * step)
-        expected = n * math.log(float(weights.sum())) - math.log(max(tilt.theta**2 * tilt.spread, 1e-300))
-        below = _log_below(weights, values, n, tilt, (points - last) * step)
+        sized = list(zip(weights, numbers, strict=True))
+        beyond = _log_beyond(sized, values, tilt, last * step)
+        expected = sum(number * math.log(float(part.sum())) for part, number in sized)
+        expected -= math.log(max(tilt.theta**2 * tilt.spread, 1e-300))
+        below = _log_below(sized, values, tilt, (points - last) * step)
         if (beyond < expected - 25 and below < -14) or reach > 100:
             return Lattice(step, places, weights, last, beyond)
         reach *= 1.5
 
 
-def _nearest_step(scores: Scores, theta: float, least: float) -> float:
+def _nearest_step(kinds: Kinds, theta: float, least: float) -> float:
     """The step, up to a third above the least one, whose lattice adds the least variance."""
+    values = kinds[0][0].values
     steps = least * np.geomspace(1.0, 4 / 3, _TRIED)
-    parts = np.mod(scores.values[:, None] / steps[None], 1)
-    weights = scores.chances * np.exp(theta * scores.values)
+    parts = np.mod(values[:, None] / steps[None], 1)
+    chances = sum((number * scores.chances for scores, number in kinds), np.zeros(len(values)))
+    weights = chances * np.exp(theta * values)
     return float(steps[int(np.argmin((weights @ (parts * (1 - parts))) * steps**2))])
 
 
-def _split(scores: Scores, step: float) -> tuple[NDArray[np.int64], Floats]:
-    """Points and their chances, that of 0 among them. The part that goes up is rounded up."""
-    exact = scores.values / step
+def _split(kinds: Kinds, step: float) -> tuple[NDArray[np.int64], list[Floats]]:
+    """Points and their chances by kind, that of 0 among them. The part that goes up is rounded up."""
+    exact = kinds[0][0].values / step
     low = np.floor(exact)
     up = np.minimum(1.0, exact - low + 4 * U * (np.abs(exact) + 1))
     places = np.concatenate(([0], low, low + 1)).astype(np.int64)
-    return places, np.concatenate(([scores.silent], scores.chances * (1 - up), scores.chances * up))
+    chances = [np.concatenate(([scores.silent], scores.chances * (1 - up), scores.chances * up)) for scores, _ in kinds]
+    return places, chances
 
 
-def _log_beyond(weights: Floats, values: Floats, n: int, tilt: Tilt, x: float) -> float:
+Sized = Sequence[tuple[Floats, int]]
+"""Tilted chances and how many reports have them."""
+
+
+def _log_beyond(sized: Sized, values: Floats, tilt: Tilt, x: float) -> float:
     """The logarithm of a bound of E[S; S >= x]: S is at most x e^(k (S - x)) there, for every k of at least 1 / x."""
     rates = [max(tilt.theta + more / tilt.spread, 1 / x) for more in range(0, 14, 2)]
-    return min(math.log(x) - k * x + n * _log_moment(weights, (k - tilt.theta) * values) for k in rates)
+    return min(
+        math.log(x) - k * x + sum(n * _log_moment(weights, (k - tilt.theta) * values) for weights, n in sized)
+        for k in rates
+    )
 
 
-def _log_below(weights: Floats, values: Floats, n: int, tilt: Tilt, x: float) -> float:
+def _log_below(sized: Sized, values: Floats, tilt: Tilt, x: float) -> float:
     """The logarithm of a bound of the tilted chance of sums of at most -x, which a cyclic lattice puts above 0."""
-    total = math.log(float(weights.sum()))
+    total = sum(n * math.log(float(weights.sum())) for weights, n in sized)
     rates = [more / tilt.spread for more in range(2, 16, 2)]
-    return min(n * (_log_moment(weights, -k * values) - total) - k * x for k in rates)
+    return min(sum(n * _log_moment(weights, -k * values) for weights, n in sized) - total - k * x for k in rates)
 
 
 def _log_moment(weights: Floats, exponents: Floats) -> float:
@@ -172,20 +228,28 @@ def _log_moment(weights: Floats, exponents: Floats) -> float:
     return top + math.log(float(weights @ np.exp(exponents - top)))
 
 
-def _weighed(transform: NDArray[np.complex128], n: int, points: int, rate: float, last: int) -> tuple[float, float]:
-    """The sum of j e^(-rate j) over 0 < j < last under the law whose transform's n-th power is meant, and its error."""
+def _weighed(
+    transforms: Sequence[tuple[NDArray[np.complex128], int]], points: int, rate: float, last: int
+) -> tuple[float, float]:
+    """The sum of j e^(-rate j) over 0 < j < last under the law whose transform is the product of these to these powers,
+    and its error.
+    """
     off = 8 * U * math.log2(points)
-    sizes = np.abs(transform)
-    cut = math.exp(-_FADED / n)
-    kept = np.flatnonzero(sizes > cut)
-    ratio, size = transform[kept], sizes[kept]
-    power = np.exp(n * np.log(ratio))
+    every = sum(n for _, n in transforms)
+    cuts = [math.exp(-_FADED / n) for _, n in transforms]
+    sizes = [np.abs(transform) for transform, _ in transforms]
+    kept = np.flatnonzero(np.logical_and.reduce([size > cut for size, cut in zip(sizes, cuts, strict=True)]))
+    power, doubt = np.zeros(len(kept), np.complex128), np.full(len(kept), 16 * every * U)
+    for (transform, n), size in zip(transforms, sizes, strict=True):
+        power += n * np.log(transform[kept])
+        doubt += n * np.log1p(off / size[kept])
+    power = np.exp(power)
     weights = _weights(kept, points, rate, last)
     twice = np.where((kept == 0) | (2 * kept == points), 1.0, 2.0) / points
     value = float((twice * (power * weights).real).sum())
-    doubt = np.expm1(n * np.log1p(off / size) + 16 * n * U) + 2.0**-44
-    error = float((twice * np.abs(power) * np.abs(weights) * doubt).sum())
-    left = (cut + off) ** n * float(np.abs(_weights(np.zeros(1, np.int64), points, rate, last))[0])
+    error = float((twice * np.abs(power) * np.abs(weights) * (np.expm1(doubt) + 2.0**-44)).sum())
+    faded = [(cut + off) ** n * (1 + off) ** (every - n) for cut, (_, n) in zip(cuts, transforms, strict=True)]
+    left = max(faded) * float(np.abs(_weights(np.zeros(1, np.int64), points, rate, last))[0])
     return value, error + left
 
 

@@ -2,22 +2,26 @@
 
 Contract: the claim holds for every user and every window of w periods that ends with the newest one.  Where a method
 divides its users, each answers in one round of a window at most: the worst of the rounds holds for all.  Where it
-divides the budget, the same users answer in every round, and rounds compose: each stands with the fewest reports that
-any round of its question had, so that a claim is computed once for many windows.  A round below the smallest batch
-shows nothing and is none.  Reports whose rounds claim nothing leave the window without a claim, and the reason is said.
-The state is small: under divided users only rounds that no later one exceeds are kept.  Not here: one round (claim.py).
+divides the budget, the same users answer in every round: all that its method may ask in a window composes, whatever it
+did ask, each round with the fewest reports that any round of the window had (`worst_window`); so a claim is computed
+once for many windows.  A round below the smallest batch shows nothing and is none.  Reports whose rounds claim nothing
+leave the window without a claim, and the reason is said.  The state is small: only rounds that no later one exceeds are
+kept.  Not here: one round (claim.py), schedules (worst.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from murmurate.aggregators.accounting.claim import MixedClaim, mixed_claim, unclaimed, window_claim
+from murmurate.aggregators.accounting.claim import MixedClaim, mixed_claim, unclaimed
 from murmurate.aggregators.accounting.errors import AccountingError
+from murmurate.aggregators.accounting.schedules import WindowRounds
+from murmurate.aggregators.accounting.worst import worst_window
 from murmurate.randomizers import question
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.terms import Division
+from murmurate.randomizers.thresholds import MICRO
 
 NoClaim = Literal["nothing was counted", "public measure", "lasting reports"]
 """Why a window has no claim: no round of it had enough reports; its reports carry a public number; or they outlive
@@ -26,7 +30,7 @@ their round.
 NOTHING: Final[NoClaim] = "nothing was counted"
 
 
-class WindowRounds:
+class MixedWindow:
     """The counted rounds of one stream's newest periods."""
 
     def __init__(self, w: int, division: Division, delta: float, corrupt: float) -> None:
@@ -38,14 +42,12 @@ class WindowRounds:
         self._rounds = [one for one in self._rounds if one[0] > t - self._w]
         if not counted:
             return
-        if self._division == "population" and unclaimed(asked) is None:
-            mine = self._alone(asked, counted).epsilon
-            while self._rounds and self._covered(self._rounds[-1], mine):
-                self._rounds.pop()
+        while self._rounds and self._covered(self._rounds[-1], asked, counted):
+            self._rounds.pop()
         self._rounds.append((t, asked, counted))
 
-    def claim(self, t: int) -> MixedClaim | NoClaim:
-        """What holds for the w periods up to t, or why nothing is claimed."""
+    def claim(self, t: int, most: WindowRounds) -> MixedClaim | NoClaim:
+        """What holds for the w periods up to t, or why nothing is claimed. most: all that may be asked in them."""
         rounds = [one for one in self._rounds if one[0] > t - self._w]
         if not rounds:
             return NOTHING
@@ -54,25 +56,23 @@ class WindowRounds:
             return reasons[0]
         if self._division == "population":
             return max((self._alone(asked, n) for _, asked, n in rounds), key=lambda claim: claim.epsilon)
-        return self._together(rounds)
+        try:
+            return worst_window(most, min(n for _, _, n in rounds), self._delta, self._corrupt)
+        except AccountingError:  # a report has nobody to hide it
+            return MixedClaim(most.total / MICRO, 0.0, "local", 1)
 
-    def _covered(self, before: tuple[int, Question, int], epsilon: float) -> bool:
-        """Whether an earlier round claims no more than this epsilon: it is over before a later one is."""
-        _, asked, counted = before
-        return unclaimed(asked) is None and self._alone(asked, counted).epsilon <= epsilon
+    def _covered(self, before: tuple[int, Question, int], asked: Question, counted: int) -> bool:
+        """Whether a round adds nothing to a later one of no more reports: under divided users, if it asks the same; it
+        leaves the window first.
+        """
+        alike = before[1] == asked or (self._division == "budget" and unclaimed(before[1]) == unclaimed(asked))
+        return alike and before[2] >= counted
 
     def _alone(self, asked: Question, counted: int) -> MixedClaim:
         try:
             return mixed_claim(asked, counted, self._delta, self._corrupt)
         except AccountingError:  # a report has nobody to hide it
             return MixedClaim(asked.epsilon, 0.0, "local", 1)
-
-    def _together(self, rounds: Sequence[tuple[int, Question, int]]) -> MixedClaim:
-        alike: dict[bytes, tuple[Question, int, int]] = {}
-        for _, asked, n in rounds:
-            known, fewest, times = alike.get(asked.digest, (asked, n, 0))
-            alike[asked.digest] = known, min(fewest, n), times + 1
-        return window_claim(list(alike.values()), self._delta, self._corrupt)
 
     # ---- state ----
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from murmurate.aggregators.accounting.schedules import WindowRounds
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
 from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.filters.outside import OutsideEstimate
@@ -66,6 +67,10 @@ class Following:
     def later(self, t: int) -> Request | None:
         """What `open` will ask of a period that has not been opened, where that is known by now."""
         return self.method.later(t)
+
+    def most_rounds(self) -> WindowRounds:
+        """What the method may ask."""
+        return self.method.most_rounds()
 
     def state(self) -> bytes:
         """All that must survive a crash."""

@@ -53,6 +53,12 @@ class Amounts(Numbers):
         """The measure over a grid from -1 to 1 with so many codes."""
         return cls(Grid(-1, 1, d - says_none, "points"), says_none)
 
+    def usual_variance(self, question: Question, n: int) -> float:
+        """The largest variance of the mean, on the scale -1 to 1, where everybody holds the same value."""
+        if holds := holding(question):
+            return max(holds.total_variance(n, 1.0, square) for square in (0.0, 1.0))
+        return float(question.variance(n, np.array([0.0, 1.0])).max())
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the figure and, where users may have no value, of the share who have one."""

@@ -71,9 +71,12 @@ class ItemShares(WideMeasure):
 
     def best(self, view: View, epsilon: Epsilon, prefer: Prefer) -> Mechanism:
         """GRR or OLH, whichever has the smaller exact variance of a share when users hold `pad` items on average."""
-        usual = min(1.0, self.pad / self.domain.d)
         able = [mechanism({"name": name, "d": view.d, "epsilon": epsilon}) for name in ADAPTIVE]
-        return min(able, key=lambda one: float(Viewed(view, one).variance(1, usual)))
+        return min(able, key=lambda one: float(Viewed(view, one).variance(1, self.usual(view))))
+
+    def usual(self, view: View) -> float:
+        """The share of an item's holders if users hold `pad` items on average."""
+        return min(1.0, self.pad / self.domain.d)
 
     def true_of(self, rows: Rows) -> NDArray[np.bool_]:
         """Which items each set holds, none for *none*: bool[n, items]."""

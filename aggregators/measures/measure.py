@@ -148,6 +148,15 @@ class Measure(PlannedMeasure):
         return tuple(name for name in self.serving if self.d <= STREAMED[name].max_domain)
 
     @property
+    def mixes(self) -> bool:
+        """Whether "auto" may take several mechanisms in one question."""
+        return False
+
+    def usual_variance(self, question: Question, n: int) -> float:
+        """The exact variance by which mechanisms are compared: of a share from n reports if all shares are alike."""
+        return float(question.variance(n, 1 / self.d).mean())
+
+    @property
     def shown(self) -> slice | NDArray[np.int64]:
         """The indices of those statistics, among all that a method follows, that a release shows."""
         return slice(None)
@@ -200,6 +209,11 @@ class Measure(PlannedMeasure):
     def scored(self) -> tuple[str, ...]:
         """The names of the statistics whose errors count as the errors of a release; they come first."""
         return self.names
+
+    @property
+    def moving(self) -> str:
+        """What moves in a synthetic truth, in words."""
+        return "each share" if all(map(self.is_share, self.scored)) else f"the {self.scored[0]}"
 
     @property
     def two_sided(self) -> bool:

@@ -90,6 +90,18 @@ class Total(Amounts):
             course,
         )
 
+    @property
+    def moving(self) -> str:
+        """The holders' mean, where users may have no value: the share of holders stays in a synthetic truth, and the
+        total moves with both.
+        """
+        return "the mean of those with a value" if self.says_none else super().moving
+
+    @property
+    def drifts(self) -> str:
+        """The words "of the range", in which the numbers lie and the total need not."""
+        return "of the range "
+
     def _true_figure(self, mean: float, share: float) -> float:
         """The sum per user: nothing where nobody holds a number."""
         return mean * share if share else 0.0

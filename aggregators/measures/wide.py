@@ -118,6 +118,20 @@ class WideMeasure(Measure):
             [Viewed(view, mechanism({"name": name, "d": view.d, "epsilon": epsilon})) for view in self.views]
         )
 
+    @property
+    def mixes(self) -> bool:
+        """Whether there are several views, each of which may have a mechanism of its own."""
+        return len(self.views) > 1
+
+    def usual_variance(self, question: Question, n: int) -> float:
+        """The mean variance over all statistics, if the shares within a view are alike."""
+        each = [np.full(view.statistics or view.d, self.usual(view)) for view in self.views]
+        return float(question.variance(n, np.concatenate(each)).mean())
+
+    def usual(self, view: View) -> float:
+        """The share of users behind each statistic of a view, if they are alike."""
+        return 1 / view.d
+
     def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
         """The mean squared error of the statistics that a release names, which may be fewer than a method follows."""
         near, shown = question.plausible(profile), self.shown

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from murmurate.aggregators.accounting.schedules import Absorbed
 from murmurate.aggregators.methods.adaptive import ByBudget, ByPopulation
 from murmurate.aggregators.methods.method import Setting
 
@@ -31,6 +32,10 @@ class Absorption:
         if step - self.last <= nullified:
             return 0
         return min(step - (self.last + nullified), self.w) * self.unit
+
+    def uses(self) -> Absorbed:
+        """A window's publications are whole units that are absorbed."""
+        return Absorbed(self.unit, self.w)
 
     def spend(self, step: int, amount: int) -> None:
         """Note that this amount is asked for a publication now."""

@@ -20,6 +20,7 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import Any, Protocol
 
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.dissimilarity import dissimilarity
 from murmurate.aggregators.methods.drawing import Drawing, too_little
@@ -36,6 +37,10 @@ class Allotment(Protocol):
 
     def offer(self, step: int) -> int:
         """The amount for a publication now; 0 in a nullified period."""
+        ...
+
+    def uses(self) -> Often | Absorbed | SharedOut:
+        """What publications may use in any w periods."""
         ...
 
     def spend(self, step: int, amount: int) -> None:
@@ -80,6 +85,15 @@ class Adaptive(Drawing):
     def smallest(cls, w: int, options: MethodOptions) -> Fraction:
         """The part that a period's first round uses."""
         return part(options.first_share or HALF) / w
+
+    def most_rounds(self) -> WindowRounds:
+        """Under budget division a first round in every period, and what the schedule may publish."""
+        if self.division == "population":
+            return super().most_rounds()
+        first, most = Often(self.unit, self.setting.w), self.allotment.uses()
+        if isinstance(most, Often):
+            return self._rounds(first, most, chosen=True)
+        return self._rounds(first, chosen=True, publications=most)
 
     def _begin(self) -> Request | Decision:
         return self._ask(self.unit, "dissimilarity")

@@ -7,6 +7,7 @@ two it is (ARCHITECTURE section 5.2).  Not here: how much is asked, and when.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Protocol
@@ -111,6 +112,17 @@ class FreshSlots:
 def sample_of(division: Division, crowd: Crowd) -> float | None:
     """The number of users of whom the reports of a question are a sample; None where everybody answers."""
     return crowd.users if division == "population" else None
+
+
+@dataclass(frozen=True)
+class QuestionAt:
+    """The setting's question at so many micro-nats, as a value: two of one setting are equal."""
+
+    setting: Setting
+
+    def __call__(self, epsilon_micro: int) -> Question:
+        """The question."""
+        return oracle(self.setting, epsilon_micro)
 
 
 @lru_cache(maxsize=256)  # a schedule by distribution asks at a new epsilon in nearly every period

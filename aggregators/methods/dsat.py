@@ -15,6 +15,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from murmurate.aggregators.accounting.schedules import Often
 from murmurate.aggregators.methods.adaptive import Adaptive
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drift import Drift
@@ -51,6 +52,10 @@ class FixedPublications(Publications):
     def offer(self, step: int) -> int:
         """The amount for a publication now; 0 where the window has had all."""
         return self.unit if self.count(step) < self.most else 0
+
+    def uses(self) -> Often:
+        """All of a window's publications."""
+        return Often(self.unit, self.most)
 
 
 class Dsat(Adaptive):

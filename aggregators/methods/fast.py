@@ -12,6 +12,7 @@ from math import exp
 
 import numpy as np
 
+from murmurate.aggregators.accounting.schedules import Often, WindowRounds
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import too_little
 from murmurate.aggregators.methods.dsat import often
@@ -43,6 +44,12 @@ class Fast(Filtered):
     def smallest(cls, w: int, options: MethodOptions) -> Fraction:
         """1 / M, the part of a sample."""
         return Fraction(1, often(w))
+
+    def most_rounds(self) -> WindowRounds:
+        """Under budget division all samples of a window; answers decide when."""
+        if self.division == "population":
+            return super().most_rounds()
+        return self._rounds(Often(self.amount(1.0), self.samples), chosen=True)
 
     def share(self) -> float:
         """1 / M while the window has had fewer than M samples, then 0."""

@@ -9,7 +9,9 @@ publications.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
+from murmurate.aggregators.accounting.schedules import SharedOut
 from murmurate.aggregators.methods.adaptive import ByBudget, ByPopulation
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.recent import Publications
@@ -20,7 +22,11 @@ class Halving(Publications):
 
     def __init__(self, *, total: int, w: int) -> None:
         super().__init__(w)
-        self.total = total
+        self.total, self.w = total, w
+
+    def uses(self) -> SharedOut:
+        """Each publication of a window has at most half of what others in it left."""
+        return SharedOut(self.total, self.w, Fraction(1, 2), self.total // 2)
 
     def offer(self, step: int) -> int:
         """The amount for a publication now."""

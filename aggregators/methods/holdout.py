@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from murmurate.aggregators.accounting.schedules import WindowRounds
 from murmurate.aggregators.clipping import Growth
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.filters.outside import OutsideEstimate
@@ -100,6 +101,10 @@ class Holdout:
     def later(self, t: int) -> Request | None:
         """The method's request for a later period, if that is known by now."""
         return self._after.later(t) if self._after is not None and self._turn(t) is self._after else None
+
+    def most_rounds(self) -> WindowRounds:
+        """What the phase may ask, or the method: no window holds rounds of both."""
+        return self._turn(self._t).most_rounds()
 
     def state(self) -> bytes:
         """All that must survive a crash."""

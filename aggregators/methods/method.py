@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.aggregators.accounting.schedules import WindowRounds
 from murmurate.aggregators.chooser import Prefer
 from murmurate.randomizers import Question
 
@@ -205,6 +206,10 @@ class Method(Protocol):
 
     def later(self, t: int) -> Request | None:
         """The request that `open` will give for a later period, if it is known by now."""
+        ...
+
+    def most_rounds(self) -> WindowRounds:
+        """All that a user may be asked in any w periods that end with the present one."""
         ...
 
     def state(self) -> bytes:

@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 
 import orjson
 
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.methods import last_estimate
-from murmurate.aggregators.methods.asking import sample_of
+from murmurate.aggregators.methods.asking import QuestionAt, sample_of
 from murmurate.aggregators.methods.errors import TurnError
 from murmurate.aggregators.methods.last_estimate import LastEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
@@ -83,6 +84,20 @@ class MethodBase(ABC):
     def sample(self) -> float | None:
         """The number of users of whom the reports of a question are a sample; None where everybody answers."""
         return sample_of(self.division, self.crowd)
+
+    def most_rounds(self) -> WindowRounds:
+        """All that a user may be asked in any w periods: under population division one round, with the whole
+        epsilon. A method that divides the budget says what it may ask.
+        """
+        if self.division == "budget":
+            raise NotImplementedError(f"{self.name}: found no word on what it may ask in a window")
+        return self._rounds(Often(self.setting.epsilon_micro, 1))
+
+    def _rounds(
+        self, *often: Often, chosen: bool = False, publications: Absorbed | SharedOut | None = None
+    ) -> WindowRounds:
+        one = self.setting.mechanism != "auto"
+        return WindowRounds(QuestionAt(self.setting), often, chosen, publications, one)
 
     def open(self, t: int) -> Request | Decision:
         """Begin period t."""

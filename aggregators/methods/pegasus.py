@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from murmurate.aggregators.accounting.schedules import Often, WindowRounds
 from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import Drawing, too_little
@@ -71,6 +72,12 @@ class Pegasus(Drawing):
         window, statistics = self.setting.w, known.known[: known.statistics]
         self.groups.begin(statistics, self._error_of(self.grouper or self.unit, known), window)
         self._size, self._sums = window, np.stack((window * statistics, window**2 * known.variance))
+
+    def most_rounds(self) -> WindowRounds:
+        """Under budget division the grouper's round and the estimate's in every period."""
+        if self.division == "population":
+            return super().most_rounds()
+        return self._rounds(*(Often(amount, self.setting.w) for amount in (self.grouper, self.unit) if amount))
 
     def _begin(self) -> Request:
         return self._ask(self.grouper, "dissimilarity") if self.grouper else self._ask(self.unit, "publication")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import log, sqrt
 
+from murmurate.aggregators.accounting.schedules import SharedOut, WindowRounds
 from murmurate.aggregators.methods.asking import Asking, Everybody, FreshSlots
 from murmurate.aggregators.methods.drawing import too_little
 from murmurate.aggregators.methods.filtered import Filtered
@@ -22,6 +23,7 @@ PHI, MOST_OF_REST, MOST = 0.2, 0.6, 0.2
 """A round gets ln(I + 1) times PHI of the rest, at most MOST_OF_REST of the rest, and at most MOST of all."""
 THETA = 3.0
 """How far the interval moves."""
+_ROUNDING = Fraction(1, 1 << 40)
 MEMORY = 3
 """Errors that the controller remembers."""
 
@@ -44,6 +46,15 @@ class RescueDP(Filtered):
     def first(cls, w: int, options: MethodOptions) -> Fraction:
         """The first sample has phi ln 2 of all."""
         return Fraction(7, 50)
+
+    def most_rounds(self) -> WindowRounds:
+        """Under budget division a sample in any period, of parts that are rounded up by more than doubles are off."""
+        if self.division == "population":
+            return super().most_rounds()
+        part, most = Fraction(repr(MOST_OF_REST)) + _ROUNDING, Fraction(repr(MOST)) + _ROUNDING
+        total = self.asking.total
+        samples = SharedOut(total, self.setting.w, part, int(most * total))
+        return self._rounds(chosen=True, publications=samples)
 
     def share(self) -> float:
         """By how long ago the last sample was meant to be, and by what the window has left."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.aggregators.accounting.schedules import Often, WindowRounds
 from murmurate.aggregators.methods.asking import Everybody, oracle
 from murmurate.aggregators.methods.drift import Drift
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
@@ -68,6 +69,10 @@ class LBU(Uniform):
         self._asking = Everybody(setting)
         self._share = setting.epsilon_micro // setting.w
         super().__init__(setting, mechanism=self._asking.mechanism(self._share))
+
+    def most_rounds(self) -> WindowRounds:
+        """One round in every period."""
+        return self._rounds(Often(self._share, self.setting.w))
 
     def _begin(self) -> Request:
         self.waiting = "publication", self._share

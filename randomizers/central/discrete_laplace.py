@@ -34,6 +34,7 @@ _SMALL, _SMALL_DECAY = Fraction(1, 1 << 20), 4  # e^-4 of them, so that no level
 _MOST = 1023  # values of t, so that both signs and "q >= 1" fit into 2^11 cells
 _DIGIT = 10  # bits of a lower digit
 _SCALE = 256  # bits behind the point of e^gamma and of powers of it
+_FAR = 1024  # bits behind the point of chances far out
 
 
 class DiscreteLaplace:
@@ -140,11 +141,11 @@ class DiscreteLaplace:
         return Fraction(one, TOP ** (power + more))
 
     def beyond(self, size: int) -> Fraction:
-        """At least the probability that |x| >= size, and not more than that of the last carry below it."""
+        """At least the probability that |x| >= size; less than 2^-900 above that from the last carry below it on."""
         more, rest = divmod(max(size - 1, 0), self._block)
         either = self._first[0][-1] + self._first[1][-1]
         if more:
-            return Fraction(either * self._later[-1] ** (more - 1), TOP**more)
+            return Fraction(either, TOP) * power_above(self._later[-1], more - 1)
         start = rest // self._weight
         return Fraction(sum(self._first[0][start:]) + sum(self._first[1][start:]), TOP)
 
@@ -243,6 +244,22 @@ def exp_below(x: Fraction) -> int:
         total += term
         k += 1
     return total
+
+
+def power_above(level: int, times: int) -> Fraction:
+    """At least (level / 2^64)^times, for a level below 2^64, and above it by less than 2^-900 for times below 2^100.
+
+    Whole numbers over 2^1024 are squared and multiplied, and rounded up. Nothing is above 1, so a squaring at most
+    doubles the error of its factor and a product adds two errors; either adds one more unit: 2 `times` units in all.
+    """
+    one = 1 << _FAR
+    found, square = one, level * one // TOP
+    while times:
+        if times & 1:
+            found = -(-found * square >> _FAR)
+        square = -(-square * square >> _FAR)
+        times >>= 1
+    return Fraction(found, one)
 
 
 def _either_way(levels: Sequence[int], up: int, down: int) -> Iterator[tuple[int, int]]:

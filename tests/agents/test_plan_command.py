@@ -71,6 +71,52 @@ def test_every_method_and_every_mechanism_has_a_line_and_one_is_taken(
     assert len(of_methods) == len(taken) == 1
 
 
+def test_of_a_total_it_says_that_the_numbers_move_and_who_has_one_does_not(tmp_path: Path) -> None:
+    done = planned(deploy(tmp_path, "totals"), "spent", "--users", "2000", "--presence", "0.5")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert " ".join(" ".join(lines[1:4]).split()).startswith(
+        "assumed: the mean of those with a value moves by 0.002 of the range a period, 50 % of the users with a value"
+    )
+
+
+def test_of_a_central_stream_it_lists_trees_and_whole_methods_and_marks_what_no_stream_may_have(tmp_path: Path) -> None:
+    folder = deploy(tmp_path, "central")
+    for words, assumed in (((), "assumed: 26.7 events a period"), (("--like", "events.sample.jsonl"), "recorded: ")):
+        done = planned(folder, *words)
+        assert (done.returncode, done.stderr) == (0, "")
+        lines = done.stdout.splitlines()
+        assert all(len(line) <= 80 for line in lines)
+        table = [line[2:36].strip() for line in lines if line.startswith("  ") and line[36:].strip()[:1].isdigit()]
+        ours = table.index("this file, threshold found")
+        assert table[ours - 4].startswith("this file: ")
+        assert table[ours + 1 : ours + 5] == [
+            "S-P, then this tree *", "S-PAK, then this tree *", "PAK: S-PAK, then H2 *", "Base: zeros, without noise",
+        ]  # fmt: skip
+        said = " ".join(line.strip() for line in lines)
+        assert assumed in said
+        assert "* to compare with, and no method of a stream:" in said
+        assert "noise alone" in said
+    (orders, revenue) = streams(folder, "--like", "events.sample.jsonl")
+    assert [one["what"] for one in orders["with_events"]["ways"]] == ["this file", "Base: zeros, without noise"]
+    assert revenue["with_events"]["like"] == "events.sample.jsonl"
+    assert [one["offered"] for one in revenue["with_events"]["ways"]] == [True, False, False, False, True]
+    assert streams(folder, "orders")[0]["with_events"] is None
+
+
+def test_of_blocks_it_says_how_far_predictions_are_off_or_what_that_takes(tmp_path: Path) -> None:
+    folder = deploy(tmp_path, "central")
+    file = folder / "murmurate.toml"
+    text = file.read_text(encoding="utf-8").replace("levels = 4 }", "levels = 4, block = 1 }")
+    file.write_text(text.replace('threshold = "found"', "threshold = 120").replace("holdout =", "# "), encoding="utf-8")
+    blind, told = (planned(folder, "revenue", *words) for words in ((), ("--like", "events.sample.jsonl")))
+    assert (blind.stderr, told.stderr) == ("", "")
+    assert "What clipping takes is not in them." in blind.stdout
+    assert "this file, with clipping" in told.stdout
+    assert "A period within a block is predicted by recent, and off by" in told.stdout
+
+
 def test_json_says_it_of_all_streams_and_the_same_every_time(tmp_path: Path) -> None:
     folder = deploy(tmp_path, "trips")
     fare, distance = (streams(folder, "--users", "40000")[i] for i in (1, 0))

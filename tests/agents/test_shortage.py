@@ -10,40 +10,47 @@ from tests.agents.world import FIRST, SECOND, arrivals, crowd, deployment, playe
 PLAN = deployment(min_batch=1000)
 
 
-def release(received: int, *, name: str = "screen", counted: int = 0, **more: int) -> dict[str, Any]:
-    reports = {"slots": more.get("slots", 32), "received": received, "counted": counted}
+def release(counted: int = 0, *, name: str = "screen", small: bool = False, **more: int) -> dict[str, Any]:
+    rejected = {"malformed": more.get("malformed", 0)} | ({"undersized": True} if small else {})
+    received = counted + rejected["malformed"]
+    reports = {"slots": more.get("slots", 32), "received": received, "counted": counted, "rejected": rejected}
     return {"stream": name, "revision": more.get("revision", 1), "reports": reports}
+
+
+def short(**more: Any) -> dict[str, Any]:
+    return release(small=True, **more)
 
 
 def test_three_short_rounds_in_a_row_are_worth_saying_and_then_each_doubling() -> None:
     shortages = Shortages(PLAN)
-    told = {row: said for row in range(1, 50) if (said := shortages.take(release(60 + row))) is not None}
+    told = {row: said for row in range(1, 50) if (said := shortages.take(short())) is not None}
     assert list(told) == [3, 6, 12, 24, 48]
     assert told[6] == (
-        "6 rounds in a row below min_batch: 66 of 1 000 reports came to the newest. "
+        "6 rounds in a row had fewer than the 1 000 reports that a release needs. "
         "Allow a smaller min_batch, longer periods or a shorter window."
     )
-    assert (shortages.of["screen"].longest, shortages.of["screen"].most) == (49, 109)
+    assert (shortages.of["screen"].row, shortages.of["screen"].longest) == (49, 49)
 
 
 def test_a_round_that_counts_ends_a_row_and_what_asked_nobody_or_comes_again_does_not() -> None:
     shortages = Shortages(PLAN)
-    others = [release(0, slots=0), release(1200, counted=1200, revision=2), release(5, name="mood")]
-    for one in (release(60), others[0], release(60), others[1], release(1200, counted=1200), release(60), release(60)):
+    others = [release(slots=0), release(1200, revision=2), short(name="mood")]
+    for one in (short(), others[0], short(), others[1], release(1200), short(), short()):
         assert shortages.take(one) is None
     assert shortages.take(others[2]) is None
-    assert shortages.take(release(0)) is not None  # nobody answered a round that asked somebody
+    assert shortages.take(short()) is not None
     # Enough came, and none of it counts: it is not their number that is wrong.
-    assert shortages.take(release(2000)) is None
+    assert shortages.take(release(malformed=2000)) is None
     assert shortages.of["screen"].row == 0
 
 
 def test_what_a_release_lacks_is_said_only_where_it_is_reports() -> None:
-    reports = release(67)["reports"]
-    assert lacking(reports, 1000) == "67 of 1 000 reports that a release needs"
-    assert lacking(reports, 67) is None
-    assert lacking(reports | {"slots": 0, "received": 0}, 1000) is None
-    assert lacking(reports | {"received": 2000, "counted": 2000}, 1000) is None
+    assert lacking(short()["reports"], 1000) == "fewer than the 1 000 reports that a release needs"
+    assert lacking(release(slots=0)["reports"], 1000) is None  # nobody was asked
+    assert lacking(release(malformed=2000)["reports"], 1000) is None
+    assert lacking(release(2000)["reports"], 1000) is None
+    # A first round had enough, and the second one, which was to be published, did not.
+    assert lacking(release(2000, small=True)["reports"], 1000) is None
 
 
 def test_a_whole_run_with_too_few_users_is_named_and_one_with_enough_is_not() -> None:

@@ -9,6 +9,7 @@ from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, _worker
 from murmurate.agents.kafka.transactions import OpenTransaction
 from murmurate.topics.codec import decode
+from murmurate.topics.messages import Rejected
 from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
 from tests.topics.samples import RELEASES
@@ -55,9 +56,14 @@ def test_the_table_has_80_columns_and_says_what_is_wrong() -> None:
 def test_a_stream_whose_newest_round_was_too_small_is_named() -> None:
     release = decode(json.loads(GOLDEN.read_text(encoding="utf-8"))["unmeasured release"].encode())
     assert isinstance(release, Release)
-    status = Status([], [StreamStatus("fare", 1, 2, release=release, age_ms=900), StreamStatus("screen")], [])
-    for min_batch, said in ((1000, ["short  fare: 67 of 1 000 reports that a release needs"]), (67, [])):
-        found = list(lines(status, "shop", min_batch))
+    assert release.reports
+    enough = release.model_copy(
+        update={"reports": release.reports.model_copy(update={"rejected": Rejected(malformed=0)})}
+    )
+    few = ["short  fare: fewer than the 1 000 reports that a release needs"]
+    for newest, said in ((release, few), (enough, [])):
+        status = Status([], [StreamStatus("fare", 1, 2, release=newest, age_ms=900), StreamStatus("screen")], [])
+        found = list(lines(status, "shop", 1000))
         assert [line for line in found if line.startswith("short")] == said
         assert any(line.endswith("09:00:00 unmeasured, 0 s ago") for line in found)
         assert found[-1] == "ok"  # nothing has to be put right but the number of users

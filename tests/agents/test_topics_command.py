@@ -20,8 +20,8 @@ PLAN = plan(THIS)
 def test_every_topic_has_its_partitions_and_settings() -> None:
     want = wanted(THIS, PLAN, {"shop.events": 6})
     assert {name.removeprefix("shop."): topic.partitions for name, topic in want.items()} == {
-        "events": 6, "raw": 4, "rounds": 1, "reports": 2, "batches": 2, "tallies": 1, "releases": 1, "dead.edge": 1,
-        "dead.mixing": 1, "dead.analysis": 1, "state.door": 6, "state.perturb": 4, "state.shuffle": 2,
+        "events": 6, "raw": 4, "rounds": 1, "closings": 1, "reports": 2, "batches": 2, "tallies": 1, "releases": 1,
+        "dead.edge": 1, "dead.mixing": 1, "dead.analysis": 1, "state.door": 6, "state.perturb": 4, "state.shuffle": 2,
         "state.aggregate": 2, "state.publish": 1,
     }  # fmt: skip
     assert all(topic.replication == 3 for topic in want.values())

@@ -84,7 +84,7 @@ def beyond(runtime: Runtime) -> dict[Log, list[Any]]:
     """What everybody beyond the edge sees, but for what reports say."""
     found: dict[Log, list[Any]] = {}
     for log in runtime.logs.topics():
-        if log.topic in ("rounds", "reports", "batches", "tallies", "releases"):
+        if log.topic in ("rounds", "closings", "reports", "batches", "tallies", "releases"):
             found[log] = [_outside(decode_record(value), value) for value in runtime.logs.all(log.topic)]
     return found
 

@@ -105,12 +105,14 @@ def test_what_was_not_measured_and_the_mean_of_nobody_are_no_figures(
     assert found["present"][:2] == [f"0.0{PERCENT}", f"2.0{PERCENT}"]
     page.run("document.querySelector('.plot').focus()")
     page.press("Home")
-    page.until(f"{SETTLED} && document.querySelector('caption').innerText.includes('nothing yet: 67 of 1\u202f000')")
+    page.until(
+        f"{SETTLED} && document.querySelector('caption').innerText.includes('nothing yet: fewer than the 1\u202f000')"
+    )
     estimate, error, truth, off = rows(page)["present"]
     assert (estimate, error, off) == ("", "", "")
     assert truth != ""
     spoken = page.run("document.querySelector('.plot').getAttribute('aria-valuetext')")
-    assert spoken.endswith("UTC, nothing yet: 67 of 1\u202f000 reports that a release needs")
+    assert spoken.endswith("UTC, nothing yet: fewer than the 1\u202f000 reports that a release needs")
 
 
 def test_a_mean_of_those_who_always_have_a_value_is_alone(feed: Feed, site: RunningServer, tab: Opened) -> None:

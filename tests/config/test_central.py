@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from murmurate.aggregators.trees.variance import exact_range_variance, leaf_variance
+from murmurate.config.agreement import refused, successor, values
 from murmurate.config.central_noise import STARTS, node_deviation, period_deviation, slope, stretch_deviation
 from murmurate.config.central_outlook import STRETCHES, central_outlook
-from murmurate.config.changes import compare, compare_digests, compare_facts
+from murmurate.config.changes import compare, compare_agreement, compare_digests, compare_facts
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import explain
 from murmurate.config.loader import build
@@ -131,6 +132,7 @@ def test_a_name_is_of_one_stream_central_or_local() -> None:
         ({"revenue__every": "20s"}, "streams.revenue.every"),
         ({"revenue__holdout": {"periods": 30}}, "streams.revenue.holdout.periods"),
         ({"curator__epsilon": 2.0}, "curator.epsilon"),
+        ({"time__future": "1m"}, "time.future"),
     ],
 )
 def test_whatever_shapes_sums_or_noise_is_refused_while_a_deployment_runs(changes: dict[str, Any], key: str) -> None:
@@ -143,6 +145,21 @@ def test_whatever_shapes_sums_or_noise_is_refused_while_a_deployment_runs(change
     held, wanted = ({"central.revenue": one.central[0].config} for one in (before, after))
     (fact,) = compare_facts({**held}, {**wanted})
     assert (fact.key, fact.effect) == ("streams.revenue: config digest", "refused")
+
+
+def test_lateness_and_future_are_refused_by_every_comparison_with_what_runs() -> None:
+    agreed = successor(None, values(made(streams__screen=LOCAL), fed=False), {})
+    for key in ("lateness", "future"):
+        other = made(streams__screen=LOCAL, **{f"time__{key}": "1m"})
+        assert other.streams == made(streams__screen=LOCAL).streams  # local ones do not mind
+        assert other.central[0].config != made().central[0].config
+        refusals = refused(agreed, values_of := successor(agreed, values(other, fed=False), {}))
+        assert [one.key for one in refusals] == [
+            {"lateness": "time.lateness_ms", "future": "streams.revenue.future_ms"}[key]
+        ]
+        assert values_of.number == 2
+        effects = {one.key: one.effect for one in compare_agreement(agreed, other, {}, fed=False)}
+        assert "refused" in effects.values()
 
 
 def test_what_no_sum_depends_on_may_change() -> None:

@@ -121,12 +121,16 @@ def test_a_place_of_a_secret_is_never_shown() -> None:
     assert [(change.old, change.new) for change in other] == [("(hidden)", "(hidden)")]
 
 
-def test_delta_and_assumed_corrupt_are_said_to_stand_in_releases() -> None:
-    for key in ("delta", "assumed_corrupt"):
-        assert EXPLAINED[f"privacy.{key}"][1] == "stated in releases from then on, with what the mixing is worth"
-    of = small(privacy__delta=1e-9, privacy__assumed_corrupt=0.2)
-    said = " ".join(explain(plan(build(of)), 10).promise)
-    assert "against everybody but the mixing zone and but for a chance of 1e-09, if at most 20 % of the reports" in said
+def test_delta_and_assumed_corrupt_change_what_releases_claim_and_check_says() -> None:
+    old, new = build(small()), build(small(privacy__delta=1e-5, privacy__assumed_corrupt=0.4))
+    assert {(change.key, change.effect) for change in compare(old, new)} == {
+        ("privacy.delta", "free"), ("privacy.assumed_corrupt", "free"),
+    }  # fmt: skip
+    said = " ".join(" ".join(explain(plan(new), 10).lines()).split())
+    assert "1 000 reports, of which 600 count as honest" in said
+    assert "but for a chance of 1e-05" in said
+    promised = " ".join(explain(plan(new), 10).promise)
+    assert "against everybody but the mixing zone and but for a chance of 1e-05, if at most 40 % of the rep" in promised
     nobody = " ".join(explain(plan(build(small(privacy__assumed_corrupt=0))), 10).promise)
     assert "a chance of 1e-08." in nobody
 

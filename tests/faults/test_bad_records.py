@@ -43,7 +43,7 @@ from murmurate.topics.messages import (
 from murmurate.topics.names import TOPICS
 from murmurate.topics.slots import Slots
 from tests.agents import world
-from tests.agents.stages.hands import Hand, question
+from tests.agents.stages.hands import CLOSINGS, Hand, question
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
 
@@ -52,7 +52,7 @@ DEPLOYMENT = deployment(periods=4)
 NOBODY = b"\x5a" * 32
 """A digest of no round."""
 STRANGERS = np.arange(64, dtype=np.uint8).reshape(4, 16)
-OURS = ("raw", "rounds", "reports", "batches", "tallies", "ticks", "feed")
+OURS = ("raw", "rounds", "closings", "reports", "batches", "tallies", "ticks", "feed")
 TWO = {"raw", "reports", "batches"}
 """Those with more than one partition."""
 
@@ -123,8 +123,17 @@ def forged(deployed: Deployed, topic: str) -> list[Bad]:
             Settled(stream="nobody", t=10**6),
             Start(stream="nobody", t=10**6, config="0" * 16, revision=1),
         ],
+        "closings": [
+            Close(round=nobody, contributors=(0, 1)),
+            Close(round=nobody, contributors=(65_535,)),
+            Round(**usual),
+            GiveUp(round=nobody),
+            Done(round=nobody, contributor=0, sent=0, total=0),
+            *encode_reports(NOBODY, 0, users),
+        ],
         "reports": [
             *encode_reports(NOBODY, 0, users),
+            Close(round=nobody, contributors=()),
             *encode_reports(bytes(32), 10**6, users),
             Done(round=nobody, contributor=1, sent=0, total=4),
             *encode_batch(NOBODY, 0, users),
@@ -280,12 +289,22 @@ def test_a_round_that_nobody_will_answer_does_not_hold_back_a_log_for_ever(forge
     assert hand.stage.replay_from({rounds: hand.ends[rounds]}) == {rounds: hand.ends[rounds]}
 
 
+def test_a_close_of_a_round_that_never_comes_does_not_hold_back_a_log_for_ever() -> None:
+    plan = world.deployment(world.stream("screen"))
+    rounds, hand = Log("rounds", 0), Hand(Shuffle(plan, world.key("shuffle"), 0))
+    hand.give(CLOSINGS, Close(round=NOBODY.hex(), contributors=(0,)))
+    assert hand.stage.replay_from({CLOSINGS: hand.ends[CLOSINGS]}) == {CLOSINGS: 0}
+    hand.give(rounds, *(question(plan, plan.streams[0], t) for t in range(100)))
+    assert hand.stage.replay_from({CLOSINGS: hand.ends[CLOSINGS]}) == {CLOSINGS: 1}
+
+
 def test_a_close_that_names_somebody_who_does_not_exist_is_no_close() -> None:
     plan = world.deployment(world.stream("screen"))
     rounds, reports, hand = Log("rounds", 0), Log("reports", 0), Hand(Shuffle(plan, world.key("shuffle"), 0))
     round_ = question(plan, plan.streams[0], 1)
     digest = round_.digest.hex()
-    hand.give(rounds, round_, Close(round=digest, contributors=(0, plan.partitions)))
+    hand.give(rounds, round_)
+    hand.give(CLOSINGS, Close(round=digest, contributors=(0, plan.partitions)))
     out = hand.give(reports, *(Done(round=digest, contributor=c, sent=0, total=0) for c in range(plan.partitions)))
     (close,) = [one.value for one in out]
-    assert [one.log.topic for one in hand.give(rounds, close)] == ["batches"]
+    assert [one.log.topic for one in hand.give(CLOSINGS, close)] == ["batches"]

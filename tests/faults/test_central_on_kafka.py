@@ -122,6 +122,7 @@ def ends(
         audit = told.run("audit", "ledger", "--json")
         assert audit.returncode == 0, audit.stdout + audit.stderr
         assert orjson.loads(audit.stdout)["leaves"] >= periods
+        assert orjson.loads(audit.stdout)["thresholds"] == 1
         asyncio.run(planted(told))
         audit = told.run("audit", "ledger", "--json")
         assert audit.returncode == 4, audit.stdout + audit.stderr

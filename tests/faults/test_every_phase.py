@@ -1,7 +1,8 @@
 """LPA and LBA on Kafka with kill -9 in every phase of a round: releases byte-equal to those of the fault-free run.
 
 The phases are mortal.py's: a worker that comes to one for the first time, from some period on, dies there by its own
-hand; so every phase is hit, and not hoped for.  The two deployments run side by side, since a life begins with waiting.
+hand; so every phase is hit, and not hoped for.  `make test` runs LBA alone, which has every phase; in `make faults` the
+two deployments run side by side, since a life begins with waiting.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from tests.faults.mortal import CHARGED, MOMENTS, PHASES, STEPS
 from tests.faults.recordings import START_MS, promise
 
 ROOT = Path(__file__).parents[2]
-METHODS = ("lpa", "lba")
+LONG = pytest.param(("lpa", "lba"), marks=pytest.mark.faults)
 FIRST = START_MS // 1000
 VALUES = ("home", "help")
-WRITTEN = ("rounds", "reports", "batches", "tallies", "releases")
+WRITTEN = ("rounds", "closings", "reports", "batches", "tallies", "releases")
 STREAM = """
 [streams.screen]
 measure = "frequency"
@@ -41,10 +42,12 @@ method = "METHOD"
 
 
 @pytest.fixture
-def both(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[list[Deployed]]:
+def deployments(
+    methods: tuple[str, ...], broker: Broker, deployment_name: str, tmp_path: Path
+) -> Iterator[list[Deployed]]:
     """A deployment of each method, with few partitions: a life has less to begin with."""
     found = []
-    for method in METHODS:
+    for method in methods:
         name = f"t-{method}-{deployment_name[-8:]}"
         text = promise(epsilon=4.0, periods=4, min_batch=2, partitions=2) + STREAM.replace("METHOD", method)
         found.append(Deployed(tmp_path / method, name, broker.bootstrap, text))
@@ -141,14 +144,16 @@ async def never_committed(deployed: Deployed, topic: str) -> int:
     return written - len(committed)
 
 
-def test_kill_9_in_every_phase_of_a_round_changes_no_byte(both: list[Deployed], tmp_path: Path) -> None:
+@pytest.mark.parametrize("methods", [("lba",), LONG], ids="-".join)
+def test_kill_9_in_every_phase_of_a_round_changes_no_byte(deployments: list[Deployed], tmp_path: Path) -> None:
     source = str(recording(tmp_path / "clicks.jsonl", users=300, periods=16, seed=1))
-    live_on([Mortals(deployed, seed=1, periods=6, workers=2) for deployed in both], source)
+    live_on([Mortals(deployed, seed=1, periods=6, workers=2) for deployed in deployments], source)
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("methods", [LONG], ids="-".join)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_kill_9_in_every_phase_again_and_again(both: list[Deployed], tmp_path: Path, seed: int) -> None:
+def test_kill_9_in_every_phase_again_and_again(deployments: list[Deployed], tmp_path: Path, seed: int) -> None:
     source = str(recording(tmp_path / "clicks.jsonl", users=1500, periods=60, seed=seed))
-    live_on([Mortals(deployed, seed=seed, periods=45, workers=3, times=3) for deployed in both], source)
+    live_on([Mortals(deployed, seed=seed, periods=45, workers=3, times=3) for deployed in deployments], source)

@@ -31,6 +31,12 @@ def short(tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def shorter(tmp_path: Path) -> str:
+    """A quarter of a minute of 600 users."""
+    return str(recording(tmp_path / "clicks.jsonl", users=600, periods=16))
+
+
+@pytest.fixture
 def long(tmp_path: Path) -> str:
     """A million events of 50 000 users."""
     return str(recording(tmp_path / "clicks.jsonl", users=50_000, periods=40, each=0.5))
@@ -52,19 +58,24 @@ def ends(deployed: Deployed, source: str, chaos: Chaos, *, workers: int = 2, spe
     assert audit.returncode == 0, audit.stdout + audit.stderr
 
 
-def test_kill_9_of_workers_changes_no_byte(deployed: Deployed, short: str) -> None:
+@pytest.mark.parametrize(("source", "kills"), [("shorter", 3), pytest.param("short", 5, marks=pytest.mark.faults)])
+def test_kill_9_of_workers_changes_no_byte(
+    deployed: Deployed, source: str, kills: int, request: pytest.FixtureRequest
+) -> None:
     chaos = Chaos(deployed, seed=1, pause_s=2.5)
-    chaos.plan([chaos.kill] * 5)
-    ends(deployed, short, chaos)
-    assert chaos.kills == 5
+    chaos.plan([chaos.kill] * kills)
+    ends(deployed, request.getfixturevalue(source), chaos)
+    assert chaos.kills == kills
 
 
+@pytest.mark.faults
 def test_a_frozen_worker_wakes_up_after_its_successor_and_changes_no_byte(deployed: Deployed, short: str) -> None:
     chaos = Chaos(deployed, seed=2, pause_s=4.0)
     chaos.plan([lambda: chaos.freeze(9.0)])
     ends(deployed, short, chaos)
 
 
+@pytest.mark.faults
 def test_a_broker_killed_and_group_offsets_forced_ahead_change_no_byte(
     deployed: Deployed, short: str, broker: Broker
 ) -> None:
@@ -75,6 +86,24 @@ def test_a_broker_killed_and_group_offsets_forced_ahead_change_no_byte(
         broker.restart()
 
     chaos.plan([bounce, lambda: ahead(deployed), chaos.kill])
+    ends(deployed, short, chaos)
+
+
+def test_a_zombie_a_broker_killed_and_group_offsets_forced_ahead_change_no_byte(
+    deployed: Deployed, short: str, broker: Broker
+) -> None:
+    """The two above in one run, which begins with a quiet moment: the zombie had rounds open when it froze."""
+    chaos = Chaos(deployed, seed=3, pause_s=2.5)
+
+    def freeze() -> None:
+        chaos.freeze(9.0)
+        chaos.rest(9.0)
+
+    def bounce() -> None:
+        broker.kill()
+        broker.restart()
+
+    chaos.plan([lambda: None, freeze, bounce, lambda: ahead(deployed)])
     ends(deployed, short, chaos)
 
 

@@ -41,11 +41,12 @@ NOW = 1_794_992_430_000
 MAY = {
     "edge": ({"raw", "rounds", "ticks", "sums", "state.door", "state.perturb", "state.curate"},
              {"raw", "reports", "sums", "tallies", "dead.edge", "state.door", "state.perturb", "state.curate"}),
-    "mixing": ({"reports", "rounds", "state.shuffle"}, {"batches", "rounds", "dead.mixing", "state.shuffle"}),
+    "mixing": ({"reports", "rounds", "closings", "state.shuffle"},
+               {"batches", "closings", "dead.mixing", "state.shuffle"}),
     "analysis": ({"batches", "tallies", "rounds", "feed", "releases", "state.aggregate", "state.publish"},
                  {"tallies", "releases", "rounds", "dead.analysis", "state.aggregate", "state.publish"}),
     "subscribers": ({"releases"}, set()),
-    "operator": ({"dead.edge", "dead.mixing", "dead.analysis"}, set()),
+    "operator": ({"closings", "dead.edge", "dead.mixing", "dead.analysis"}, set()),
     "provision": ({"rounds"}, {"rounds"}),
     "feed": ({"rounds"}, {"ticks", "feed", "rounds"}),
 }  # fmt: skip
@@ -161,6 +162,9 @@ def test_each_principal_reads_and_writes_what_the_table_says_and_nothing_else(gu
     }
     denied = 2 * len(topics) * len(ROLES) - sum(len(read) + len(write) for read, write in found.values())
     assert denied > 150
+    # Who counts in a round is the mixing zone's to say, and what is asked is not.
+    assert {role for role, (_, write) in found.items() if f"{NAME}.closings" in write} == {"mixing"}
+    assert f"{NAME}.rounds" not in found["mixing"][1]
 
 
 def test_of_the_users_topics_the_edge_reads_and_the_feed_writes(guarded: Guarded) -> None:

@@ -106,9 +106,19 @@ def test_a_tally_in_blocks_announces_each_block_of_more_counts_than_a_message_ho
     assert "targets" in refusal(name, q=4, targets=4)
 
 
-def test_reports_of_an_undersized_round_are_told_only_where_there_are_any() -> None:
-    assert tables(BY_NAME["tally"])["rejected"] == {"malformed": 0, "undersized": 900}
+def test_that_a_round_was_undersized_is_written_only_where_it_was() -> None:
+    assert tables(BY_NAME["tally"])["rejected"] == {"malformed": 0, "undersized": True}
     assert tables(BY_NAME["seal"])["rejected"] == {"malformed": 3}
+
+
+@every("name", ["seal", "tally"])
+@every("undersized", [900, 0, 1, "true", None])
+def test_of_an_undersized_round_nobody_says_how_many_came(name: str, undersized: object) -> None:
+    assert "rejected.undersized" in refusal(name, rejected={"malformed": 0, "undersized": undersized})
+    small = {"rejected": {"malformed": 0, "undersized": True}}
+    assert "undersized sub-batch; allowed: none" in refusal(name, **small, received=4, counted=4)
+    ill = {"rejected": {"malformed": 4, "undersized": True}}
+    assert "undersized sub-batch; allowed: none" in refusal(name, **ill, received=4, counted=0)
 
 
 # ---- releases ----

@@ -112,7 +112,7 @@ def test_the_undisturbed_run_releases_every_period_once_and_passes_the_audit(nam
 
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.audit)])
 def test_a_crash_at_any_point_changes_no_byte(name: str, point: str, seed: int) -> None:
     rng = random.Random(f"{point} {seed}")
     kinds = ("door", "perturb", "shuffle", "aggregate", "publish")
@@ -129,7 +129,7 @@ def test_a_crash_at_any_point_changes_no_byte(name: str, point: str, seed: int) 
     assert found.holds, found.where
 
 
-@pytest.mark.parametrize("examples", [500, pytest.param(3000, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("examples", [150, pytest.param(3000, marks=pytest.mark.audit)])
 def test_no_interleaving_of_the_logs_changes_a_release(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(seed=st.integers(0, 2**32), step=st.sampled_from([20, 100, 1000]), name=st.sampled_from(sorted(PLANS)))

@@ -109,8 +109,7 @@ class World:
         """All on which the future depends."""
         states = tuple(
             (tuple(marks), small, tuple(
-                (g.closed, len(g.closes), g.state.now.value)
-                + tuple(sorted(c for c, one in g.contributions.items() if one.done))
+                (g.closed, len(g.closes), g.state.now.value, *sorted(c for c, o in g.contributions.items() if o.done))
                 for g in target._open.values()
             ))
             for target, marks, (_, small) in zip(self.targets, self.marks, self.saved, strict=True)

@@ -238,13 +238,17 @@ def test_a_state_of_another_form_key_config_or_deployment_is_refused(monkeypatch
     with pytest.raises(FrozenFactsError, match=r"keys\.randomness"):
         Curate(PLAN, other).restore(small, ())
     for plan, named in (
-        (only(replace(SPENT, config="0" * 16), FOUND_SPENT, BLOCKS), r"central\.spent"),
-        (only(SPENT, FOUND_SPENT), r"central\.blocks"),
-        (only(SPENT, FOUND_SPENT, BLOCKS, VISITS), r"central\.visits"),
+        (only(replace(SPENT, config="0" * 16), FOUND_SPENT, BLOCKS), "config of stream spent: state f"),
+        (only(SPENT, FOUND_SPENT), "config of stream blocks"),
+        (only(SPENT, FOUND_SPENT, BLOCKS, VISITS), "config of stream visits"),
         (only(SPENT, FOUND_SPENT, BLOCKS, partitions=4), "partitions"),
     ):
-        with pytest.raises(FrozenFactsError, match=f"^curate: frozen facts differ: .*{named}"):
+        with pytest.raises(FrozenFactsError, match=f"^curate: frozen facts differ: .*{named}") as refused:
             Curate(plan, KEYS.edge).restore(small, ())
+        assert str(refused.value).endswith(
+            "; allowed: the file and keys as they were, or a deployment of another name (see `murmurate check "
+            "--against`), since the same events must not get a second noise"
+        )
     with pytest.raises(StateError):
         Curate(replace(PLAN, name="market"), KEYS.edge).restore(small, ())
     for name in ("FORM", "SECRET"):

@@ -9,7 +9,7 @@ import pytest
 from murmurate.agents.stages.open_period import PERIOD_STATES, OpenPeriod, PeriodState
 from murmurate.agents.stages.publish import Publish
 from murmurate.agents.stages.stage import Log
-from murmurate.aggregators.accounting.window import WindowRounds
+from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.transitions import State, TransitionError
 from murmurate.topics.messages import Rejected, Round, Tally
@@ -22,7 +22,7 @@ SCREEN = PLAN.streams[0]
 
 
 def course() -> OpenPeriod:
-    mixed = WindowRounds(SCREEN.w, SCREEN.division, PLAN.delta, PLAN.assumed_corrupt)
+    mixed = MixedWindow(SCREEN.w, SCREEN.division, PLAN.delta, PLAN.assumed_corrupt)
     return OpenPeriod(SCREEN, method(SCREEN.method, SCREEN.setting(PLAN, FIRST)), FIRST, FIRST, mixed)
 
 

@@ -133,18 +133,18 @@ def test_an_undersized_answer_leaves_the_last_release_standing() -> None:
     assert again.unbiased == out[0].unbiased
 
 
-def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_what_came() -> None:
+def test_before_the_first_answer_a_release_has_names_and_no_numbers_and_says_that_too_few_came() -> None:
     hand = Hand(Publish(deployment(stream("screen", "lpu", thresholds={"home": 0.3}), min_batch=1000)))
     (round_, *_) = read(hand.give(ROUNDS, start(SCREEN)))
     short = [
-        tally(round_, q, 0).model_copy(update={"received": n, "rejected": Rejected(malformed=0, undersized=n)})
-        for q, n in ((0, 30), (1, 37))
+        tally(round_, q, 0).model_copy(update={"rejected": Rejected(malformed=0, undersized=True)}) for q in (0, 1)
     ]
     (found, *_) = read(hand.give(TALLIES, *short))
     assert isinstance(found, Release)
     assert (found.decision, found.measured_t, found.thresholds) == ("unmeasured", None, None)
     assert found.reports
-    assert (found.reports.received, found.reports.counted) == (67, 0)
+    assert (found.reports.received, found.reports.counted, found.reports.missing) == (0, 0, 0)
+    assert found.reports.rejected == Rejected(malformed=0, undersized=True)
     for said in (found.estimate, found.stderr, found.unbiased):
         assert dict(said) == dict.fromkeys(SCREEN.names)
 

@@ -301,7 +301,7 @@ def test_who_sent_what_cannot_be_read_from_a_batch() -> None:
     assert written[0] == written[1] == written[2]
 
 
-def test_what_a_closed_out_contributor_sent_before_and_after_is_dropped_and_counted_outside_of_the_release() -> None:
+def test_what_a_closed_out_contributor_sent_before_and_after_is_dropped_and_counted_nowhere() -> None:
     for first in (0, 1, 2):  # how much of it came in time does not matter
         hand = shuffle()
         hand.give(ROUNDS, ROUND)
@@ -310,7 +310,7 @@ def test_what_a_closed_out_contributor_sent_before_and_after_is_dropped_and_coun
         (seal,) = seals(read(hand.give(CLOSINGS, close(0))))
         hand.give(reports(), *late[first:])
         assert (seal.received, seal.rejected.malformed) == (9, 0)
-        assert counted(hand) == {"deadline": 1, "wrong_round": 5}
+        assert counted(hand) == {"deadline": 1}
 
 
 def test_a_contributor_that_never_comes_back_costs_a_bounded_memory() -> None:
@@ -337,7 +337,7 @@ def test_a_contributor_that_never_comes_back_costs_a_bounded_memory() -> None:
         marks = {log: hand.ends[log] for log in (ROUNDS, CLOSINGS, reports())}
         starts.append(hand.stage.replay_from(marks)[reports()])
     assert starts[0] < starts[-1] == hand.ends[reports()]  # a recovery does not read that far back for ever
-    assert counted(hand)["wrong_round"] == 900
+    assert counted(hand)["wrong_round"] == 3 * (300 - 72)  # of older rounds than the newest ones with somebody missing
     assert len(hand.stage.small()) < 20_000
 
 

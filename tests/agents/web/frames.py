@@ -117,12 +117,12 @@ def releases(names: tuple[str, ...] = SCREENS, periods: int = 288, seed: int = 7
         }
 
 
-def unmeasured(frame: dict[str, Any], received: int, **more: Any) -> dict[str, Any]:
-    """The frame of the same period, in which so few reports came that nothing is known yet."""
+def unmeasured(frame: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The frame of the same period, in which too few reports came, so that nothing is known yet."""
     release = frame["release"]
     nulls = {key: dict.fromkeys(release["estimate"]) for key in ("estimate", "stderr", "unbiased")}
-    rejected = {"malformed": 0, "undersized": received}
-    reports = {"slots": 120, "received": received, "counted": 0, "rejected": rejected}
+    rejected = {"malformed": 0, "undersized": True}
+    reports = {"slots": 120, "received": 0, "counted": 0, "rejected": rejected}
     privacy = release["privacy"] | {"shuffled": None, "unshuffled": "nothing was counted"}
     nothing = nulls | {"decision": "unmeasured", "measured_t": None, "reports": reports, "privacy": privacy}
     return frame | {"release": release | nothing} | more

@@ -101,12 +101,11 @@ def too_few(periods: int = 40) -> Iterator[dict[str, Any]]:
     warned = [spec("fare", 96, warning=f"{lacks} It takes 6 700 users."), spec("distance", 96)]
     yield hello(deployment="rides", streams=warned)
     fare, distance = fares()[:periods], distances()[:periods]
-    for i, frame in enumerate(fare):
-        yield unmeasured(frame, 50 + i % 30)
+    yield from (unmeasured(frame) for frame in fare)
     yield from distance[:6]
-    for i, frame in enumerate(distance[6:]):
+    for frame in distance[6:]:
         same = {key: distance[5]["release"][key] for key in ("estimate", "stderr", "unbiased", "measured_t")}
-        reports = unmeasured(frame, 900 + i)["release"]["reports"]
+        reports = unmeasured(frame)["release"]["reports"]
         yield frame | {"release": frame["release"] | same | {"decision": "approximated", "reports": reports}}
     end = done(2 * periods)
     yield end | {"summary": end["summary"] | {"published": 2, "unmeasured": periods + UNMEASURED}}
@@ -143,4 +142,4 @@ def _frame(
         "mechanism": mechanism | {"epsilon": 1.0, "digest": "5d1c0e7a92f3b864"},
     }  # fmt: skip
     frame = {"type": "release", "release": release, "truth": {name: round(value, 6) for name, value in truth.items()}}
-    return unmeasured(frame, 67) if measured is None else frame
+    return unmeasured(frame) if measured is None else frame

@@ -1,4 +1,4 @@
-"""Atoms of mechanisms by their formulas, and delta of a blanket as a plain sum of exact fractions."""
+"""Golden atoms, and delta of a blanket as a plain sum of exact fractions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from math import comb
 from pathlib import Path
 from typing import Any
 
+from murmurate.agents.cli.reproductions.shuffle_blankets import parts
 from murmurate.randomizers.question import Atom, Blanket
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parents[2] / "data" / "mixing.json").read_text(encoding="utf-8"))
@@ -19,39 +19,6 @@ ONE = Fraction(1)
 def exactly(epsilon: float) -> Fraction:
     """E to the power of epsilon, as the fraction that the double is."""
     return Fraction(math.exp(epsilon))
-
-
-def parts(p: Fraction, split: Fraction, low: Fraction, high: Fraction = Fraction(0)) -> Blanket:
-    """Masses of both one-sided kinds, of what is unlikely under both values, and of what is likely under both."""
-    kinds = ((split, p, ONE), (split, ONE, p), (low, ONE, ONE), (high, p, p))
-    return tuple(Atom(*kind) for kind in kinds if kind[0])
-
-
-def collision(s: int, t: int, p: Fraction) -> Blanket:
-    """The worst hash functions: s of t buckets of either value, apart. CoCo has the same; s = 1 is GRR."""
-    omega = s * p + t - s
-    return parts(p, s / omega, (t - 2 * s) / omega)
-
-
-def exsub(d: int, s: int, m: int, p: Fraction) -> Blanket:
-    """Sets of m signs over d places: opposite signs in the same s places are told apart best."""
-    apart = sum(comb(s, k) * comb(d - s, m - k) << (m - k) for k in range(min(s, m) + 1))
-    never, all_ = comb(d - s, m) << m, comb(d, m) << m
-    each = 1 / (p * all_ - (p - 1) * apart)
-    return parts(p, each * (apart - never), each * never, each * (all_ - 2 * apart + never))
-
-
-def majority(s: int, p: Fraction) -> Blanket:
-    """All places are told; accepted where more signs of the s are true than false."""
-    accepted = Fraction(sum(comb(s, k) for k in range(s // 2 + 1, s + 1)), 1 << s)
-    mass = 1 / (1 + (p - 1) * accepted)
-    return parts(p, mass * accepted, mass * (1 - 2 * accepted))
-
-
-def mixture(weighted: Sequence[tuple[Fraction, Blanket]]) -> Blanket:
-    """Several, one of which is drawn and told."""
-    total = sum(weight for weight, _ in weighted)
-    return tuple(Atom(weight / total * mass, a, b) for weight, atoms in weighted for mass, a, b in atoms)
 
 
 def golden_blanket(rho: float, others: Sequence[Sequence[float]], epsilon: float) -> Blanket:

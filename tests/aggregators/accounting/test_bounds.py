@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from murmurate.agents.cli.reproductions.shuffle_blankets import collision, exsub, parts
 from murmurate.aggregators.accounting import (
     AccountingError,
     CertifiedDelta,
@@ -25,7 +26,7 @@ from murmurate.aggregators.accounting.search import least_epsilon, next_above, r
 from murmurate.aggregators.accounting.sums import positive_part
 from murmurate.randomizers import GRR, HM, OLH, OUE, PM, SUE, Mechanism, SubsetSelection
 from murmurate.randomizers.question import Atom, Blanket
-from tests.aggregators.accounting.given import collision, exact_delta, exactly, exsub, parts
+from tests.aggregators.accounting.given import exact_delta, exactly
 from tests.cases import every
 
 P = Fraction(3)

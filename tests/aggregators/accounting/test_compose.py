@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import pytest
 
+from murmurate.agents.cli.reproductions.shuffle_blankets import collision
 from murmurate.aggregators.accounting import MixedRound, blanket_delta, blanket_epsilon, composed_epsilon
 from murmurate.aggregators.accounting.compose import Composition, losses
 from murmurate.randomizers import GRR, OLH
 from murmurate.randomizers.question import Atom, Blanket
-from tests.aggregators.accounting.given import collision, dominating, exact_composition
+from tests.aggregators.accounting.given import dominating, exact_composition
 from tests.cases import every
 
 P = Fraction(3, 2)

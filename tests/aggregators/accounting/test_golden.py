@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from murmurate.agents.cli.reproductions.shuffle_blankets import collision, exsub, majority, mixture, parts
 from murmurate.aggregators.accounting import (
     Pair,
     blanket_delta,
@@ -21,13 +22,8 @@ from murmurate.aggregators.accounting.clones import clones_blanket
 from murmurate.randomizers.question import Blanket
 from tests.aggregators.accounting.given import (
     GOLDEN,
-    collision,
     exactly,
-    exsub,
     golden_blanket,
-    majority,
-    mixture,
-    parts,
 )
 from tests.cases import every
 

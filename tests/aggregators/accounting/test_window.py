@@ -1,72 +1,108 @@
-"""What the newest window of a stream's rounds claims: the worst of its rounds, or all of them together."""
+"""What the newest window of a stream's rounds claims: the worst of its rounds, or all that could have been asked."""
 
 from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 
 import pytest
 
-from murmurate.aggregators.accounting.claim import MixedClaim, mixed_claim
-from murmurate.aggregators.accounting.window import WindowRounds
-from murmurate.randomizers import GRR, OUE, Question
+from murmurate.aggregators.accounting import MixedClaim, mixed_claim, window_claim, worst_window
+from murmurate.aggregators.accounting.schedules import Absorbed, Often, WindowRounds
+from murmurate.aggregators.accounting.window import MixedWindow
+from murmurate.randomizers import GRR, OUE, Question, Weighted
 from murmurate.randomizers.frequency.rappor import RAPPOR
+from murmurate.randomizers.terms import Division
 
-DELTA, CORRUPT = 1e-6, 0.1
-ASKED: list[Question] = [GRR(d=4, epsilon=1), OUE(d=4, epsilon=1), GRR(d=4, epsilon=0.5)]
+DELTA, CORRUPT, W = 1e-6, 0.1, 3
 
 
-def of_users(w: int = 3) -> WindowRounds:
-    return WindowRounds(w, "population", DELTA, CORRUPT)
+def grr(micro: int) -> Question:
+    return GRR(d=4, epsilon=Fraction(micro, 10**6))
+
+
+ASKED: list[Question] = [grr(1_000_000), OUE(d=4, epsilon=1), grr(500_000)]
+ONE = WindowRounds(grr, (Often(1_000_000, 1),))
+EACH = WindowRounds(grr, (Often(100_000, W),))
+CHOSEN = WindowRounds(grr, (Often(50_000, W),), True, Absorbed(50_000, W))
+
+
+def window(division: Division = "population", w: int = W) -> MixedWindow:
+    return MixedWindow(w, division, DELTA, CORRUPT)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_where_users_are_divided_the_worst_round_of_the_window_is_claimed(seed: int) -> None:
     rng = random.Random(seed)
-    rounds, window = [], of_users()
+    rounds, newest = list[tuple[int, Question, int]](), window()
     for t in range(30):
         for _ in range(rng.choice([0, 1, 1, 2])):
             asked, n = rng.choice(ASKED), rng.choice([0, 40, 400, 4000])
-            window.take(t, asked, n)
+            newest.take(t, asked, n)
             rounds.append((t, asked, n))
-        of_window = [mixed_claim(asked, n, DELTA, CORRUPT) for at, asked, n in rounds if at > t - 3 and n]
-        if not of_window:
-            assert window.claim(t) == "nothing was counted"
+        claims = [mixed_claim(asked, n, DELTA, CORRUPT) for at, asked, n in rounds if at > t - W and n]
+        if not claims:
+            assert newest.claim(t, ONE) == "nothing was counted"
         else:
-            found = window.claim(t)
+            found = newest.claim(t, ONE)
             assert isinstance(found, MixedClaim)
-            assert found.epsilon == max(claim.epsilon for claim in of_window)
-            assert found in of_window
+            assert found.epsilon == max(claim.epsilon for claim in claims)
+            assert found in claims
 
 
-def test_a_window_that_was_stored_goes_on_as_it_would_have() -> None:
-    for division in ("population", "budget"):
-        window, other = (WindowRounds(3, division, DELTA, CORRUPT) for _ in range(2))
-        for t in range(8):
-            window.take(t, ASKED[t % 2], 500 + 40 * t)
-            other.load(json.loads(json.dumps(window.kept())))
-            assert other.claim(t) == window.claim(t)
-            assert other.claim(t + 2) == window.claim(t + 2)
-            assert other.kept() == window.kept()
+@pytest.mark.parametrize("seed", range(3))
+def test_where_the_budget_is_divided_all_that_may_be_asked_is_claimed_with_the_fewest_reports(seed: int) -> None:
+    rng = random.Random(seed)
+    for most in (EACH, CHOSEN):
+        counted, newest = list[int](), window("budget")
+        for t in range(12):
+            counted.append(rng.choice([0, 300, 400, 5000]))
+            newest.take(t, grr(rng.choice([50_000, 100_000])), counted[-1])
+            some = [n for n in counted[-W:] if n]
+            wanted = worst_window(most, min(some), DELTA, CORRUPT) if some else "nothing was counted"
+            assert newest.claim(t, most) == wanted
+    assert worst_window(EACH, 300, DELTA, CORRUPT) == window_claim([(grr(100_000), 270, W)], DELTA)
+
+
+@pytest.mark.parametrize("division", ["population", "budget"])
+def test_a_window_that_was_stored_goes_on_as_it_would_have(division: Division) -> None:
+    newest, other = window(division), window(division)
+    most = ONE if division == "population" else EACH
+    for t in range(8):
+        newest.take(t, ASKED[t % 2], 500 + 40 * t)
+        other.load(json.loads(json.dumps(newest.kept())))
+        for later in (0, 2):
+            assert other.claim(t + later, most) == newest.claim(t + later, most)
+        assert other.kept() == newest.kept()
 
 
 def test_the_state_of_many_rounds_alike_is_small() -> None:
-    window = of_users(w=5000)
-    for t in range(5000):
-        window.take(t, ASKED[0], 1000)
-    assert len(window.kept()["rounds"]) == 1
+    for division, asked in (("population", ASKED[:1]), ("budget", ASKED)):
+        newest = window(division, w=5000)  # type: ignore[arg-type]
+        for t in range(5000):
+            newest.take(t, asked[t % len(asked)], 1000)
+        assert len(newest.kept()["rounds"]) == 1
 
 
-def test_a_round_of_which_hardly_anybody_is_honest_has_what_a_report_has_alone() -> None:
-    window = of_users()
-    window.take(0, ASKED[0], 2)
-    assert window.claim(0) == MixedClaim(1.0, 0.0, "local", 1)
+def test_a_round_of_which_hardly_anybody_is_honest_has_what_reports_have_alone() -> None:
+    newest, shared = window(), window("budget")
+    newest.take(0, ASKED[0], 2)
+    assert newest.claim(0, ONE) == MixedClaim(1.0, 0.0, "local", 1)
+    shared.take(0, ASKED[0], 2)
+    assert shared.claim(0, EACH) == MixedClaim(0.3, 0.0, "local", 1)
 
 
-def test_lasting_reports_claim_nothing_while_they_are_in_the_window() -> None:
-    window = of_users()
-    window.take(0, RAPPOR(d=4, epsilon=1), 1000)
-    for t in range(1, 4):
-        window.take(t, ASKED[0], 1000)
-        claim = window.claim(t)
-        assert claim == "lasting reports" if t < 3 else isinstance(claim, MixedClaim)
+@pytest.mark.parametrize("division", ["population", "budget"])
+def test_reports_that_are_not_alike_claim_nothing_while_they_are_in_the_window(division: Division) -> None:
+    most = ONE if division == "population" else EACH
+    told_apart: list[tuple[Question, str]] = [
+        (RAPPOR(d=4, epsilon=1), "lasting reports"), (Weighted(grr(1_000_000), 5), "public measure"),
+    ]  # fmt: skip
+    for asked, reason in told_apart:
+        newest = window(division)
+        newest.take(0, asked, 1000)
+        for t in range(1, W + 1):
+            newest.take(t, ASKED[0], 1000)
+            claim = newest.claim(t, most)
+            assert claim == reason if t < W else isinstance(claim, MixedClaim)

@@ -91,6 +91,14 @@ def test_a_tree_whose_noise_or_totals_would_not_fit_is_told_apart() -> None:
     assert law.beyond(int(room)) < Fraction(1, 1 << 81)
 
 
+@every("tree", [Tree(2, 25), Tree(16, 5), Tree(256, 3), Tree(4, 3), Tree(2, 1)])
+def test_less_noise_fits_wherever_more_does_up_to_the_largest_gamma(tree: Tree) -> None:
+    gammas = [Fraction(1, 1 << scale) for scale in range(36, 0, -4)] + [Fraction(n) for n in (1, 3, 9, 10, 11, 15, 20)]
+    fitting = [fits(tree, gamma) for gamma in gammas]
+    assert fitting == sorted(fitting)
+    assert fitting[-1]
+
+
 def test_what_fits_holds_the_largest_noise_that_is_allowed_for() -> None:
     tree = Tree(4, 3)
     most = int(((1 << 63) - 1) // tree.denominator / heaviest(tree))

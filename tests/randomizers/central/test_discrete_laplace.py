@@ -17,6 +17,7 @@ import pytest
 
 from murmurate.randomizers import Key, ParameterError
 from murmurate.randomizers.central import DiscreteLaplace, keyed_noise
+from murmurate.randomizers.central.discrete_laplace import power_above
 from murmurate.randomizers.central.word_table import TOP
 from tests.cases import every
 from tests.randomizers.central.neighbours import carries, worst_ratio_keeps
@@ -180,6 +181,38 @@ def test_what_lies_beyond_a_number_is_bounded_from_above(gamma: Fraction) -> Non
         assert tail <= found <= before
         before = found
     assert law.beyond(int(50 / gamma)) < math.exp(-39)
+
+
+LEVELS = (0, 1, 12_345, 1 << 20, 1 << 32, TOP // 3, TOP // 2, TOP - (1 << 40), TOP - 3, TOP - 1)
+
+
+@every("level", LEVELS)
+def test_a_power_far_out_is_bounded_from_above_and_closely(level: int) -> None:
+    for times in (0, 1, 2, 3, 7, 64, 65, 500, 2047):
+        exact = Fraction(level, TOP) ** times
+        assert exact <= power_above(level, times) < exact + Fraction(1, 1 << 900)
+
+
+@every("level", LEVELS)
+def test_powers_too_large_to_be_written_out_fall_with_every_factor(level: int) -> None:
+    powers = [power_above(level, (1 << place) + more) for place in range(0, 63, 3) for more in (0, 1)]
+    assert all(later <= before for before, later in pairwise(powers))
+    assert powers[-1] <= Fraction(1, 1 << 900) or level >= TOP - 3
+    assert 1 - Fraction(3, 1 << 32) <= power_above(TOP - 3, 1 << 32) <= 1  # Bernoulli
+
+
+@every("gamma", [Fraction(1, 10**6), Fraction(1, 2), Fraction(3), Fraction(8), Fraction(13), Fraction(20)])
+def test_what_lies_as_far_as_words_reach_is_told_at_once(gamma: Fraction) -> None:
+    law = DiscreteLaplace(gamma)
+    bounds = [law.beyond(1 << place) for place in range(63)]
+    assert all(later <= before for before, later in pairwise(bounds))
+    assert bounds[-1] < Fraction(1, 1 << 900)
+    for place in range(12):  # the same in fractions
+        more = ((1 << place) - 1) // law._block
+        either = Fraction(law._first[0][-1] + law._first[1][-1], TOP)
+        if more:
+            exact = either * Fraction(law._later[-1], TOP) ** (more - 1)
+            assert exact <= bounds[place] < exact + Fraction(1, 1 << 900)
 
 
 @every("gamma", [0, -1, 21, 0.5, True, None, Fraction(1, (1 << 40) + 1)])

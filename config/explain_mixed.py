@@ -1,0 +1,82 @@
+"""What the mixing adds to a deployment's promise, in words and as data: against whom, how much, and what takes it away.
+
+Contract: every figure is a certified claim for the smallest batch that is released; larger batches have less.  Not
+here: the choice under a central target (mixed.py), what a release claims for what came (accounting/window.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from murmurate.aggregators.accounting.claim import MixedClaim
+from murmurate.config.enough import spaced
+from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.planning import smallest_claim
+
+
+@dataclass(frozen=True)
+class MixedFacts:
+    """What the smallest batch of a stream is worth once it is mixed."""
+
+    epsilon: float
+    """What everybody but the mixing zone can learn about a user in a window, in nats."""
+    delta: float
+    """The chance with which that may fail; 0 where mixing adds nothing."""
+    bound: str
+    reports: int
+    """The smallest batch: min_batch."""
+    honest: int
+    """How many of them count as honest."""
+    target: float | None
+    """The stream's part of the central target; None without one."""
+    gain: float | None
+    """How many times smaller the variance is than where reports keep the target by themselves."""
+
+
+def mixed_facts(made: Plan, stream: StreamPlan) -> MixedFacts:
+    """What the smallest batch of a stream is worth."""
+    claim, mixed = smallest_claim(made, stream), stream.mixed
+    target, gain = (None, None) if mixed is None else (mixed.target, mixed.gain)
+    return MixedFacts(*_figures(claim), made.min_batch, claim.n, target, gain)
+
+
+def _figures(claim: MixedClaim) -> tuple[float, float, str]:
+    return claim.epsilon, claim.delta, claim.bound
+
+
+def mixed_promise(made: Plan) -> Iterator[str]:
+    """What a central target promises beside the local one, and when the local one is all that is left; without a target
+    that releases say what the mixing is worth.
+    """
+    if made.mixed is None:
+        corrupt = f", if at most {100 * made.assumed_corrupt:.3g} % of the reports come from whoever attacks"
+        yield (
+            "Reports are mixed. Each release says what that is worth for its own stream, against everybody but the "
+            f"mixing zone and but for a chance of {made.delta:g}{corrupt if made.assumed_corrupt else ''}."
+        )
+        return
+    yield (
+        f"Everybody but the mixing zone learns at most epsilon {made.mixed:g} about one user in a window, but for a "
+        f"chance of {made.delta:g}: reports are mixed, and a round of fewer than {spaced(made.min_batch)} shows "
+        f"nothing. Of each round {made.assumed_corrupt * 100:g} % may come from whoever attacks."
+    )
+    yield (
+        "If the mixing and the analysis zone work together, or all others of a round do, what a stream's reports have "
+        "by themselves is all that holds: the epsilon of its mechanism."
+    )
+
+
+def mixed_lines(found: MixedFacts) -> Iterator[str]:
+    """What mixing makes of one stream."""
+    hidden = f"{spaced(found.reports)} reports, of which {spaced(found.honest)} count as honest"
+    chance = f", but for a chance of {found.delta:g}" if found.delta else ""
+    said = f"mixed, a smallest batch of {hidden}, shows everybody but the mixing zone epsilon {found.epsilon:g}{chance}"
+    if found.bound == "local":
+        said = f"mixing adds nothing to a smallest batch of {hidden}: larger ones gain"
+    yield said
+    if found.gain is not None and found.target is not None:
+        yield (
+            f"its variance is {found.gain:.3g} times smaller than with reports that keep epsilon {found.target:g} by "
+            "themselves; devices answer no other question"
+        )

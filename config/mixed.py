@@ -1,0 +1,66 @@
+"""What a central target makes of a stream: which question its devices are asked, at the local epsilon that keeps it.
+
+Contract: a function of the file alone.  The smallest batch that is released keeps the stream's part of the target; the
+local epsilon is at most what a device may spend.  Devices answer the questions named here and no other one.  A target
+that mixing cannot reach with such batches is refused, with the size that would do.  Not here: the choice itself
+(aggregators/accounting/target.py), what a release claims for the batches that came (aggregators/accounting/window.py).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from murmurate.aggregators.accounting.errors import AccountingError
+from murmurate.aggregators.accounting.target import Chosen, MixedTarget, smallest_batch, under_target
+from murmurate.aggregators.candidates import candidates
+from murmurate.aggregators.chooser import Prefer
+from murmurate.aggregators.measures.measure import Measure
+from murmurate.aggregators.methods.registry import METHODS
+from murmurate.config.errors import ConfigError, Mistake
+from murmurate.config.plan import MixedPlan, Plan, StreamPlan
+from murmurate.randomizers.thresholds import MICRO
+
+KEY: Final = "privacy.mixed.epsilon"
+
+
+def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
+    """What the plan's central target makes of a stream; None without one."""
+    if made.mixed is None:
+        return None
+    kind = METHODS[stream.method.name]
+    rounds = stream.w if kind.division == "budget" else 1
+    limit = made.epsilon_of(stream.name)
+    share = Fraction(stream.share_micro, MICRO) if made.split == "budget" else Fraction(1)
+    part = float(Fraction(repr(made.mixed)) * share)
+    target = MixedTarget(part, made.delta, made.assumed_corrupt)
+    try:
+        chosen = _chosen(
+            stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds
+        )
+    except AccountingError as error:
+        raise ConfigError([Mistake(KEY, f"{part:g}", f"another target: {error}")]) from None
+    if chosen.claim.bound == "local" or chosen.gain <= 1:
+        raise ConfigError(
+            [Mistake(KEY, f"{part:g} with min_batch = {made.min_batch}", _enough(chosen, target, rounds))]
+        )
+    return MixedPlan(
+        part, chosen.epsilon_micro * rounds, chosen.name, chosen.question.digest.hex(), chosen.claim, chosen.gain
+    )
+
+
+@lru_cache(maxsize=64)
+def _chosen(
+    measure: Measure, mechanism: str, prefer: Prefer, target: MixedTarget, smallest: int, limit: int, rounds: int
+) -> Chosen:
+    able = candidates(measure, mechanism, prefer)
+    return under_target(able, target, smallest=smallest, limit=limit, rounds=rounds, prefer=prefer)
+
+
+def _enough(chosen: Chosen, target: MixedTarget, rounds: int) -> str:
+    """What would do where mixing adds nothing to a report's own epsilon."""
+    least = smallest_batch(chosen.question, target._replace(epsilon=target.epsilon / 2), rounds=rounds)
+    if least is None:
+        return f"a larger target, or epsilon = {target.epsilon:g} without mixed"
+    return f"a min_batch of {least} or more, which halves what a report has alone; or a larger target"
