@@ -46,8 +46,15 @@ def _figures(claim: MixedClaim) -> tuple[float, float, str]:
 
 
 def mixed_promise(made: Plan) -> Iterator[str]:
-    """What a central target promises beside the local one, and when the local one is all that is left."""
+    """What a central target promises beside the local one, and when the local one is all that is left; without a target
+    that releases say what the mixing is worth.
+    """
     if made.mixed is None:
+        corrupt = f", if at most {100 * made.assumed_corrupt:.3g} % of the reports come from whoever attacks"
+        yield (
+            "Reports are mixed. Each release says what that is worth for its own stream, against everybody but the "
+            f"mixing zone and but for a chance of {made.delta:g}{corrupt if made.assumed_corrupt else ''}."
+        )
         return
     yield (
         f"Everybody but the mixing zone learns at most epsilon {made.mixed:g} about one user in a window, but for a "

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
-from murmurate.agents.replay.score import table
+from murmurate.agents.replay.score import claims, table
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.shortage import Shortages
@@ -113,8 +113,11 @@ def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
 
 def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     """The table at the end, and what was wrong with the source."""
-    Console(width=WIDTH).print(table(outcome.score(plan)))
+    score = outcome.score(plan)
+    Console(width=WIDTH).print(table(score))
     click.echo(click.wrap_text(LEGEND, WIDTH, subsequent_indent="  "))
+    for line in claims(score):
+        click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))
     rate = round(outcome.events / max(outcome.seconds, 1e-9))
     done = f"{grouped(outcome.events)} events in {outcome.seconds:.1f} s ({grouped(rate)} a second)"
     click.echo(f"{done}   reports over budget: {outcome.over_budget}")

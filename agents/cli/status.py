@@ -23,7 +23,9 @@ from murmurate.agents.cli.replay import grouped
 from murmurate.agents.cli.watch import clock
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, status
+from murmurate.agents.mixed_claims import mixed_words
 from murmurate.agents.shortage import lacking
+from murmurate.topics.release import Release
 
 COLUMNS = 80
 FAILED = 1
@@ -64,6 +66,13 @@ def _stage_table(one: StageStatus) -> dict[str, Any]:
     }
 
 
+def _release_table(release: Release) -> dict[str, Any]:
+    """A stream's newest release, for JSON: when, and what it claims of the mixing where it says so."""
+    privacy = release.model_dump(include={"privacy"})["privacy"] or {}
+    claimed = {key: privacy[key] for key in ("shuffled", "unshuffled") if key in privacy}
+    return {"t": release.t, "end": release.end, "decision": release.decision, **claimed}
+
+
 def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
     """All of it, for JSON."""
     return {
@@ -76,8 +85,7 @@ def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
                 "first": each.first,
                 "settled": each.settled,
                 "open": [{"t": one.t, "purpose": one.purpose, "round": one.digest.hex()} for one in each.open],
-                "release": each.release
-                and {"t": each.release.t, "end": each.release.end, "decision": each.release.decision},
+                "release": each.release and _release_table(each.release),
                 "age_ms": each.age_ms,
             }
             for each in found.streams
@@ -107,6 +115,7 @@ def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0) -> It
     yield f"{'stream':<14}{'begun at':>12}{'settled':>12}{'open':>6}   {'last release'}"
     for stream in found.streams:
         yield _stream(stream)
+    yield from _mixed(found.streams)
     for one in found.transactions:
         yield from _wrapped(
             f"{one.place.topic}/{one.place.partition}: a producer's transaction has been open at offset {one.offset} "
@@ -192,6 +201,16 @@ def _stream(found: StreamStatus) -> str:
         what = f"{clock(release.start)} {release.decision}, {age(found.age_ms)} ago"
     line = f"{found.stream:<14}{first:>12}{settled:>12}{len(found.open):>6}   {what}"
     return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 3]}..."
+
+
+def _mixed(streams: Iterable[StreamStatus]) -> Iterator[str]:
+    """What the newest release of each stream claims of the mixing: under a heading, since a row is full."""
+    said = {one.stream: mixed_words(one.release.model_dump(), reports=True) for one in streams if one.release}
+    told = {name: words for name, words in said.items() if words is not None}
+    if told:
+        yield "after mixing"
+    for name, words in told.items():
+        yield from _wrapped(words, f"{name:<12}")
 
 
 def age(length_ms: int) -> str:

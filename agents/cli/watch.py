@@ -4,8 +4,8 @@ Contract: lines of at most 80 columns, at least one figure in each: first those 
 how many are left out is counted.  What does not fit is said more shortly (FORMS) before it is left out.  A distribution
 is a row of blocks in the order of the range, as high as its stretches, with the figures of those that are monitored and
 of the highest.  What is not known has no figure; where nothing is yet, it is said how many reports came, of how many
-that a release needs, and where that goes on, a line of its own says so.  Whoever wants all of it takes `--json`, the
-records as they are.  Not here: following for the page (kafka/release_reader.py).
+that a release needs.  Whoever wants all of it takes `--json`, the records as they are.  Not here: lines under a release
+(remarks.py), following for the page (kafka/release_reader.py).
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ import click
 import orjson
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
+from murmurate.agents.cli.remarks import Remarks
 from murmurate.agents.cli.replay import grouped
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last
-from murmurate.agents.shortage import Shortages, lacking
+from murmurate.agents.shortage import lacking
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.postprocess.query import Query
 from murmurate.aggregators.postprocess.reading import read_for
@@ -113,7 +114,7 @@ async def _watch(
 ) -> None:
     if not as_json:
         click.echo(heading(stream, question))
-    day, shortages = "", Shortages(this.plan)
+    day, remarks = "", Remarks(this.plan)
     async for value, release in releases(this, stream, history):
         if as_json:
             click.echo(value)
@@ -123,8 +124,8 @@ async def _watch(
             click.echo(f"{day} UTC")
         shown = release if question is None else shaped(release, question, k)
         click.echo(line(shown, stream, this.plan.min_batch))
-        if (said := shortages.take(orjson.loads(value))) is not None:
-            click.echo("\n".join(textwrap.wrap(said, COLUMNS, initial_indent=GAP, subsequent_indent=GAP)))
+        for said in remarks.take(orjson.loads(value)):
+            click.echo(said)
 
 
 async def releases(this: Opened, stream: AnyStreamPlan, history: int) -> AsyncIterator[tuple[bytes, Release]]:

@@ -34,6 +34,11 @@ GAUGES: Final = {
     "murmurate_rounds_open": ("Rounds that are asked and not yet complete.", ("stream",)),
     "murmurate_release_estimate": ("The newest release: the statistic itself, where it is known.", ("stream", "name")),
     "murmurate_release_stderr": ("The newest release: its standard error.", ("stream", "name")),
+    "murmurate_mixed_epsilon": (
+        "The newest release: what holds against everybody but the mixing zone, where it is claimed.",
+        ("stream",),
+    ),
+    "murmurate_mixed_reports": ("The newest release: the honest reports that hide each other then.", ("stream",)),
     "murmurate_release_age_seconds": ("Since the newest release, or since the stream came here.", ("stream",)),
     "murmurate_epsilon_spent_max": ("The largest window of any user.", ("stream",)),
     "murmurate_lag_records": ("End of a log less what is folded and committed.", ("topic", "partition")),

@@ -269,6 +269,7 @@ class _Gauges(Collector):
         metrics, now = self._metrics, self._metrics.now_ms()
         opened, age = gauge("murmurate_rounds_open"), gauge("murmurate_release_age_seconds")
         estimate, error = gauge("murmurate_release_estimate"), gauge("murmurate_release_stderr")
+        mixed, hidden = gauge("murmurate_mixed_epsilon"), gauge("murmurate_mixed_reports")
         for task in tasks:
             if not isinstance(task.stage, Publish):
                 continue
@@ -277,13 +278,16 @@ class _Gauges(Collector):
             for stream in task.stage.begun:
                 release, at = metrics.newest.get(stream, (None, 0))
                 age.add_metric((stream,), max(0, now - max(at, metrics.since[task.wiring.name])) / 1000)
+                if (claim := (release or {}).get("privacy", {}).get("shuffled")) is not None:
+                    mixed.add_metric((stream,), claim["epsilon"])
+                    hidden.add_metric((stream,), claim["n"])
                 if release is None or len(release["estimate"]) > MOST_NAMES or "names" in release:
                     continue
                 for name, value in release["estimate"].items():
                     if value is not None:  # nothing is known of it: no sample rather than a number
                         estimate.add_metric((stream, name), value)
                         error.add_metric((stream, name), release["stderr"][name])
-        yield from (opened, age, estimate, error)
+        yield from (opened, age, estimate, error, mixed, hidden)
         info = gauge("murmurate_info")
         info.add_metric((__version__, metrics.plan.name, config_digest(metrics.plan)), 1)
         yield info

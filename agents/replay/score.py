@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 
+from murmurate.agents.mixed_claims import LargestClaim, largest_claim
 from murmurate.agents.replay.error_measures import SMALLEST, bits, mean_relative_error, mean_squared_error, report_bits
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
@@ -61,6 +62,8 @@ class StreamScore:
     coverage: float | None
     """The share of truths within two standard errors of the estimate."""
     bits: float | None
+    mixed: LargestClaim | None
+    """The largest claim of what the mixing is worth; None for a central stream."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> d
         "coverage": _places(score.coverage),
         "bits_per_user_per_period": _places(score.bits),
         "over_budget": over_budget,
+        "mixed": {stream.stream: stream.mixed.table() for stream in score.streams if stream.mixed is not None},
     }
 
 
@@ -173,6 +177,11 @@ def table(score: Score) -> Table:
             _text(stream.coverage, ".0%"), _figure(stream.bits),
         )  # fmt: skip
     return shown
+
+
+def claims(score: Score) -> list[str]:
+    """One line for each stream: the largest claim of the run of what the mixing is worth."""
+    return [f"{one.stream}, after mixing: {one.mixed.words}" for one in score.streams if one.mixed is not None]
 
 
 def _nothing_summed(plan: CentralPlan, score: StreamScore) -> list[str]:
@@ -241,6 +250,7 @@ def _score(plan: AnyStreamPlan, releases: list[Release], true: Mapping[tuple[str
         releases=len(releases), published=published, unmeasured=decisions["unmeasured"],
         published_per_window=None if window is None else published / len(releases) * window, mre=mre, mse=mse,
         estimate_mse=estimate_mse, coverage=coverage, bits=of_reports,
+        mixed=largest_claim(releases),
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ class MixedWindow:
         rounds = [one for one in self._rounds if one[0] > t - self._w]
         if not rounds:
             return NOTHING
-        reasons = [reason for _, asked, _ in rounds if (reason := unclaimed(asked)) is not None]
+        reasons: list[NoClaim] = [reason for _, asked, _ in rounds if (reason := unclaimed(asked)) is not None]
         if reasons:
             return reasons[0]
         if self._division == "population":

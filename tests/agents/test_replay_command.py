@@ -23,7 +23,7 @@ FILES = ["releases.jsonl", "report.html", "summary.json", "truth.jsonl"]
 KEYS = [
     "events", "seconds", "events_per_second", "releases", "published", "unmeasured", "mre", "mse", "estimate_mse",
     "coverage", "bits_per_user_per_period",
-    "over_budget",
+    "over_budget", "mixed",
 ]  # fmt: skip
 EVENTS = "events.sample.jsonl"
 SYNTHETIC = "synthetic:lns,n=2000,periods=30"
@@ -42,7 +42,7 @@ def papers(tmp_path: Path) -> Path:
     return deploy(tmp_path, "papers")
 
 
-def written(folder: Path, out: str = "run") -> tuple[Lines, Lines, dict[str, float]]:
+def written(folder: Path, out: str = "run") -> tuple[Lines, Lines, dict[str, Any]]:
     """Releases, truth and summary of a run; all four files are there."""
     assert sorted(path.name for path in (folder / out).iterdir()) == FILES
     releases, truth = (
@@ -77,6 +77,10 @@ def test_what_init_writes_replays(example: str, tmp_path: Path) -> None:
     assert [(line["stream"], line["t"]) for line in releases] == [(line["stream"], line["t"]) for line in truth]
     assert set(truth[0]) == {"stream", "t", "events" if example == "central" else "users", "truth"}
     assert "refused: none" in done.stdout
+    streams = {line["stream"] for line in releases if "privacy" in line}
+    assert set(summary["mixed"]) == streams
+    text = " ".join(done.stdout.split())
+    assert {stream for stream in streams if f" {stream}, after mixing: " in text} == streams
 
 
 def test_the_report_opens_nothing_from_elsewhere(papers: Path) -> None:

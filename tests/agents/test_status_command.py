@@ -12,9 +12,11 @@ from murmurate.topics.codec import decode
 from murmurate.topics.messages import Rejected
 from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
+from tests.topics.samples import RELEASES
 from tests.topics.second_wire import GOLDEN
 
 NOW = 1_790_000_000_000
+NONE = {"unshuffled": "public measure"}
 
 
 def many() -> Status:
@@ -65,6 +67,27 @@ def test_a_stream_whose_newest_round_was_too_small_is_named() -> None:
         assert [line for line in found if line.startswith("short")] == said
         assert any(line.endswith("09:00:00 unmeasured, 0 s ago") for line in found)
         assert found[-1] == "ok"  # nothing has to be put right but the number of users
+
+
+def test_what_the_mixing_is_worth_stands_under_a_heading_against_whom_and_with_how_many_reports() -> None:
+    claimed, _, central = (decode(value) for value in RELEASES)
+    assert isinstance(claimed, Release)
+    assert isinstance(central, Release)
+    privacy = {"privacy": claimed.privacy and claimed.privacy.model_copy(update={"shuffled": None} | NONE)}
+    releases = {"screen": claimed, "s" * 32: claimed.model_copy(update=privacy), "visits": central}
+    status = Status([], [StreamStatus(name, 1, 2, release=one, age_ms=900) for name, one in releases.items()], [])
+    found = list(lines(status, "shop", 1000))
+    assert all(len(line) <= 80 for line in found)
+    shown = found[found.index("after mixing") + 1 : -1]
+    assert [line[:6] for line in shown if line[0] != " "] == ["screen", "ssssss"]
+    said = "epsilon 0.1932 but for a chance of 1e-08, against everybody but the mixing zone; 3 656 honest"
+    assert said in " ".join(" ".join(shown).split())
+    assert "nothing is claimed: reports carry a public number" in " ".join(" ".join(shown).split())
+    first, second, third = (stream["release"] for stream in as_table(status, "shop")["streams"])
+    assert (first["shuffled"]["epsilon"], first["unshuffled"]) == (0.193154, None)
+    assert (second["shuffled"], second["unshuffled"]) == (None, NONE["unshuffled"])
+    assert "shuffled" not in third  # sums of a central stream are not mixed
+    json.dumps(as_table(status, "shop"))
 
 
 def test_json_holds_every_partition() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from murmurate.agents.cli import watch
+from murmurate.agents.cli.remarks import Remarks
 from murmurate.agents.cli.watch import heading, shaped
 from murmurate.aggregators.measures.distribution import stretches
 from murmurate.aggregators.measures.summed import CentralTotal
@@ -20,11 +21,12 @@ from murmurate.topics.domains import Categories, Grid
 from murmurate.topics.events import Fields
 from murmurate.topics.release import Release
 from tests.agents.commands import deploy, murmurate
-from tests.agents.world import stream
+from tests.agents.world import deployment, stream
 from tests.topics.samples import RELEASES
 
 SCREEN = stream("screen", every_ms=60_000, carry_ms=1000)  # home, basket, help, other, none
 FARE = stream("fare", every_ms=300_000, measure="mean", domain=Grid(0, 120, 5, "points"), unit="EUR")
+PUBLIC = {"unshuffled": "public measure"}
 DISTANCE = stream("distance", every_ms=60_000, measure="distribution", domain=Grid(0, 30, 5, "stretches"), unit="km")
 
 
@@ -260,6 +262,20 @@ def test_the_heading_says_what_follows() -> None:
     )
     long = stream("n" * 64, measure="mean", domain=Grid(0, 120, 5, "points"), unit="u" * 64)
     assert all(len(part) <= 80 for part in heading(long).splitlines())
+
+
+def test_under_a_release_stands_what_the_mixing_is_worth_when_it_is_new_and_never_of_a_central_stream() -> None:
+    remarks, record = Remarks(deployment(SCREEN)), json.loads(RELEASES[0])
+    assert list(remarks.take(record)) == [
+        "  after mixing: epsilon 0.1932 but for a chance of 1e-08, against everybody but",
+        "  the mixing zone",
+    ]
+    assert list(remarks.take(record | {"t": record["t"] + 1})) == []
+    none = record | {"t": record["t"] + 2, "privacy": record["privacy"] | {"shuffled": None} | PUBLIC}
+    found = list(remarks.take(none))
+    assert found[0].startswith("  after mixing: nothing is claimed: reports carry a public number")
+    assert all(len(each) <= 80 for each in found)
+    assert list(Remarks(deployment(SCREEN)).take(json.loads(RELEASES[2]))) == []
 
 
 def test_a_stream_that_there_is_not_is_exit_2_and_no_broker_is_exit_3(tmp_path: Path) -> None:

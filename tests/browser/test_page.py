@@ -79,7 +79,7 @@ def test_frames_are_drawn_as_they_come(feed: Feed, site: RunningServer, tab: Ope
         assert shown in figures
     facts = text(page, ".privacy")
     for shown in (
-        "not computed",
+        "epsilon 0.0561 but for a chance of 1e-08, against everybody but the mixing zone",
         "13 periods",
         "grr, d = 8",
         "lpa, variance sampling",

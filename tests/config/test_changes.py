@@ -129,6 +129,10 @@ def test_delta_and_assumed_corrupt_change_what_releases_claim_and_check_says() -
     said = " ".join(" ".join(explain(plan(new), 10).lines()).split())
     assert "1 000 reports, of which 600 count as honest" in said
     assert "but for a chance of 1e-05" in said
+    promised = " ".join(explain(plan(new), 10).promise)
+    assert "against everybody but the mixing zone and but for a chance of 1e-05, if at most 40 % of the rep" in promised
+    nobody = " ".join(explain(plan(build(small(privacy__assumed_corrupt=0))), 10).promise)
+    assert "a chance of 1e-08." in nobody
 
 
 def test_every_key_of_the_file_has_a_rule() -> None:

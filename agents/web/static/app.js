@@ -66,7 +66,7 @@ const TAKE = {
     some("mean relative error", s.mre); some("mean squared error", s.mse);
     some("mean squared error of the estimate", s.estimate_mse);
     some("bits per user and period", s.bits_per_user_per_period); tile("reports over budget", grouped(s.over_budget));
-    for (const panel of panels.values()) { panel.rank(); panel.fit(); }
+    for (const [name, panel] of panels) { panel.values.ofRun = s.mixed?.[name] ?? null; panel.rank(); panel.fit(); }
     say(`Finished in ${figure(s.seconds)} s`);
   },
 };

@@ -17,6 +17,35 @@ function swatch(slot) {
   return svg;
 }
 
+/** Why nothing is claimed of the mixing. These words and those below are agents/mixed_claims.py's. */
+const UNCLAIMED = {
+  "nothing was counted": "no round of the window had enough reports",
+  "public measure": "reports carry a public number, by which they can be told apart",
+  "lasting reports": "reports outlive their round, and can be told apart by it",
+};
+const BOUNDS = {
+  blanket: "worked out for the concrete mechanism (the bound \u201cblanket\u201d)",
+  clones: "worked out for any mechanism of this epsilon (the bound \u201cclones\u201d)",
+};
+
+/** A number above 0 with an exponent of two digits where it is below 0.0001. */
+const plain = (value) => (value < 1e-4 ? value.toExponential().replace(/-(\d)$/, "-0$1") : String(value));
+
+/** A number to four digits, never smaller than it is. */
+function roundedUp(value) {
+  const near = Number(value.toPrecision(4));
+  return near < value ? Number((near + 10 ** (Math.floor(Math.log10(near)) - 3)).toPrecision(4)) : near;
+}
+
+/** What is claimed of the mixing, and the reports and the bound behind it. */
+function claimed({ epsilon, delta, n, bound, assumed_corrupt: corrupt }) {
+  const shown = `epsilon ${plain(roundedUp(epsilon))}`;
+  if (!delta) return [`${shown} against everybody, as without mixing: too few reports hide each other`];
+  const assumed = corrupt ? `, if at most ${Number((100 * corrupt).toPrecision(3))}\u202f% of all reports come from whoever attacks` : "";
+  const told = `In the smallest round that counts, ${grouped(n)} honest reports hide each other${assumed}. The epsilon is ${BOUNDS[bound] ?? bound}.`;
+  return [`${shown} but for a chance of ${plain(delta)}, against everybody but the mixing zone`, told];
+}
+
 const MECHANISMS = { discrete_laplace: "discrete Laplace noise of every node", noisy_max: "noisy maximum over thresholds" };
 
 class Values {
@@ -24,7 +53,7 @@ class Values {
     this.periods = periods; this.reading = reading;
     this.table = root.querySelector("table"); this.facts = root.querySelector(".privacy");
     this.table.querySelector("thead th").textContent = reading.each;
-    this.rowsOf = ""; this.factsOf = "";
+    this.rowsOf = ""; this.factsOf = ""; this.said = new Map(); this.ofRun = null;
   }
 
   /** The table of one period: a row for each of these, read as this chart reads them. */
@@ -80,13 +109,29 @@ class Values {
     return `${decision}, measured at ${minutes(new Date(this.periods.instant(measured)).toISOString())}`;
   }
 
-  /** The facts of a release's privacy. */
+  /** The facts of a release's privacy; a fact that is a list has more to say on demand. */
   tell(release) {
-    const facts = release.central ? this.#central(release) : this.#local(release);
-    const key = JSON.stringify(facts);
-    if (key === this.factsOf) return;
-    this.factsOf = key;
-    this.facts.replaceChildren(...Object.entries(facts).flatMap(([name, text]) => [make("dt", name), make("dd", text)]));
+    const facts = Object.entries(release.central ? this.#central(release) : this.#local(release));
+    const names = facts.map(([name]) => name).join();
+    if (names !== this.factsOf) {
+      this.factsOf = names;
+      this.said = new Map(facts.map(([name]) => [name, make("dd")]));
+      this.facts.replaceChildren(...[...this.said].flatMap(([name, dd]) => [make("dt", name), dd]));
+    }
+    for (const [name, fact] of facts) {
+      const dd = this.said.get(name), [text, more] = [fact].flat();
+      if (more) this.#onDemand(dd, text, more); else write(dd, text);
+    }
+  }
+
+  /** What was open stays open, and what has the focus keeps it. */
+  #onDemand(dd, text, more) {
+    if (!dd.firstElementChild) {
+      const details = make("details");
+      details.append(make("summary"), make("p")); dd.replaceChildren(details);
+    }
+    const [summary, rest] = dd.firstElementChild.children;
+    write(summary, text); write(rest, more);
   }
 
   /** Of a central stream: its promise, its trees and their noise. */
@@ -120,17 +165,17 @@ class Values {
     const asked = mechanism.view ? `${mechanism.mechanism} behind the view ${mechanism.view}` : mechanism.name;
     const { malformed, undersized } = reports.rejected;
     const refused = undersized ? ", a round was too small" : malformed ? `, ${grouped(malformed)} rejected` : "";
-    const mixed = privacy.shuffled && [
-      `epsilon ${figure(privacy.shuffled.epsilon)}, delta ${figure(privacy.shuffled.delta)} in a ${privacy.shuffled.per}`,
-      `${grouped(privacy.shuffled.n)} reports hide each other (${privacy.shuffled.bound})`,
-    ].join(", ");
+    const reason = UNCLAIMED[privacy.unshuffled], { ofRun } = this;
+    const none = ofRun?.unclaimed ? `; nothing is claimed in ${grouped(ofRun.unclaimed)} of its periods: ${UNCLAIMED[ofRun.unshuffled]}` : "";
+    const largest = ofRun?.shuffled && claimed(ofRun.shuffled)[0] + none;
     return {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
+      "After mixing": privacy.shuffled ? claimed(privacy.shuffled) : `nothing is claimed${reason ? `: ${reason}` : ""}`,
+      ...(largest && { "Whole run": `after mixing at most ${largest}` }),
       "Window (w)": `${privacy.w} periods`,
       Mechanism: [asked, ...own(mechanism)].join(", "),
       Method: [method.name, ...own(method)].join(", "),
       Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${refused}`,
-      "After mixing": mixed || "not computed",
       Digest: mechanism.digest,
     };
   }

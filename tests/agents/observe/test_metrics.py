@@ -81,6 +81,21 @@ def test_what_is_not_known_has_no_gauge_and_the_log_says_what_is_lacking(caplog:
     assert samples(metrics.public, "murmurate_release_stderr") == {("present", "screen"): 0.02}
 
 
+def test_what_the_newest_release_claims_of_the_mixing_is_a_gauge_and_nothing_claimed_is_none(run: Any) -> None:
+    metrics, _, runtime = run
+    newest = {one["stream"]: one for one in map(orjson.loads, runtime.releases()) if one["revision"] == 1}
+    claims = {(name,): one["privacy"]["shuffled"] for name, one in newest.items() if one["privacy"]["shuffled"]}
+    assert claims
+    for key, metric in (("epsilon", "mixed_epsilon"), ("n", "mixed_reports")):
+        wanted = {name: claim[key] for name, claim in claims.items()}
+        assert samples(metrics.public, f"murmurate_{metric}") == wanted
+    (name,), _ = claims.popitem()
+    release, at = metrics.newest[name]
+    metrics.newest[name] = release | {"privacy": release["privacy"] | {"shuffled": None}}, at
+    assert (name,) not in samples(metrics.public, "murmurate_mixed_epsilon")
+    metrics.newest[name] = release, at
+
+
 def test_a_stream_of_many_names_shows_no_estimates() -> None:
     values = tuple(f"value-{i}" for i in range(MOST_NAMES))
     plan = deployment(stream("screen", domain=Categories(values)))

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from murmurate.agents.replay.error_measures import report_bits
-from murmurate.agents.replay.score import Score, StreamScore, score, shortfalls, summary, table
+from murmurate.agents.replay.score import Score, StreamScore, claims, score, shortfalls, summary, table
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.topics.domains import Grid
@@ -172,13 +172,27 @@ def test_a_stream_with_too_few_reports_is_named_with_what_it_takes() -> None:
     assert line.startswith("bit: up to 3 rounds in a row were below min_batch; fewer reports came than the 1 000")
 
 
-def test_the_summary_has_its_twelve_keys_and_no_others() -> None:
+def test_the_summary_has_its_thirteen_keys_and_no_others() -> None:
     found = summary(score(BIT, RELEASES, TRUTH), events=3_000, seconds=1.5, over_budget=0)
     assert found == {
         "events": 3_000, "seconds": 1.5, "events_per_second": 2_000, "releases": 3, "published": 2, "unmeasured": 0,
         "mre": 0.625,
         "mse": 0.0012505, "estimate_mse": 0.0012505, "coverage": 0.5, "bits_per_user_per_period": 0.4, "over_budget": 0,
+        "mixed": {},
     }  # fmt: skip
+
+
+def test_the_largest_claim_of_each_stream_is_in_the_summary_and_in_a_line() -> None:
+    claim = {"epsilon": 0.25, "delta": 1e-8, "n": 900, "bound": "clones"}
+    privacy = [{"shuffled": claim | {"epsilon": epsilon}} for epsilon in (0.2, 0.25, 0.1)]
+    told = [one | {"privacy": said} for one, said in zip(RELEASES, privacy, strict=True)]
+    again = told[0] | {"revision": 2, "privacy": {"shuffled": claim | {"epsilon": 0.9}}}  # the first one counts
+    found = score(BIT, [*told, again], TRUTH)
+    (said,) = summary(found, events=3_000, seconds=1.5, over_budget=0)["mixed"].items()
+    assert said == ("bit", {"shuffled": claim, "unshuffled": None, "unclaimed": 0})
+    (line,) = claims(found)
+    assert line.startswith("bit, after mixing: at most epsilon 0.25 but for a chance of 1e-08, against everybody but")
+    assert claims(score(BIT, RELEASES, TRUTH)) == []  # releases of a version that said nothing
 
 
 def test_without_truth_there_is_no_error_and_nothing_breaks() -> None:
@@ -197,6 +211,7 @@ def shown(found: Score) -> list[str]:
 WIDE = StreamScore(
     stream="checkout-screens-hourly", scale="share", periods=1440, estimated=1440, releases=1440, published=1440,
     unmeasured=0, published_per_window=144.0, mre=8.1234, mse=0.0033, estimate_mse=0.00057, coverage=1.0, bits=118.25,
+    mixed=None,
 )  # fmt: skip
 FIGURES = ["1440", "1440", "(144.0)", "8.123", "3.3e-03", "5.7e-04", "100%", "118.2"]
 

@@ -22,6 +22,8 @@ SCREENS = ("home", "search", "product", "basket", "checkout", "help", "other", "
 BEGIN = datetime(2026, 11, 18, tzinfo=UTC)
 MINUTES = 5
 USERS = 60_000
+MIXED = {"epsilon": 0.0561, "delta": 1e-08, "per": "window", "n": 3870, "assumed_corrupt": 0.1, "bound": "blanket"}
+"""What 4 300 reports of GRR over eight values, of epsilon 1, are worth after mixing."""
 
 
 def hello(names: tuple[str, ...] = SCREENS, periods: int | None = 288, **more: Any) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def releases(names: tuple[str, ...] = SCREENS, periods: int = 288, seed: int = 7
                     "counted": counted,
                     "rejected": {"malformed": 0},
                 },
-                "privacy": {"unit": "user", "epsilon": 1.0, "window": "1h", "w": 13, "shuffled": None},
+                "privacy": {"unit": "user", "epsilon": 1.0, "window": "1h", "w": 13, "shuffled": MIXED},
                 "mechanism": {"name": "grr", "d": len(names), "epsilon": 1.0, "digest": "5d1c0e7a92f3b864"},
                 "method": {"name": "lpa", "variance": "sampling"},
             },
@@ -121,7 +123,8 @@ def unmeasured(frame: dict[str, Any], **more: Any) -> dict[str, Any]:
     nulls = {key: dict.fromkeys(release["estimate"]) for key in ("estimate", "stderr", "unbiased")}
     rejected = {"malformed": 0, "undersized": True}
     reports = {"slots": 120, "received": 0, "counted": 0, "rejected": rejected}
-    nothing = nulls | {"decision": "unmeasured", "measured_t": None, "reports": reports}
+    privacy = release["privacy"] | {"shuffled": None, "unshuffled": "nothing was counted"}
+    nothing = nulls | {"decision": "unmeasured", "measured_t": None, "reports": reports, "privacy": privacy}
     return frame | {"release": release | nothing} | more
 
 
@@ -131,9 +134,11 @@ def progress(done: int, of: int | None) -> dict[str, Any]:
 
 
 def done(count: int) -> dict[str, Any]:
-    summary = {"events": count * 41_500, "seconds": 5.6, "events_per_second": 2.13e6, "releases": count}
+    summary: dict[str, Any] = {"events": count * 41_500, "seconds": 5.6, "events_per_second": 2.13e6, "releases": count}
     summary |= {"published": 74, "unmeasured": 0, "coverage": 0.95}
     summary |= {"mre": 0.0612, "mse": 0.000094, "bits_per_user_per_period": 0.081, "over_budget": 0}
+    largest = {"epsilon": 0.0568, "delta": 1e-08, "n": 3780, "bound": "blanket"}
+    summary |= {"mixed": {"screen": {"shuffled": largest, "unshuffled": None, "unclaimed": 0}}}
     return {"type": "done", "summary": summary}
 
 
