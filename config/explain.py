@@ -173,10 +173,8 @@ def _promise(made: Plan) -> Iterator[str]:
         yield "No stream asks users for reports, so nothing is spent of what [privacy] allows."
         return
     epsilon = f"epsilon {plain(made.epsilon_micro)}"
-    if made.window_ms is not None:
-        stretch = f"in any {_stretch(made.window_ms)}"
-    else:
-        stretch = f"in any {made.streams[0].w} periods of a stream"
+    periods = f"{made.streams[0].w} periods of a stream"
+    stretch = f"in any {periods if made.window_ms is None else _stretch(made.window_ms)}"
     yield f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}."
     if made.window_ms is None:
         yield "The window is a number of periods, as in the papers, and not one stretch of time for all streams."
