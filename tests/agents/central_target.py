@@ -23,6 +23,7 @@ def text(*, d: int, users: int, limit: float) -> str:
     return (
         f"schema = 1\n[privacy]\nepsilon = {limit}\nmixed = {{ epsilon = 0.5 }}\ndelta = 1e-9\nassumed_corrupt = 0.0\n"
         f"window = {{ periods = 1 }}\nmin_batch = {users}\n[population]\npartitions = 4\n"
+        f'[time]\nclock = "feed"\nlateness = "500ms"\npatience = "60s"\n'
         f'[streams.page]\nmeasure = "frequency"\nvalues = [{values}]\nevery = "1m"\n'
         'method = { name = "lsp", filter = "off" }\nmissing = { carry = "always" }\n'
     )
