@@ -1,7 +1,6 @@
 """Every sentence that a user is told about mixing stands where the census says, and names tests that there are.
 
-The census is the last table of docs/MIXING.md.  A word about whom a claim holds against, in a file that speaks to users,
-must be in it.
+The census is the last table of docs/MIXING.md.  A file that speaks to users of what mixing is worth must be in it.
 """
 
 from __future__ import annotations
