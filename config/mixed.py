@@ -25,6 +25,12 @@ from murmurate.randomizers.thresholds import MICRO
 KEY: Final = "privacy.mixed.epsilon"
 
 
+def asks_one_question(method: str) -> bool:
+    """Whether the questions of a method are one, whatever is answered: all of epsilon, or the same part each period."""
+    kind = METHODS[method]
+    return kind.division == "population" or kind.fixed
+
+
 def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     """What the plan's central target makes of a stream; None without one."""
     if made.mixed is None:

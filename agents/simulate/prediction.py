@@ -38,6 +38,7 @@ from murmurate.aggregators.expected import (
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, kind_of
+from murmurate.config.mixed import asks_one_question, mixed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.thresholds import MICRO
@@ -205,11 +206,23 @@ def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within
     # Thresholds change no error, and their read-only table could not be sent to another process.
     bare = {one.name: replace(one, thresholds={}) for one in plan.streams}
     sent = replace(plan, streams=tuple(bare.values()))
-    return [MethodToTry(sent, bare[stream.name], users, assumed, within, name) for name in METHODS]
+    return [
+        MethodToTry(sent, _asked_by(sent, bare[stream.name], name), users, assumed, within, name) for name in METHODS
+    ]
+
+
+def _asked_by(plan: Plan, stream: StreamPlan, name: str) -> StreamPlan:
+    """The stream as another method would ask it: under a central target with a question and an epsilon of its own."""
+    if plan.mixed is None or stream.method.name == name or not asks_one_question(name):
+        return stream
+    other = replace(stream, method=MethodOptions(name), mixed=None)
+    return replace(stream, mixed=mixed(plan, other))
 
 
 def prospect(job: MethodToTry) -> Prospect | str:
     """The expectations for a method, or the reason why it cannot serve this stream."""
+    if job.plan.mixed is not None and not asks_one_question(job.method):
+        return f"{job.method}: needs more questions than the one that devices answer under privacy.mixed"
     try:
         return _MethodOnStream(job).prospect(job.method)
     except ParameterError as error:
@@ -225,8 +238,9 @@ class _MethodOnStream:
     """The simulation of one method on one stream."""
 
     def __init__(self, job: MethodToTry) -> None:
-        self.plan, self.stream, self.deployed = job.plan, job.stream, job.users
-        plan, stream = job.plan, job.stream
+        stream, self.deployed = job.stream, job.users
+        plan = replace(job.plan, streams=tuple(stream if one.name == stream.name else one for one in job.plan.streams))
+        self.plan, self.stream = plan, stream
         self.users = users = serving_users(plan, stream, job.users)
         prefer = stream.prefer if stream.mechanism == AUTO else "accuracy"
         setting = replace(stream, mechanism=AUTO, prefer=prefer).setting(plan, first_t=0)
@@ -251,7 +265,8 @@ class _MethodOnStream:
         needed = users_needed(part * share, self.plan.min_batch)
         chosen = usual_mechanism(name, self.setting)
         first = chosen.answered_by
-        others = [other for other in self.stream.measure.possible if other != first]
+        own_question = self.stream.mixed is not None  # of another mechanism the epsilon would be another
+        others = [other for other in self.stream.measure.possible if other != first and not own_question]
         return Prospect(
             method=name,
             published=tried.published * self.stream.w,
