@@ -8,6 +8,7 @@ that mixing cannot reach with such batches is refused, with the size that would 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -17,6 +18,7 @@ from murmurate.aggregators.accounting.target import Chosen, MixedTarget, smalles
 from murmurate.aggregators.candidates import candidates
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.plan import MixedPlan, Plan, StreamPlan
@@ -54,6 +56,13 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     return MixedPlan(
         part, chosen.epsilon_micro * rounds, chosen.name, chosen.question.digest.hex(), chosen.claim, chosen.gain
     )
+
+
+def as_asked_by(made: Plan, stream: StreamPlan, name: str) -> StreamPlan:
+    """The stream as another method would ask it: under a central target with a question and an epsilon of its own."""
+    if made.mixed is None or stream.method.name == name or not asks_one_question(name):
+        return stream
+    return replace(stream, mixed=mixed(made, replace(stream, method=MethodOptions(name), mixed=None)))
 
 
 @lru_cache(maxsize=64)

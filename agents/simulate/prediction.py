@@ -38,7 +38,7 @@ from murmurate.aggregators.expected import (
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, kind_of
-from murmurate.config.mixed import asks_one_question, mixed
+from murmurate.config.mixed import as_asked_by, asks_one_question
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.thresholds import MICRO
@@ -207,22 +207,14 @@ def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within
     bare = {one.name: replace(one, thresholds={}) for one in plan.streams}
     sent = replace(plan, streams=tuple(bare.values()))
     return [
-        MethodToTry(sent, _asked_by(sent, bare[stream.name], name), users, assumed, within, name) for name in METHODS
+        MethodToTry(sent, as_asked_by(sent, bare[stream.name], name), users, assumed, within, name) for name in METHODS
     ]
-
-
-def _asked_by(plan: Plan, stream: StreamPlan, name: str) -> StreamPlan:
-    """The stream as another method would ask it: under a central target with a question and an epsilon of its own."""
-    if plan.mixed is None or stream.method.name == name or not asks_one_question(name):
-        return stream
-    other = replace(stream, method=MethodOptions(name), mixed=None)
-    return replace(stream, mixed=mixed(plan, other))
 
 
 def prospect(job: MethodToTry) -> Prospect | str:
     """The expectations for a method, or the reason why it cannot serve this stream."""
     if job.plan.mixed is not None and not asks_one_question(job.method):
-        return f"{job.method}: needs more questions than the one that devices answer under privacy.mixed"
+        return f"{job.method}: asks more than the one question of privacy.mixed"
     try:
         return _MethodOnStream(job).prospect(job.method)
     except ParameterError as error:

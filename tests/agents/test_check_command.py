@@ -28,7 +28,7 @@ def test_json_says_the_same() -> None:
     assert found["ok"] is True
     assert found["streams"][0]["w"] == 61
     assert found["streams"][0]["mechanism"] == "grr"
-    assert found["zones"]["mixing"] == ["shop.reports"]
+    assert found["zones"]["mixing"] == ["shop.reports", "shop.closings"]
     assert len(found["warnings"]) == 1
 
 
