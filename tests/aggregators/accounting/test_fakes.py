@@ -30,12 +30,6 @@ FAKED = (
 )  # fmt: skip
 
 
-class HashingOf185(OLH):
-    """Local hashing of as many cells as the dissertation's example has."""
-
-    _cells = staticmethod(lambda ratio: 185)
-
-
 @every("mechanism", FAKED)
 def test_a_mechanism_is_a_law_relative_to_the_uniform_one(mechanism: GRR) -> None:
     atoms, share = uniform_part(mechanism)
@@ -117,7 +111,7 @@ def test_the_dissertations_own_numbers_are_several_times_too_large() -> None:
     """Equation (9.6) at the example of its section 9.5: the same variance, and three times its epsilon."""
     row = GOLDEN["peos"]
     form = literature.peos(row["eps_c"], row["n"], row["n_r"], row["delta"])
-    hashing = HashingOf185(d=915, epsilon=form.local)
+    hashing = OLH(d=915, epsilon=form.local, g=185)
     assert form.cells == hashing.g == row["d"]
     variance = variance_with_fakes(hashing, row["n"], row["n_r"], 0.0)
     assert float(variance) == pytest.approx(row["var"], rel=1e-6)
