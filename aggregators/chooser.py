@@ -21,7 +21,7 @@ NEAR = {"accuracy": 1.01, "bytes": 1.5}
 QUICK = ("grr", "oue", "sue", "hr", "olh", "subset", "the", "blh")
 """The oracles by how little they ask of a device: of those that are as accurate, the first is taken."""
 FAKED = tuple(name for name in QUICK if name in ("grr", "hr", "olh", "subset", "blh"))
-"""Those among whose reports fakes can hide; subset selection, as long as there are few subsets."""
+"""The oracles among whose reports fakes can hide: subset selection only where there are few subsets."""
 
 
 def choose(

@@ -25,7 +25,7 @@ def question_with_fakes(measure: Measure, name: str, epsilon: Epsilon, prefer: P
 
     >>> from murmurate.aggregators.measures.frequency import Frequency
     >>> question_with_fakes(Frequency.of_size(100), "auto", 1.0, "accuracy", 500)
-    Faked(HadamardResponse(d=100, epsilon=1.0), fakes=500)
+    Faked(OLH(d=100, epsilon=1.0), fakes=500)
     """
     if not fakes:
         return measure.question(name, epsilon, prefer)

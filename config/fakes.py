@@ -38,8 +38,8 @@ def unable(privacy: PrivacyTable, name: str, stream: StreamTable) -> Iterator[Mi
         yield Mistake(f"{key}.measure", stream.measured.name, f"with privacy.fakes, {Frequency.name}")
         return
     if not METHODS[stream.method.name].fixed:
-        able = ", ".join(one for one, kind in METHODS.items() if kind.fixed)
-        yield Mistake(f"{key}.method", stream.method.name, f"with privacy.fakes, {able}")
+        fixed = ", ".join(one for one, kind in METHODS.items() if kind.fixed)
+        yield Mistake(f"{key}.method", stream.method.name, f"with privacy.fakes, {fixed}")
     measure = stream.statistic()
     able = (AUTO, *taking_fakes(measure))
     if stream.mechanism not in able:

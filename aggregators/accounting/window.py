@@ -7,8 +7,8 @@ did ask, each round with the fewest reports that any round of the window had (`w
 once for many windows.  A round below the smallest batch shows nothing and is none.  Reports whose rounds claim nothing
 leave the window without a claim, and the reason is said.  Fake reports count beside the users where these are divided;
 over rounds that compose they are left out of the claim, which holds all the more.  Whoever knows all other users'
-reports has the fakes alone against them, and there they compose, too.  The state is small: only rounds that no later one exceeds are
-kept.  Not here: one round (claim.py), schedules (worst.py).
+reports has the fakes alone against them, and there they compose, too.  The state is small: only rounds that no later
+one exceeds are kept.  Not here: one round (claim.py), schedules (worst.py).
 """
 
 from __future__ import annotations
