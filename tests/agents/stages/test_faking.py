@@ -29,7 +29,13 @@ from tests.agents.stages.hands import CLOSINGS, ROUNDS, Hand, question, read, se
 from tests.agents.world import FIRST, deployment, key, stream
 
 FAKES = 6
-PLAN = deployment(stream("screen", "lsp", w=1, mechanism="grr"), partitions=3, targets=2, min_batch=8, fakes=FAKES)
+PLAN = deployment(
+    stream("screen", "lsp", w=1, mechanism="grr", stated_model="local"),
+    partitions=3,
+    targets=2,
+    min_batch=8,
+    fakes=FAKES,
+)
 SCREEN = PLAN.streams[0]
 ASKED = Faked(GRR(d=5, epsilon=2), FAKES)
 ROUND = question(PLAN, SCREEN, FIRST, mechanism=ASKED.spec())
@@ -195,8 +201,9 @@ def test_a_release_counts_users_estimates_their_shares_and_says_what_fakes_add()
     grr = GRR(d=5, epsilon=2)
     raw = estimate_with_fakes(grr, np.array([36, 14, 6, 5, 5]), 60, FAKES)
     assert [found.unbiased[name] for name in SCREEN.names] == pytest.approx(raw.round(6).tolist(), abs=1e-6)
-    errors = np.sqrt(variance_with_fakes(grr, 60, FAKES, 1.0))
-    assert max(error for error in found.stderr.values() if error is not None) == pytest.approx(float(errors), rel=0.2)
+    exact = np.sqrt(variance_with_fakes(grr, 60, FAKES, grr.likely(raw)))
+    assert found.stderr_unbiased is not None
+    assert [found.stderr_unbiased[name] for name in SCREEN.names] == pytest.approx(exact.tolist(), abs=1e-6)
     shuffled = found.privacy.shuffled
     assert shuffled is not None
     assert (shuffled.fakes, shuffled.n) == (FAKES, 54)
