@@ -131,7 +131,8 @@ def variance_with_fakes(mechanism: PureOracle, n: int, fakes: int, frequency: fl
     """The variance of `estimate_with_fakes`, exact in the frequency, n and the fakes: that of the users alone, and of a
     coin for each fake.
     """
-    return np.asarray(mechanism.variance(n, frequency) + fakes_variance(mechanism, n, fakes), np.float64)
+    added = fakes_variance(mechanism, n, fakes)
+    return np.asarray(mechanism.variance(n, frequency) + added, np.float64)
 
 
 def fakes_variance(mechanism: PureOracle, n: int, fakes: int) -> float:

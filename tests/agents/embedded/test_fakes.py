@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import orjson
@@ -104,7 +105,7 @@ def test_the_law_of_an_estimate_with_fakes_is_unbiased_and_its_variance_exact() 
     inner = GRR(d=3, epsilon=1)
     asked, users = Faked(inner, 2), (0, 2)
     outcomes: dict[tuple[int, ...], float] = {(0, 0, 0): 1.0}
-    for law in (*(inner.law(value) for value in users), *[dict.fromkeys(inner.law(0), 1 / 3)] * 2):
+    for law in (*(inner.law(value) for value in users), *[dict.fromkeys(inner.law(0), Fraction(1, 3))] * 2):
         more: dict[tuple[int, ...], float] = {}
         for counts, chance in outcomes.items():
             for report, likely in law.items():

@@ -197,6 +197,8 @@ def released(by_target: list[tuple[int, tuple[int, ...]]]) -> Release:
 
 def test_a_release_counts_users_estimates_their_shares_and_says_what_fakes_add() -> None:
     found = released([(40, (20, 10, 4, 3, 3)), (26, (16, 4, 2, 2, 2))])
+    assert found.reports is not None
+    assert found.privacy is not None
     assert (found.reports.received, found.reports.counted) == (60, 60)
     grr = GRR(d=5, epsilon=2)
     raw = estimate_with_fakes(grr, np.array([36, 14, 6, 5, 5]), 60, FAKES)
@@ -215,6 +217,8 @@ def test_a_release_counts_users_estimates_their_shares_and_says_what_fakes_add()
 
 def test_a_round_that_was_held_back_has_no_fakes_to_take_out() -> None:
     found = released([(0, (0,) * 5)] * 2)
+    assert found.reports is not None
+    assert found.privacy is not None
     assert (found.decision, found.reports.received, found.reports.counted) == ("unmeasured", 0, 0)
     assert found.privacy.shuffled is None
 
