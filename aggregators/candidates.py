@@ -11,28 +11,32 @@ from fractions import Fraction
 
 from murmurate.aggregators.accounting.target import Candidate
 from murmurate.aggregators.chooser import QUICK, Prefer
+from murmurate.aggregators.faked_questions import question_with_fakes, taking_fakes
 from murmurate.aggregators.measures.measure import AUTO, Measure
 from murmurate.randomizers import Question
 from murmurate.randomizers.thresholds import MICRO
 
 
-def candidates(measure: Measure, mechanism: str = AUTO, prefer: Prefer = "accuracy") -> tuple[Candidate, ...]:
-    """The candidates for "auto", those that ask least of a device first; or the mechanism of this name alone.
+def candidates(
+    measure: Measure, mechanism: str = AUTO, prefer: Prefer = "accuracy", fakes: int = 0
+) -> tuple[Candidate, ...]:
+    """The candidates for "auto", those that ask least of a device first; or the mechanism of this name alone. fakes:
+    how many a round has; where it has any, only what takes them.
 
     >>> from murmurate.aggregators.measures.frequency import Frequency
     >>> [one.name for one in candidates(Frequency.of_size(4))]
     ['grr', 'oue', 'sue', 'hr', 'olh', 'subset', 'the', 'blh']
     """
     if mechanism != AUTO:
-        return (_candidate(measure, mechanism, prefer),)
-    able = set(measure.possible)
+        return (_candidate(measure, mechanism, prefer, fakes),)
+    able = set(taking_fakes(measure) if fakes else measure.possible)
     quick = [name for name in QUICK if name in able] or sorted(able)
     mixed = [AUTO] if measure.mixes else []
-    return tuple(_candidate(measure, name, prefer) for name in (*quick, *mixed))
+    return tuple(_candidate(measure, name, prefer, fakes) for name in (*quick, *mixed))
 
 
-def _candidate(measure: Measure, name: str, prefer: Prefer) -> Candidate:
+def _candidate(measure: Measure, name: str, prefer: Prefer, fakes: int) -> Candidate:
     def question(micro: int) -> Question:
-        return measure.question(name, Fraction(micro, MICRO), prefer)
+        return question_with_fakes(measure, name, Fraction(micro, MICRO), prefer, fakes)
 
     return Candidate(name, question, measure.usual_variance)

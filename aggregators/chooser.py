@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from murmurate.randomizers import GRR, OUE, Mechanism, ParameterError
+from murmurate.randomizers.fakes import takes_fakes
 from murmurate.randomizers.registry import ORACLES
 from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
 
@@ -19,9 +20,13 @@ NEAR = {"accuracy": 1.01, "bytes": 1.5}
 """How many times the smallest variance is still good enough to let something else decide."""
 QUICK = ("grr", "oue", "sue", "hr", "olh", "subset", "the", "blh")
 """The oracles by how little they ask of a device: of those that are as accurate, the first is taken."""
+FAKED = tuple(name for name in QUICK if name in ("grr", "hr", "olh", "subset", "blh"))
+"""The oracles among whose reports fakes can hide: subset selection only where there are few subsets."""
 
 
-def choose(*, d: int, epsilon: Epsilon, rule: Rule = "exact", prefer: Prefer = "accuracy") -> Mechanism:
+def choose(
+    *, d: int, epsilon: Epsilon, rule: Rule = "exact", prefer: Prefer = "accuracy", faked: bool = False
+) -> Mechanism:
     """The best oracle for this domain, at the epsilon that is really used.
 
     exact: by the mean variance over all d values, which is the variance at frequency 1/d because the frequencies sum
@@ -29,7 +34,8 @@ def choose(*, d: int, epsilon: Epsilon, rule: Rule = "exact", prefer: Prefer = "
     one with the shortest reports. paper: by the variance of a value that nobody holds, between GRR and OUE, which gives
     GRR while d < 3 e^epsilon + 2 (Wang 2021, section 3.4.1). It ignores that GRR's variance grows faster with the
     frequency: at epsilon 1 and d = 8 to 10 it takes the worse one. A pool's added variance depends on how many answer
-    and is left out: the accurate choice takes OLH only where nothing else is near.
+    and is left out: the accurate choice takes OLH only where nothing else is near. faked: only of oracles that take
+    fake reports.
 
     >>> choose(d=4, epsilon=1.0), choose(d=10, epsilon=1.0), choose(d=1000, epsilon=1.0)
     (GRR(d=4, epsilon=1.0), SubsetSelection(d=10, epsilon=1.0), OUE(d=1000, epsilon=1.0))
@@ -42,13 +48,15 @@ def choose(*, d: int, epsilon: Epsilon, rule: Rule = "exact", prefer: Prefer = "
         raise ParameterError(f"prefer: found {prefer!r}; allowed: {', '.join(NEAR)}")
     if rule == "paper":
         return min(GRR(d=d, epsilon=epsilon), OUE(d=d, epsilon=epsilon), key=lambda made: float(made.variance(1, 0.0)))
-    return _chosen(d, micro_nats(epsilon), prefer)
+    return _chosen(d, micro_nats(epsilon), prefer, faked)
 
 
 @lru_cache(maxsize=256)
-def _chosen(d: int, micro: int, prefer: Prefer) -> Mechanism:
+def _chosen(d: int, micro: int, prefer: Prefer, faked: bool) -> Mechanism:
     GRR(d=d, epsilon=Fraction(micro, MICRO))  # a domain or an epsilon that is none is refused here, by name
-    made = [ORACLES[name](d=d, epsilon=Fraction(micro, MICRO)) for name in QUICK if d <= ORACLES[name].max_domain]
+    names = [name for name in (FAKED if faked else QUICK) if d <= ORACLES[name].max_domain]
+    made = [ORACLES[name](d=d, epsilon=Fraction(micro, MICRO)) for name in names]
+    made = [oracle for oracle in made if not faked or takes_fakes(oracle)]
     variance = {oracle: float(oracle.variance(1, 1 / d)) for oracle in made}
     near = [oracle for oracle in made if variance[oracle] <= NEAR[prefer] * min(variance.values())]
     return near[0] if prefer == "accuracy" else min(near, key=lambda oracle: (oracle.wire_size, variance[oracle]))

@@ -70,6 +70,8 @@ def values(plan: Plan, *, fed: bool) -> dict[str, str | int]:
         "time.future_ms": plan.future_ms,
         "time.patience_ms": plan.patience_ms,
     }
+    if plan.fakes:
+        found["privacy.fakes"] = plan.fakes
     for stream in plan.streams:
         found |= {f"streams.{stream.name}.{key}": value for key, value in _stream(stream).items()}
     for central in plan.central:

@@ -45,6 +45,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "schema": ("free", "the form of the file"),
     "name": ("refused", "another name is another deployment: topics, keys and budgets of its own"),
     "privacy.mixed*": ("revision", MIXED),
+    "privacy.fakes": ("revision", "estimates take out another number of fakes: a new revision of every local stream"),
     "privacy.delta": ("free", CLAIMED),
     "privacy.assumed_corrupt": ("free", CLAIMED),
     "privacy.min_batch": (
@@ -201,7 +202,7 @@ def compare_agreement(agreed: Config, plan: Plan, secrets: Mapping[str, str], *,
             pass
         elif f"streams.{stream}.model" in agreed.values or stream in {each.name for each in plan.central}:
             effect = "refused", f"{KIND if last == 'model' else CENTRAL}; {ANOTHER}"
-        elif (stream is not None or one.key.startswith("population.")) and fact not in KEYS:
+        elif (stream is not None or one.key.startswith(("population.", "privacy.fakes"))) and fact not in KEYS:
             effect = "revision", REVISION
         else:
             effect = "refused", f"{FROZEN}; {ANOTHER}"

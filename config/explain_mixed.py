@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from murmurate.aggregators.accounting.claim import MixedClaim
+from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.config.enough import spaced
 from murmurate.config.plan import Plan, StreamPlan
-from murmurate.config.planning import smallest_claim
+from murmurate.config.planning import claim_alone, smallest_claim
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,25 @@ class MixedFacts:
     """The stream's part of the central target; None without one."""
     gain: float | None
     """How many times smaller the variance is than where reports keep the target by themselves."""
+    fakes: int = 0
+    """The fake reports of a round."""
+    alone: float | None = None
+    """What somebody who knows all other users' reports can learn about a user in a window, in nats; None without fakes.
+    """
+    alone_delta: float | None = None
+    """The chance with which that may fail; 0 where fakes add nothing."""
 
 
 def mixed_facts(made: Plan, stream: StreamPlan) -> MixedFacts:
     """What the smallest batch of a stream is worth."""
     claim, mixed = smallest_claim(made, stream), stream.mixed
     target, gain = (None, None) if mixed is None else (mixed.target, mixed.gain)
-    return MixedFacts(*_figures(claim), made.min_batch, claim.n, target, gain)
+    alone = claim_alone(made, stream)
+    known = (None, None) if alone is None else (alone.epsilon, alone.delta)
+    return MixedFacts(*_figures(claim), made.min_batch, claim.n, target, gain, made.fakes, *known)
 
 
-def _figures(claim: MixedClaim) -> tuple[float, float, str]:
+def _figures(claim: MixedClaim | FakesClaim) -> tuple[float, float, str]:
     return claim.epsilon, claim.delta, claim.bound
 
 
@@ -62,8 +72,9 @@ def mixed_promise(made: Plan) -> Iterator[str]:
         f"nothing. Of each round {made.assumed_corrupt * 100:g} % may come from whoever attacks."
     )
     yield (
-        "If the mixing and the analysis zone work together, or all others of a round do, what a stream's reports have "
-        "by themselves is all that holds: the epsilon of its mechanism."
+        "If the mixing and the analysis zone work together"
+        + ("" if made.fakes else ", or all others of a round do")
+        + ", what a stream's reports have by themselves is all that holds: the epsilon of its mechanism."
     )
 
 
@@ -75,6 +86,11 @@ def mixed_lines(found: MixedFacts) -> Iterator[str]:
     if found.bound == "local":
         said = f"mixing adds nothing to a smallest batch of {hidden}: larger ones gain"
     yield said
+    if found.alone is not None:
+        against = "against a server that knows all other users' reports"
+        unless = f" epsilon {found.alone:g}, but for a chance of {found.alone_delta:g}"
+        said = f"{against}{unless}" if found.alone_delta else f"they add nothing {against}"
+        yield f"{spaced(found.fakes)} fake reports a round: {said}"
     if found.gain is not None and found.target is not None:
         yield (
             f"its variance is {found.gain:.3g} times smaller than with reports that keep epsilon {found.target:g} by "

@@ -2,7 +2,8 @@
 
 Contract: a function of the file alone.  The smallest batch that is released keeps the stream's part of the target; the
 local epsilon is at most what a device may spend.  Devices answer the questions named here and no other one.  A target
-that mixing cannot reach with such batches is refused, with the size that would do.  Not here: the choice itself
+that mixing cannot reach with such batches is refused, with the size that would do.  Fake reports only make a claim
+better: the choice is among what takes them, and keeps the target without them.  Not here: the choice itself
 (aggregators/accounting/target.py), what a release claims for the batches that came (aggregators/accounting/window.py).
 """
 
@@ -45,7 +46,7 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     target = MixedTarget(part, made.delta, made.assumed_corrupt)
     try:
         chosen = _chosen(
-            stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds
+            stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds, made.fakes
         )
     except AccountingError as error:
         raise ConfigError([Mistake(KEY, f"{part:g}", f"another target: {error}")]) from None
@@ -67,9 +68,10 @@ def as_asked_by(made: Plan, stream: StreamPlan, name: str) -> StreamPlan:
 
 @lru_cache(maxsize=64)
 def _chosen(
-    measure: Measure, mechanism: str, prefer: Prefer, target: MixedTarget, smallest: int, limit: int, rounds: int
-) -> Chosen:
-    able = candidates(measure, mechanism, prefer)
+    measure: Measure, mechanism: str, prefer: Prefer, target: MixedTarget, smallest: int, limit: int, rounds: int,
+    fakes: int,
+) -> Chosen:  # fmt: skip
+    able = candidates(measure, mechanism, prefer, fakes)
     return under_target(able, target, smallest=smallest, limit=limit, rounds=rounds, prefer=prefer)
 
 

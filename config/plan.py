@@ -165,6 +165,7 @@ class StreamPlan(OfMeasure[Measure]):
             prefer=self.prefer,
             min_batch=worth_asking(made.min_batch),
             season=self.season,
+            fakes=made.fakes,
         )
 
     def terms(self) -> StreamTerms:
@@ -253,6 +254,8 @@ class Plan:
     """The local streams, whose users randomize their reports."""
     mixed: float | None = None
     """The epsilon, in nats, that holds against everybody but the mixing zone; None where only the local one is set."""
+    fakes: int = 0
+    """The fake reports that the mixing zone adds to each round of a local stream, over all targets."""
     tallies: int = 1
     """The partitions of tallies, and of releases: each has a publish instance, which asks and releases for its streams.
     """

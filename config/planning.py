@@ -17,7 +17,11 @@ import numpy as np
 
 from murmurate.aggregators.accounting.claim import MixedClaim
 from murmurate.aggregators.accounting.errors import AccountingError
+from murmurate.aggregators.accounting.fakes import FakesClaim
+from murmurate.aggregators.accounting.schedules import WindowRounds
+from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.accounting.worst import worst_window
+from murmurate.aggregators.faked_questions import question_with_fakes
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
@@ -27,7 +31,8 @@ from murmurate.config.mixed import mixed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning_central import digest_of, source_of
 from murmurate.config.settings import Deployment
-from murmurate.randomizers import Question
+from murmurate.randomizers import Faked, Question
+from murmurate.randomizers.fakes import fakes_variance
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.events import Fields
@@ -63,6 +68,7 @@ def plan(deployment: Deployment) -> Plan:
         patience_ms=time.patience,
         streams=tuple(_stream(deployment, name) for name in sorted(deployment.local)),
         mixed=None if privacy.mixed is None else privacy.mixed.epsilon,
+        fakes=privacy.fakes if deployment.local else 0,
         tallies=TALLIES,
         users=population.users,
         central=tuple(deployment.central_plan(name) for name in sorted(deployment.central)),
@@ -100,18 +106,36 @@ def resolve(made: Plan, name: str) -> Question:
     stream = made.stream(name)
     epsilon = Fraction(answer_micro(made, name), MICRO)
     name = stream.mechanism if stream.mixed is None else stream.mixed.mechanism
-    return stream.measure.question(name, epsilon, stream.prefer)
+    return question_with_fakes(stream.measure, name, epsilon, stream.prefer, made.fakes)
 
 
-def smallest_claim(made: Plan, stream: StreamPlan) -> MixedClaim:
+def smallest_claim(made: Plan, stream: StreamPlan) -> MixedClaim | FakesClaim:
     """What a window of rounds is claimed to have if each of them is a smallest batch."""
     if stream.mixed is not None:
         return stream.mixed.claim
+    if made.fakes:
+        window, most = _smallest_window(made, stream)
+        found = window.claim(0, most)
+        assert isinstance(found, MixedClaim | FakesClaim)  # noqa: S101 - of frequencies it is always claimed
+        return found
     most = method(stream.method, stream.setting(made, 0)).most_rounds()
     try:
         return worst_window(most, made.min_batch, made.delta, made.assumed_corrupt)
     except AccountingError:  # a report of so small a batch has nobody to hide it
         return MixedClaim(most.total / MICRO, 0.0, "local", 1)
+
+
+def claim_alone(made: Plan, stream: StreamPlan) -> FakesClaim | None:
+    """What such a window has against whoever knows all other users' reports; None without fakes."""
+    window, most = _smallest_window(made, stream)
+    return window.against_users(0, most)
+
+
+def _smallest_window(made: Plan, stream: StreamPlan) -> tuple[MixedWindow, WindowRounds]:
+    """A window whose smallest round is a smallest batch, and all that may be asked in it."""
+    window = MixedWindow(stream.w, stream.division, made.delta, made.assumed_corrupt)
+    window.take(0, resolve(made, stream.name), made.min_batch)
+    return window, method(stream.method, stream.setting(made, 0)).most_rounds()
 
 
 def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = None) -> Selection:
@@ -126,7 +150,10 @@ def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = N
     part = METHODS[stream.method.name].usual(stream.w) if stream.division == "population" else Fraction(1)
     rounds = FILTERED if stream.method.filtered else 1
     n = max(1, int(users * share * part) * rounds)
-    plain = np.full(stream.d, float(used.noise(np.zeros(stream.d))[0]) / n)
+    noise = float(used.noise(np.zeros(stream.d))[0]) / n
+    if isinstance(used, Faked):  # each of the rounds has its own
+        noise += fakes_variance(used.inner, n, used.fakes * rounds)
+    plain = np.full(stream.d, noise)
     context = context_of(used, plain)
     return by_shape(context) if shares is None else among([shares], context, POSSIBLE)
 
@@ -201,5 +228,6 @@ def _meaning(
         "mechanism": stream.mechanism,
         **({} if stream.preference == "accuracy" else {"prefer": stream.preference}),
         **({} if stream.season is None else {"season_ms": stream.season}),
+        **({"fakes": privacy.fakes} if privacy.fakes else {}),
         **({"initial": stream.initial_code} if stream.initial_code else {}),
     }

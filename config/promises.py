@@ -37,6 +37,8 @@ class PrivacyTable(ConfigTable):
     """The chance with which what the mixing adds may fail, in any one window."""
     min_batch: Annotated[int, WholeNumber(2, 1_000_000_000)] = 1000
     """The number of reports below which nothing is released."""
+    fakes: Annotated[int, WholeNumber(0, 1_000_000_000)] = 0
+    """Fake reports that the mixing zone adds to each round: they hide a user from whoever knows all other reports."""
     assumed_corrupt: Annotated[float, Number(0, 1)] = 0.1
     """The part of the reports of any single round that may come from whoever attacks: they hide nobody."""
 

@@ -19,6 +19,7 @@ from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
+from murmurate.config.fakes import too_many, unable
 from murmurate.config.kinds import Flag, Text, Texts, WholeNumber, written
 from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
@@ -203,6 +204,7 @@ class Deployment(ConfigTable):
         if mixed is not None and honest < FEWEST:
             found = f"{self.privacy.min_batch}, of which {honest} are honest"
             yield Mistake("privacy.min_batch", found, f"with privacy.mixed, {FEWEST} honest reports or more")
+        yield from too_many(self.privacy)
         if not self.streams:
             yield Mistake("streams", "none", "one or more tables [streams.NAME]")
         if sum(stream.share_micro for stream in self.local.values()) > MICRO:
@@ -241,6 +243,7 @@ class Deployment(ConfigTable):
             yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
         if self.privacy.mixed is not None and stream.method_options().finds_clip:
             yield Mistake(f"{key}.clip", "found", "with privacy.mixed, declared, since devices answer one question")
+        yield from unable(self.privacy, name, stream)
         yield from self._source_mistakes(name)
 
     def _source_mistakes(self, name: str) -> Iterator[Mistake]:

@@ -14,8 +14,8 @@ Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, S
              use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence;
              `mechanism(spec)` builds any of them by name, docs/MECHANISMS.md says which is good for what
 Questions    Viewed(view, mechanism) where a value is more than one code: Prefix, Marginal, Level, Size, Padded,
-             Itemsets, Clipped for numbers up to a threshold; Branches for groups of users, Weighted for public numbers;
-             `question(spec)` builds what a round names
+             Itemsets, Clipped for numbers up to a threshold; Branches for groups of users, Weighted for public numbers,
+             Faked where the mixing zone adds fake reports; `question(spec)` builds what a round names
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
              once, within the promise; Pepper turns names into pseudonyms
@@ -32,6 +32,7 @@ from murmurate.randomizers.errors import (
     SnapshotError,
     ValueRefusedError,
 )
+from murmurate.randomizers.faked import Faked
 from murmurate.randomizers.frequency import (
     BLH,
     GRR,
@@ -86,6 +87,7 @@ __all__ = [
     "DeviceArray",
     "Draw",
     "DrawOne",
+    "Faked",
     "FrozenFactsError",
     "Grant",
     "HadamardResponse",

@@ -32,7 +32,7 @@ MISSED = 2.0**-105
 """The most by which the law of one fake report differs from the uniform one, in total variation."""
 _TRIES = WORDS - 1
 
-Faked = GRR | LocalHash | HadamardResponse | SubsetSelection
+TakesFakes = GRR | LocalHash | HadamardResponse | SubsetSelection
 
 
 def takes_fakes(question: Question) -> bool:
@@ -40,7 +40,7 @@ def takes_fakes(question: Question) -> bool:
     return isinstance(question, (GRR, LocalHash, HadamardResponse)) or _numbered(question)
 
 
-def checked_faked(question: Question) -> Faked:
+def checked_faked(question: Question) -> TakesFakes:
     """The mechanism, if uniform fake reports can hide its users; else a ParameterError that says why they cannot."""
     if isinstance(question, (GRR, LocalHash, HadamardResponse)):
         return question
@@ -131,9 +131,14 @@ def variance_with_fakes(mechanism: PureOracle, n: int, fakes: int, frequency: fl
     """The variance of `estimate_with_fakes`, exact in the frequency, n and the fakes: that of the users alone, and of a
     coin for each fake.
     """
+    added = fakes_variance(mechanism, n, fakes)
+    return np.asarray(mechanism.variance(n, frequency) + added, np.float64)
+
+
+def fakes_variance(mechanism: PureOracle, n: int, fakes: int) -> float:
+    """The part of the variance of a frequency among n users that is the fakes'."""
     share = _checked(mechanism, n, fakes)
-    added = fakes * share * (1 - share) / (n * (mechanism.p - mechanism.q)) ** 2
-    return np.asarray(mechanism.variance(n, frequency) + float(added), np.float64)
+    return float(fakes * share * (1 - share) / (n * (mechanism.p - mechanism.q)) ** 2)
 
 
 def _checked(mechanism: PureOracle, n: int, fakes: int) -> Fraction:

@@ -148,7 +148,8 @@ class ServerFace(ABC):
     """Whether its last value must be *none* (True) or must not be (False); None where either is possible."""
     sums: ClassVar[bool] = False
     """Whether raw frequencies sum to 1 whatever was reported. Where they do not, their errors are independent."""
-
+    fakes: int = 0
+    """The number of fake reports that the mixing zone adds to a round, over all its sub-batches."""
     smallest_part: Fraction = Fraction(1)
     """The smallest part of the reports that any one statistic is estimated from: all of them, unless users are in
     groups.

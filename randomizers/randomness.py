@@ -35,11 +35,11 @@ ALGORITHM = b"1"
 DIGEST = 32
 SECRET_BYTES = 32
 
-Purpose = Literal["scatter", "permutation", "slot", "split", "noise"]
+Purpose = Literal["scatter", "permutation", "slot", "split", "noise", "fakes"]
 Drawn = Literal["report", "view", "branch", "sign"]
 DRAWN: tuple[Drawn, ...] = ("report", "view", "branch", "sign")
 """The purposes of a question's draws: the mechanism's report, a view's choice, the user's branch, a number's sign."""
-PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split", "noise")
+PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split", "noise", "fakes")
 
 LASTING = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
 """The context in the place of a round for randomness that outlives rounds."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from murmurate.randomizers.branches import Branches
 from murmurate.randomizers.errors import ParameterError, shown
+from murmurate.randomizers.faked import Faked
 from murmurate.randomizers.frequency import (
     BLH,
     GRR,
@@ -107,7 +108,7 @@ def view(spec: Mapping[str, Any]) -> View:
 
 
 def question(spec: Mapping[str, Any]) -> Question:
-    """The question that a round's spec describes: a mechanism, one behind a view, or several.
+    """The question that a round's spec describes: a mechanism, one behind a view or with fakes, or several.
 
     >>> olh = {"name": "olh", "d": 257, "epsilon": 1.0}
     >>> question({"name": "viewed", "view": {"name": "prefix", "layout": ["bits", 48, 1], "bits": 8}, "mechanism": olh})
@@ -121,6 +122,9 @@ def question(spec: Mapping[str, Any]) -> Question:
             return Viewed(view(found["view"]), streamed(found["mechanism"]))
         case "branches":
             return Branches([_branch(pair) for pair in _listed(_parts("branches", spec, "of")["of"])])
+        case "faked":
+            found = _parts("faked", spec, "fakes", "mechanism")
+            return Faked(streamed(found["mechanism"]), found["fakes"])
         case "weighted":
             found = _parts("weighted", spec, "inner", "levels", "quantum")
             return Weighted(_inside(found["inner"], "weighted"), found["levels"], found["quantum"])
@@ -136,7 +140,7 @@ def _branch(pair: Any) -> tuple[Any, Question]:
 def _inside(spec: Any, *refused: str) -> Question:
     """The question of a spec inside another one's, which may not contain others, so that specs nest only once."""
     name = spec.get("name") if isinstance(spec, Mapping) else None
-    if name in refused:
+    if name in (*refused, Faked.name):  # a round has fakes, or none: not a part of it
         raise ParameterError(f"question: found {name} in {refused[0]}; allowed: others")
     return question(spec)
 

@@ -7,11 +7,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from murmurate.topics.message import Part, Positive, Word
+from murmurate.topics.message import Part, Positive, Whole, Word
 
 Nats = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Duration = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,14}(ms|s|m|h|d)$")]
+
+
+class AgainstUsers(Part):
+    """What fake reports add, per window, against whoever knows all other users' reports."""
+
+    epsilon: Nats
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    """The chance with which the claim may fail; 0 where fakes add nothing, and epsilon is what reports have alone."""
 
 
 class Shuffled(Part):
@@ -27,6 +35,12 @@ class Shuffled(Part):
     """
     assumed_corrupt: Share
     bound: Word
+    fakes: Whole = 0
+    """Fake reports of the mixing zone that hide users too, in the round that the claim is of: of three digits, rounded
+    down. Not written where the claim is of none.
+    """
+    against_users: AgainstUsers | None = None
+    """What holds against an analyst who knows what all other users reported. Not written without fakes."""
 
 
 class Periods(Part):

@@ -1,7 +1,8 @@
 """`done` records, seals and tallies, counted again from the reports that are there.
 
 Contract: shares no code with stages.  Rounds that are not covered any more are not judged; a seal or a `done` that
-may still come is not missing.  Not here: who had to answer what (auditor.py).
+may still come is not missing.  Of fake reports only the mixing zone knows which they are: a round has to have as many
+reports that nobody sent as the plan says.  Not here: who had to answer what (auditor.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ def recount(
     plan: Plan, read: Reader, rounds: Sequence[Round], places: Iterable[Place], actual: Reports,
     dones: Mapping[Place, Sequence[Done]], found: Audit, extent: Extent,
 ) -> None:  # fmt: skip
-    """Compare every count with what it counts. places: where a `done` has to be."""
+    """Compare every count with what it counts. places: where a `done` has to be.
+
+    1. Each `done` with the reports of its place. 2. Each tally with its seal, the rows between them, and the reports
+    of those who count. 3. Of each whole round how many reports nobody sent. 4. Seals without a tally.
+    """
     for place in places:
         digest, p, _ = place
         total = sum(sum(actual.get((digest, p, q), Counter()).values()) for q in range(plan.targets))
@@ -39,6 +44,7 @@ def recount(
         if isinstance(record, Close):
             closes.setdefault(record.round, record.contributors)  # the first one counts
     sealed = dict(_sealed(plan, read, found, extent))
+    fakes: dict[str, dict[int, int]] = defaultdict(dict)  # of each round, how many reports of a target nobody sent
     for tally, counts in _tallies(plan, read, found):
         if tally.round not in oracles or not extent.covers(tally.round):
             sealed.pop((tally.round, tally.q), None)
@@ -48,18 +54,26 @@ def recount(
         for p in closes.get(tally.round, tuple(range(plan.partitions))):
             came += actual.get((tally.round, p, tally.q), Counter())
             of_all.update({q: sum(actual.get((tally.round, p, q), Counter()).values()) for q in range(plan.targets)})
-        support = np.zeros(oracles[tally.round].outcomes, np.int64)
+        oracle = oracles[tally.round]
+        support = np.zeros(oracle.outcomes, np.int64)
         for report, n in rows.items():
-            support += n * oracles[tally.round].support(np.frombuffer(report, np.uint8)[None])
+            support += n * oracle.support(np.frombuffer(report, np.uint8)[None])
         small = seal is not None and seal.rejected.undersized
+        withheld = not rows and small and (sum(of_all.values()) < plan.min_batch or oracle.fakes != plan.fakes)
+        nobodys = rows - came
+        if seal is not None and not small and sum(of_all.values()) >= plan.min_batch:
+            fakes[tally.round][tally.q] = sum(nobodys.values())
         right = (
             seal is not None
-            and seal.received == tally.received == (0 if small else sum(came.values()))
+            and seal.received == tally.received == (0 if small else sum((came + nobodys).values()))
             and seal.counted + seal.rejected.malformed == seal.received
-            and (rows == came or (not rows and small and sum(of_all.values()) < plan.min_batch))
+            and (withheld or (rows == came + nobodys and (not nobodys or oracle.fakes == plan.fakes > 0)))
             and np.array_equal(support, counts)
         )
         found.note("miscounted", int(not right), (tally.round, -1, tally.q))
+    for digest, by_target in fakes.items():
+        if len(by_target) == plan.targets:
+            found.note("miscounted", int(sum(by_target.values()) != oracles[digest].fakes), (digest, -1, -1))
     for (digest, q), (_, _, must) in sealed.items():
         found.note("miscounted", int(must and extent.covers(digest)), (digest, -1, q))
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
-from murmurate.randomizers import GRR, Branches, Key, Question, SubsetSelection, Viewed, view_clipped
+from murmurate.randomizers import GRR, Branches, Faked, Key, Question, SubsetSelection, Viewed, view_clipped
+from murmurate.randomizers.fakes import WORDS, fake_reports
 from murmurate.randomizers.mechanism import PureOracle
 
 Holders = NDArray[np.int64]
@@ -114,24 +115,34 @@ def _slots(users: int, slots: int, generator: np.random.Generator) -> NDArray[np
 
 def support(mechanism: Question, sample: Holders, generator: np.random.Generator) -> NDArray[np.int64]:
     """The support of the reports of users who hold these values, one report each."""
+    if isinstance(mechanism, Faked):
+        of_users: NDArray[np.int64] = support(mechanism.inner, sample, generator)
+        return of_users + _of_fakes(mechanism, generator)
     if isinstance(mechanism, GRR):
         return _grr_support(mechanism, sample, generator)
     if isinstance(mechanism, SubsetSelection) and mechanism.d <= MOST_TOGETHER:
         return _subset_support(mechanism, sample, generator)
     if isinstance(mechanism, PureOracle):
         p, q, n = float(mechanism.p), float(mechanism.q), int(sample.sum())
-        support = generator.binomial(sample, p) + generator.binomial(n - sample, q)
+        found = generator.binomial(sample, p) + generator.binomial(n - sample, q)
         added = mechanism.added_variance(n, sample / n) if n else np.zeros(mechanism.d)
         if added.any():
             error = generator.normal(0, n * (p - q) * np.sqrt(added))
-            support = np.clip(support + np.rint(error).astype(np.int64), 0, n)
-        return np.asarray(support)
+            found = np.clip(found + np.rint(error).astype(np.int64), 0, n)
+        return np.asarray(found)
     if mechanism.reports_possible <= MOST_REPORTS and view_clipped(mechanism) is None:  # clipped ones have many values
         chances, supports = _listed(mechanism, len(sample))
         return np.asarray(generator.multinomial(sample, chances).sum(axis=0) @ supports)
     values = np.repeat(np.arange(len(sample)), sample)
     draw = _KEY.draw(generator.integers(0, 256, (len(values), 16), np.uint8), round=generator.bytes(32))
     return mechanism.support(mechanism.perturb(values, draw))
+
+
+def _of_fakes(mechanism: Faked, generator: np.random.Generator) -> NDArray[np.int64]:
+    """The support of the fakes of a round."""
+    words = generator.integers(0, 1 << 64, (mechanism.fakes, WORDS), np.uint64)
+    inner = mechanism.of_round(generator.bytes(32)).inner
+    return inner.support(fake_reports(inner, words))
 
 
 def _support_of_rows(

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from murmurate.agents.stages.errors import StateError
+from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.tallies import RoundTallies
 from murmurate.aggregators.accounting.window import MixedWindow
@@ -89,6 +89,8 @@ class OpenPeriod:
     """The first rounds of the next periods, where they were known and asked ahead of their period."""
     slots: int = 0
     """Slots asked in all rounds of this period."""
+    fakes: int = 0
+    """The fake reports in the complete rounds of this period."""
     tallies: list[Tally | TallyInBlocks] = field(default_factory=list)
     """The tallies of the complete rounds of this period."""
     decided: Decision | None = None
@@ -122,20 +124,29 @@ class OpenPeriod:
             return None
         came, round_, self.open = self.open.tallies, self.open.round, None
         self.tallies += came.in_order()
-        self.mixed.take(round_.t, question_of(round_), came.counted)
+        question = question_of(round_)
+        fakes = question.fakes if came.received else 0  # a round that was held back has none
+        counted = came.counted - fakes
+        if counted < 0:
+            raise StageError(
+                f"publish: stream {self.plan.name!r}: {came.counted} reports were counted in period {round_.t}, of "
+                f"which {fakes} should be fakes"
+            )
+        self.fakes += fakes
+        self.mixed.take(round_.t, question, counted)
         if self.decided is not None:
             decision, self.decided = self.decided, None
             return decision
         self.state.to(PeriodState.ANSWERED)
         support = came.support()
-        if not question_of(round_).complete(support):
+        if not counted or not question.complete(support):
             return Answer(np.zeros_like(support), 0)
-        return Answer(support, came.counted)
+        return Answer(support, counted)
 
     def end(self) -> None:
         """Go on to the next period: this one has been released."""
         self.state.to(PeriodState.OPENING)
-        self.t, self.slots, self.tallies = self.t + 1, 0, []
+        self.t, self.slots, self.fakes, self.tallies = self.t + 1, 0, 0, []
 
     def _wait(self, outstanding: OutstandingRound) -> None:
         self.open, self.since = outstanding, None

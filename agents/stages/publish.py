@@ -195,7 +195,9 @@ class Publish:
     def _release(self, period: OpenPeriod, decision: Decision) -> None:
         """Release, and settle the period."""
         releases = Log("releases", self._partition)
-        came = Came(period.slots, period.tallies, period.mixed.claim(period.t, period.method.most_rounds()))
+        mixed, most = period.mixed, period.method.most_rounds()
+        claims = mixed.claim(period.t, most), mixed.against_users(period.t, most)
+        came = Came(period.slots, period.tallies, *claims, period.fakes)
         record = release(self._plan, period.plan, decision, came)
         self._out.append(Out(releases, encode(record)))
         if decision.revised is not None and (before := period.past.pop(decision.revised.t, None)) is not None:

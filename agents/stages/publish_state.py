@@ -29,6 +29,7 @@ def kept(period: OpenPeriod) -> dict[str, Any]:
         "first_t": period.first_t,
         "t": period.t,
         "slots": period.slots,
+        **({"fakes": period.fakes} if period.fakes else {}),
         "since": period.since,
         "open": period.open.kept() if period.open else None,
         "ahead": [outstanding.kept() for outstanding in period.ahead.values()],
@@ -60,7 +61,7 @@ def restored(period: OpenPeriod, stored: Mapping[str, Any], arrays: Arrays) -> O
     period.state.load(stored["turn"])
     period.method.load(arrays[f"{name}/method"].tobytes())
     period.mixed.load(stored["mixed"])
-    period.slots, period.since = stored["slots"], stored["since"]
+    period.slots, period.since, period.fakes = stored["slots"], stored["since"], stored.get("fakes", 0)
     decided = arrays.get(f"{name}/unasked")
     period.decided = None if decided is None else unpacked(decided.tobytes())
     period.open = OutstandingRound.of(stored["open"]) if stored["open"] else None

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from murmurate.aggregators.accounting.claim import MixedClaim
+from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.aggregators.accounting.window import NoClaim
 from murmurate.aggregators.measures.result import InTables, NamedFigures
 from murmurate.aggregators.methods.method import Decision
@@ -20,7 +21,7 @@ from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
-from murmurate.topics.promises import Periods, Privacy, Shuffled
+from murmurate.topics.promises import AgainstUsers, Periods, Privacy, Shuffled
 from murmurate.topics.release import Release
 from murmurate.topics.release_parts import PLACES, Reading, Reports
 from murmurate.topics.times import duration, instant
@@ -33,8 +34,12 @@ class Came(NamedTuple):
     """How many were asked in all of them."""
     tallies: Sequence[Tallied]
     """The tallies of all of them."""
-    mixed: MixedClaim | NoClaim
+    mixed: MixedClaim | FakesClaim | NoClaim
     """What the mixing is worth in the window that ends with the period."""
+    alone: FakesClaim | None = None
+    """What fakes are worth in that window against whoever knows all other users' reports."""
+    fakes: int = 0
+    """How many of the reports in the tallies are the mixing zone's."""
 
 
 def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> Release:
@@ -61,13 +66,13 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> R
         names="found" if figures.found else None,
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, figures),
-        reports=_reports(came.slots, came.tallies),
+        reports=_reports(came),
         privacy=Privacy(
             unit="user",
             epsilon=plan.spent_micro(stream.name) / 1e6,
             window=Periods(periods=stream.w) if plan.window_ms is None else duration(plan.window_ms),
             w=stream.w,
-            **_mixed(plan, came.mixed),
+            **_mixed(plan, came),
             carry="always" if stream.carry_ms is None else None,
         ),
         mechanism=_mechanism(decision.question),
@@ -128,11 +133,13 @@ def _readings(stream: StreamPlan, figures: NamedFigures) -> dict[str, Reading] |
     return found or None
 
 
-def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
+def _reports(came: Came) -> Reports:
+    """How many reports users sent: the fakes among them are the round's, so they are taken out."""
+    tallies = came.tallies
     return Reports(
-        slots=slots,
-        received=sum(tally.received for tally in tallies),
-        counted=sum(tally.counted for tally in tallies),
+        slots=came.slots,
+        received=sum(tally.received for tally in tallies) - came.fakes,
+        counted=sum(tally.counted for tally in tallies) - came.fakes,
         rejected=Rejected(
             malformed=sum(tally.rejected.malformed for tally in tallies),
             undersized=any(tally.rejected.undersized for tally in tallies),
@@ -141,10 +148,13 @@ def _reports(slots: int, tallies: Sequence[Tallied]) -> Reports:
     )
 
 
-def _mixed(plan: Plan, claim: MixedClaim | NoClaim) -> dict[str, Any]:
-    if not isinstance(claim, MixedClaim):
+def _mixed(plan: Plan, came: Came) -> dict[str, Any]:
+    claim, alone = came.mixed, came.alone
+    if not isinstance(claim, MixedClaim | FakesClaim):
         return {"shuffled": None, "unshuffled": claim}
-    return {"shuffled": Shuffled(**claim._asdict(), per="window", assumed_corrupt=plan.assumed_corrupt)}
+    known = None if alone is None else AgainstUsers(epsilon=alone.epsilon, delta=alone.delta)
+    shuffled = Shuffled(**claim._asdict(), per="window", assumed_corrupt=plan.assumed_corrupt, against_users=known)
+    return {"shuffled": shuffled}
 
 
 def _mechanism(mechanism: Question) -> dict[str, str | int | float]:

@@ -7,7 +7,9 @@ folded the round itself: so the sub-batches of a round always have the same cont
 them are held back below min_batch, or none.  (If a target could seal once all have come, target 0 might still answer a
 `give_up` with fewer: two sub-batches of different crowds.)  Only when a `close` is written, and whom it names, depend
 on interleaving: all state follows the record.  Of a round that stays below min_batch nothing leaves but that it did: no
-count of reports.  Source: ARCHITECTURE rules 8, 15, 16 and 28.
+count of reports.  A round that is released has as many fakes as this zone's own config says (faking.py), and seals and
+blocks do not tell them from reports; one whose question says another number is held back.  Source: ARCHITECTURE rules
+8, 15, 16 and 28.
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ import numpy as np
 
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
+from murmurate.agents.stages.faking import fakes_of
 from murmurate.agents.stages.ordering import permutation_of_rows
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.round_in_progress import WAITING, Contribution, RoundInProgress, RoundState
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.config.plan import Plan
-from murmurate.randomizers import Key
+from murmurate.randomizers import Faked, Key
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
@@ -199,8 +202,13 @@ class Shuffle:
         self._seal(round_, [one for one in sent if one is not None], tuple(missing))
 
     def _seal(self, round_: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
-        """1. Count. 2. Decide by the round's total. 3. Permute. 4. Blocks, then the seal that counts them."""
-        width = question_of(round_).wire_size
+        """1. Count. 2. Decide by the round's total. 3. Add fakes. 4. Permute. 5. Blocks, then the seal of them all.
+
+        The question has to say how many fakes there are, since whoever estimates takes so many out: a round of another
+        number would be one that a server made up to have fewer.
+        """
+        question = question_of(round_)
+        width = question.wire_size
         total = here = 0
         fitting: list[np.ndarray] = []
         for one in sent:
@@ -214,9 +222,12 @@ class Shuffle:
             fitting += [reports for reports in one.reports if reports.shape[1] == width]
         reports = np.concatenate(fitting) if fitting else np.zeros((0, width), np.uint8)
         malformed = here - len(reports)
-        small = total < self._plan.min_batch
+        small = total < self._plan.min_batch or question.fakes != self._plan.fakes
         if small:  # nothing is said of how many came, nor of how
             reports, here, malformed = reports[:0], 0, 0
+        elif isinstance(question, Faked):
+            fakes = fakes_of(self._key, question, self._q, self._plan.targets, round=round_.digest)
+            reports, here = np.concatenate((reports, fakes)), here + len(fakes)
         self.counts["too_small" if small else "deadline" if missing else "sealed"] += 1
         order = permutation_of_rows(self._key, len(reports), self._q, round=round_.digest)
         blocks = list(encode_batch(round_.digest, self._q, reports, order)) if len(reports) else []

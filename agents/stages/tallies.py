@@ -71,8 +71,13 @@ class RoundTallies:
 
     @property
     def counted(self) -> int:
-        """The number of reports behind all counts."""
+        """The number of reports behind all counts, fakes among them."""
         return sum(tally.counted for tally in self.got.values())
+
+    @property
+    def received(self) -> int:
+        """The number of reports that came in all sub-batches, malformed ones among them."""
+        return sum(tally.received for tally in self.got.values())
 
     def add(self, tally: Tally | TallyInBlocks, at: int) -> None:
         """Take a tally, or the announcement of one, that was read at this offset."""

@@ -18,13 +18,15 @@ Source: Wang 2021, section 9.5; the bound is ours.  Not here: mechanisms for whi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from murmurate.aggregators.accounting.blanket import COARSE, MOST_REPORTS
 from murmurate.aggregators.accounting.claim import DIGITS, checked_delta, floored, honest, mixed_claim
+from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.scores import Scores, orders
 from murmurate.aggregators.accounting.search import CertifiedDelta, least_epsilon
@@ -34,6 +36,7 @@ from murmurate.randomizers.fakes import MISSED, checked_faked
 from murmurate.randomizers.frequency import GRR, HadamardResponse
 from murmurate.randomizers.frequency.local_hash import LocalHash
 from murmurate.randomizers.question import Atom, Blanket, Question, one_apart
+from murmurate.randomizers.thresholds import MICRO
 
 _LEAST = 1e-300
 _MOST_LOG = 600.0
@@ -119,6 +122,17 @@ def claim_against_users(question: Question, counted: int, fakes: int, delta: flo
     return _claim(uniform_part(question), question.epsilon, 1, added, checked_delta(delta))
 
 
+def window_against_users(rounds: Sequence[tuple[Question, int, int]], delta: float) -> FakesClaim:
+    """What a user's reports have in several rounds, each among its fakes, against whoever knows all other users'
+    reports. rounds: a mechanism, the fakes of a round, and how many rounds there are like it.
+    """
+    made = tuple((uniform_part(question), question.epsilon_micro, floored(n), times) for question, n, times in rounds)
+    if len(made) == 1 and made[0][-1] == 1:
+        part, micro, fakes, _ = made[0]
+        return _claim(part, micro / MICRO, 1, fakes, checked_delta(delta))
+    return _composed(made, checked_delta(delta))
+
+
 def checked_fakes(fakes: int, counted: int) -> int:
     """The number of fakes, if it is one and no more than the reports."""
     if isinstance(fakes, bool) or not isinstance(fakes, int) or not 0 <= fakes <= honest(counted, 0.0):
@@ -177,6 +191,24 @@ def _claim(part: UniformPart, local: float, n: int, fakes: int, delta: float) ->
     except NotCertifiedError:
         found = local
     return FakesClaim(found, delta, "fakes", n, fakes) if found < local else FakesClaim(local, 0.0, "local", n, fakes)
+
+
+@lru_cache(maxsize=1024)
+def _composed(rounds: tuple[tuple[UniformPart, int, int, int], ...], delta: float) -> FakesClaim:
+    """The exact composition of rounds in which the fakes alone hide a user: one draw more than fakes from the uniform
+    law, which is a blanket of the whole mass; or the local epsilon of all rounds, where that is less.
+    """
+    local = float(sum(Fraction(micro, MICRO) * times for _, micro, _, times in rounds))
+    found, least = local, min(fakes for _, _, fakes, _ in rounds)
+    missed = sum(fakes * times for _, _, fakes, times in rounds) * MISSED * (1 + math.exp(local))
+    if missed < delta:
+        made = [
+            MixedRound(part.atoms, min(fakes, MOST_REPORTS) + 1, micro / MICRO, times)
+            for part, micro, fakes, times in rounds
+        ]
+        with suppress(NotCertifiedError):
+            found = composed_epsilon(made, delta - missed, DIGITS)
+    return FakesClaim(found, delta, "fakes", 1, least) if found < local else FakesClaim(local, 0.0, "local", 1, least)
 
 
 _orders = lru_cache(maxsize=64)(orders)

@@ -5,8 +5,10 @@ divides its users, each answers in one round of a window at most: the worst of t
 divides the budget, the same users answer in every round: all that its method may ask in a window composes, whatever it
 did ask, each round with the fewest reports that any round of the window had (`worst_window`); so a claim is computed
 once for many windows.  A round below the smallest batch shows nothing and is none.  Reports whose rounds claim nothing
-leave the window without a claim, and the reason is said.  The state is small: only rounds that no later one exceeds are
-kept.  Not here: one round (claim.py), schedules (worst.py).
+leave the window without a claim, and the reason is said.  Fake reports count beside the users where these are divided;
+over rounds that compose they are left out of the claim, which holds all the more.  Whoever knows all other users'
+reports has the fakes alone against them, and there they compose, too.  The state is small: only rounds that no later
+one exceeds are kept.  Not here: one round (claim.py), schedules (worst.py).
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from typing import Any, Final, Literal
 
 from murmurate.aggregators.accounting.claim import MixedClaim, mixed_claim, unclaimed
 from murmurate.aggregators.accounting.errors import AccountingError
+from murmurate.aggregators.accounting.fakes import FakesClaim, claim_with_fakes, window_against_users
 from murmurate.aggregators.accounting.schedules import WindowRounds
 from murmurate.aggregators.accounting.worst import worst_window
-from murmurate.randomizers import question
+from murmurate.randomizers import Faked, question
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import MICRO
@@ -46,7 +49,7 @@ class MixedWindow:
             self._rounds.pop()
         self._rounds.append((t, asked, counted))
 
-    def claim(self, t: int, most: WindowRounds) -> MixedClaim | NoClaim:
+    def claim(self, t: int, most: WindowRounds) -> MixedClaim | FakesClaim | NoClaim:
         """What holds for the w periods up to t, or why nothing is claimed. most: all that may be asked in them."""
         rounds = [one for one in self._rounds if one[0] > t - self._w]
         if not rounds:
@@ -61,6 +64,20 @@ class MixedWindow:
         except AccountingError:  # a report has nobody to hide it
             return MixedClaim(most.total / MICRO, 0.0, "local", 1)
 
+    def against_users(self, t: int, most: WindowRounds) -> FakesClaim | None:
+        """What holds for these periods against whoever knows all other users' reports; None where a round may have no
+        fakes, so that there is only what reports have by themselves.
+        """
+        asked = [(of, 1) for at, of, _ in self._rounds if at > t - self._w]
+        if asked and self._division == "budget":
+            asked = [(most.question(amount), times) for amount, times in most.often]
+        rounds = [(of.inner, of.fakes, times) for of, times in asked if isinstance(of, Faked)]
+        if not rounds or len(rounds) < len(asked) or most.publications is not None:
+            return None
+        if self._division == "budget":
+            return window_against_users(rounds, self._delta)
+        return max((window_against_users([one], self._delta) for one in rounds), key=lambda claim: claim.epsilon)
+
     def _covered(self, before: tuple[int, Question, int], asked: Question, counted: int) -> bool:
         """Whether a round adds nothing to a later one of no more reports: under divided users, if it asks the same; it
         leaves the window first.
@@ -68,8 +85,11 @@ class MixedWindow:
         alike = before[1] == asked or (self._division == "budget" and unclaimed(before[1]) == unclaimed(asked))
         return alike and before[2] >= counted
 
-    def _alone(self, asked: Question, counted: int) -> MixedClaim:
+    def _alone(self, asked: Question, counted: int) -> MixedClaim | FakesClaim:
         try:
+            if isinstance(asked, Faked):  # malformed reports may leave fewer than there are fakes
+                fakes = min(asked.fakes, counted)
+                return claim_with_fakes(asked.inner, counted, fakes, self._delta, self._corrupt)
             return mixed_claim(asked, counted, self._delta, self._corrupt)
         except AccountingError:  # a report has nobody to hide it
             return MixedClaim(asked.epsilon, 0.0, "local", 1)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
+from murmurate.aggregators.faked_questions import question_with_fakes
 from murmurate.aggregators.methods.method import Purpose, Request, Setting
 from murmurate.aggregators.methods.slots import Crowd, Pool
 from murmurate.randomizers import ParameterError, Question, clipped
@@ -134,7 +135,7 @@ def oracle(setting: Setting, epsilon_micro: int) -> Question:
         )
     epsilon = Fraction(epsilon_micro, MICRO)
     if setting.clip is None:
-        return setting.measure.question(setting.mechanism, epsilon, setting.prefer)
+        return question_with_fakes(setting.measure, setting.mechanism, epsilon, setting.prefer, setting.fakes)
     name = setting.mechanism
     if name == "auto":
         name = setting.measure.choose(epsilon, setting.prefer).name

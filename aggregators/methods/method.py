@@ -52,12 +52,16 @@ class Setting:
     """How many neighbouring codes of a number are reported as one, where a threshold was found."""
     season: int | None = None
     """The number of periods of the declared season, for the filter; None if none is declared."""
+    fakes: int = 0
+    """The number of fake reports that the mixing zone adds to a round."""
 
     def facts(self) -> dict[str, str | int | bool | None]:
         """The facts by which a state recognises its setting."""
         plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "measure"}
         if self.season is None:
             del plain["season"]
+        if not self.fakes:
+            del plain["fakes"]
         of = {"measure": self.measure.name, "d": self.d, "says_none": self.says_none}
         return {**plain, **of, "seed": self.seed.hex()}
 

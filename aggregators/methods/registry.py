@@ -51,6 +51,10 @@ def method(options: MethodOptions, setting: Setting) -> Method:
     if setting.w < 1 or setting.slots < 1:
         raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
 
+    if setting.fakes and not kind.fixed:
+        able = ", ".join(name for name, one in METHODS.items() if one.fixed)
+        raise ParameterError(f"{kind.name}: found {setting.fakes} fakes a round; allowed: with {able}")
+
     def made(of: Setting) -> Method:
         plain = kind(of, **options.own)
         return Following(plain, revise=options.revise) if options.filtered else plain

@@ -16,7 +16,7 @@ import numpy as np
 from murmurate.aggregators.postprocess.context import Context, Floats
 from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.aggregators.postprocess.registry import post_process
-from murmurate.randomizers import Question
+from murmurate.randomizers import Faked, Question
 from murmurate.randomizers.mechanism import PureOracle
 
 PLAIN: Final = 0.75, 0.25
@@ -59,6 +59,7 @@ def context_of(mechanism: Question | None, variance: Floats, shaping: Shaping = 
     """What a post-processing has to know of estimates with these variances: the median is taken for that of a value
     which nobody holds, since most values are rare where it matters, and n reports are as many as would have it.
     """
+    mechanism = mechanism.inner if isinstance(mechanism, Faked) else mechanism
     p, q = (float(mechanism.p), float(mechanism.q)) if isinstance(mechanism, PureOracle) else PLAIN
     spread = max(float(np.median(variance)), 1e-15)
     n = max(1, round(q * (1 - q) / (spread * (p - q) ** 2)))

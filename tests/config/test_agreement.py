@@ -32,6 +32,7 @@ AGREED = successor(None, values(PLAN, fed=False), SECRETS)
 FIELDS = {
     "epsilon_micro": 1, "split": "budget", "window_ms": 7_200_000, "min_batch": 7, "partitions": 3, "targets": 3,
     "enrol": "known", "forget_after_ms": 1, "lateness_ms": 1, "future_ms": 1, "patience_ms": 1, "tallies": 2,
+    "fakes": 5,
 }  # fmt: skip
 SAID_ONLY = {"name", "delta", "assumed_corrupt", "mixed", "users", "streams", "central"}
 """Of a plan: its topics, and what releases say; of a central target each stream says which question comes of it."""

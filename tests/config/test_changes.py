@@ -33,6 +33,7 @@ def changed(**changes: Any) -> dict[str, str]:
         ({"privacy__split": "budget"}, "privacy.split", "refused"),
         ({"privacy__delta": 1e-9}, "privacy.delta", "free"),
         ({"privacy__min_batch": 5}, "privacy.min_batch", "free"),
+        ({"privacy__fakes": 5}, "privacy.fakes", "revision"),
         ({"privacy__assumed_corrupt": 0.2}, "privacy.assumed_corrupt", "free"),
         ({"population__partitions": 4, "kafka__targets": 8}, "population.partitions", "refused"),
         ({"population__forget_after": "8d"}, "population.forget_after", "revision"),

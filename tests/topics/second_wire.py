@@ -129,6 +129,17 @@ _SHARES = {key: NOBODY[key] for key in ("schema", "deployment", "revision", "t",
     "measured_t": NOBODY["t"], "reports": NOBODY["reports"], "privacy": NOBODY["privacy"], "method": NOBODY["method"],
     "mechanism": {"name": "grr", "d": 4, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"},
 }  # fmt: skip
+FAKED = _SHARES | {
+    "stream": "answer", "measure": "frequency", "estimate": {"no": 0.4, "yes": 0.6},
+    "stderr": {"no": 0.011, "yes": 0.011}, "unbiased": {"no": 0.4012, "yes": 0.6016},
+    "mechanism": {"name": "faked", "fakes": 1000, "mechanism": "grr", "epsilon": 2.0, "digest": "0d6b1f2a55c3e790"},
+    "privacy": {
+        "unit": "user", "epsilon": 2.0, "window": "1h", "w": 16, "shuffled": {
+            "epsilon": 0.0302, "delta": 0.0001, "per": "window", "n": 3650, "assumed_corrupt": 0.1, "bound": "fakes",
+            "fakes": 1000, "against_users": {"epsilon": 0.0809, "delta": 0.0001},
+        },
+    },
+}  # fmt: skip
 FOUND = _SHARES | {
     "stream": "words", "measure": "common", "names": "found", "estimate": {"bread": 0.31, "tea": 0.12},
     "stderr": {"bread": 0.012, "tea": 0.011}, "unbiased": {"bread": 0.3104, "tea": 0.1198},
@@ -206,6 +217,7 @@ def golden() -> dict[str, str]:
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
         "release for queries": canonical(QUERIED).decode(),
+        "release with fakes": canonical(FAKED).decode(),
         "release of found names": canonical(FOUND).decode(),
         "release of tables": canonical(TABLED).decode(),
         "curated": canonical(CURATED).decode(),

@@ -73,6 +73,7 @@ NOT_IN_IT: Final[dict[str, tuple[Any, str]]] = {
     "privacy.window": ("2d", "of local streams"),
     "privacy.split": ("budget", "of local streams"),
     "privacy.delta": (1e-9, "of local streams"),
+    "privacy.fakes": (5, "of local streams, whose reports are mixed"),
     "privacy.min_batch": (5, "of local streams, whose reports are counted"),
     "privacy.assumed_corrupt": (0.2, "of local streams"),
     "population.partitions": (3, "whatever partition sums an event, it is in the sum of all: test_central_exactness"),
