@@ -41,6 +41,7 @@ from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import COLUMNS
+from murmurate.config.explain_mixed import mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
 from murmurate.config.planning import chosen_post
@@ -124,7 +125,9 @@ def _local(
     post = _post(plan, stream, users, assumed)
     document = {**prediction.document(), "truth": truth, "within": within, "post": asdict(post) if post else None}
     taken = _taken(plan, stream, assumed, like)
-    return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post)]
+    document["mixed"] = asdict(mixing := mixed_facts(plan, stream))
+    mixed = [line for said in (*mixed_promise(plan), *mixed_lines(mixing)) for line in _wrapped(said, "  ")]
+    return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post), *mixed]
 
 
 def lines(plan: Plan, stream: StreamPlan, prediction: Outlook, users: int, taken: str, within: float) -> Iterator[str]:

@@ -321,3 +321,22 @@ def test_a_file_with_mistakes_is_said_line_by_line(tmp_path: Path) -> None:
     done = planned(folder, "--users", "9")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("murmurate.toml: privacy.window: found '5 m'")
+
+
+def test_under_a_central_target_each_method_has_a_question_of_its_own_and_both_promises_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction, "METHODS", {name: METHODS[name] for name in ("lpu", "lsp", "lbd")})
+    text = (
+        'schema = 1\nname = "t"\n[privacy]\nepsilon = 4.0\nmixed = { epsilon = 0.5 }\ndelta = 1e-6\nmin_batch = 1000\n'
+        'window = { periods = 4 }\n[streams.bit]\nmeasure = "frequency"\nvalues = ["0", "1"]\nevery = "1m"\n'
+    )
+    (tmp_path / "murmurate.toml").write_text(text, encoding="utf-8")
+    (bit,) = streams(tmp_path, "bit", "--users", "20000")
+    assert bit["impossible"] == ["lbd: asks more than the one question of privacy.mixed"]
+    assert {one["method"]: len(one["mechanisms"]) for one in bit["prospects"]} == {"lpu": 1, "lsp": 1}
+    assert (bit["mixed"]["target"], bit["mixed"]["honest"]) == (0.5, 900)
+    said = " ".join(planned(tmp_path, "bit", "--users", "20000").stdout.split())
+    assert "Everybody but the mixing zone learns at most epsilon 0.5 about one user in a window" in said
+    assert "If the mixing and the analysis zone work together" in said
+    assert "devices answer no other question" in said
