@@ -35,6 +35,7 @@ from murmurate.aggregators.expected import (
     usual_mechanism,
     usual_users,
 )
+from murmurate.aggregators.faked_questions import taking_fakes
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, kind_of
@@ -258,7 +259,8 @@ class _MethodOnStream:
         chosen = usual_mechanism(name, self.setting)
         first = chosen.answered_by
         own_question = self.stream.mixed is not None  # of another mechanism the epsilon would be another
-        others = [other for other in self.stream.measure.possible if other != first and not own_question]
+        able = taking_fakes(self.stream.measure) if self.setting.fakes else self.stream.measure.possible
+        others = [other for other in able if other != first and not own_question]
         return Prospect(
             method=name,
             published=tried.published * self.stream.w,
