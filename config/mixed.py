@@ -1,9 +1,10 @@
 """What a central target makes of a stream: which question its devices are asked, at the local epsilon that keeps it.
 
-Contract: a function of the file alone.  The smallest batch that is released keeps the stream's part of the target; the
-local epsilon is at most what a device may spend.  Devices answer the questions named here and no other one.  A target
-that mixing cannot reach with such batches is refused, with the size that would do.  Fake reports only make a claim
-better: the choice is among what takes them, and keeps the target without them.  Not here: the choice itself
+Contract: a function of the file alone.  The smallest batch that is released keeps the stream's part of the target, of
+its epsilon and of its delta; the local epsilon is at most what a device may spend.  Devices answer the questions named
+here and no other one, for no more in a window than was chosen.  A target that mixing cannot reach with such batches is
+refused, with the size that would do.  Fake reports only make a claim better: the choice is among what takes them, and
+keeps the target without them.  Not here: the choice itself
 (aggregators/accounting/target.py), what a release claims for the batches that came (aggregators/accounting/window.py).
 """
 
@@ -43,7 +44,8 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     limit = made.epsilon_of(stream.name)
     share = Fraction(stream.share_micro, MICRO) if made.split == "budget" else Fraction(1)
     part = float(Fraction(repr(made.mixed)) * share)
-    target = MixedTarget(part, made.delta, made.assumed_corrupt)
+    delta = float(Fraction(repr(made.delta)) * share)
+    target = MixedTarget(part, delta, made.assumed_corrupt)
     try:
         chosen = _chosen(
             stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds, made.fakes

@@ -171,9 +171,9 @@ class StreamPlan(OfMeasure[Measure]):
     def terms(self) -> StreamTerms:
         """Its part of the promise."""
         layout = self.domain.layout(self.says_none)
-        asked = None if self.mixed is None else (self.mixed.question,)
+        asked, most = (None, None) if self.mixed is None else ((self.mixed.question,), self.mixed.epsilon_micro)
         return StreamTerms(
-            self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms, questions=asked
+            self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms, asked, most
         )
 
 
@@ -291,5 +291,4 @@ class Plan:
         """What the stream's questions let a user spend on it in any w periods: less than it may be where a central
         target decides.
         """
-        mixed = self.stream(name).mixed
-        return self.epsilon_of(name) if mixed is None else mixed.epsilon_micro
+        return self.terms({}).spent_micro(name)

@@ -62,7 +62,7 @@ class Guard:
 
     def __init__(self, terms: Terms, stream: StreamTerms, rows: int) -> None:
         self.terms, self.stream = terms, stream
-        limit = terms.limit_micro(stream.name)
+        limit = terms.spent_micro(stream.name)
         self.ledger = Ledger(rows, w=stream.w, limit_micro=limit, division=stream.division)
 
     def refusal(self, ask: Ask) -> Refusal | None:

@@ -45,6 +45,10 @@ class StreamTerms:
     """The digests of the questions that devices answer, in hexadecimal digits; None: every question whose price the
     ledger allows.
     """
+    most_micro: int | None = None
+    """What a user spends on it in any w periods at most, in micro-nats, where a central target leaves less than its part
+    of epsilon; None: all of that.
+    """
 
     def __post_init__(self) -> None:
         where = f"stream {self.name!r}"
@@ -53,6 +57,8 @@ class StreamTerms:
         _within(f"{where}: slots", self.slots, 1, MAX_SLOTS)
         object.__setattr__(self, "layout", layout(self.layout).spec())
         _within(f"{where}: every_ms", self.every_ms, 1, 1 << 40)
+        if self.most_micro is not None:
+            _within(f"{where}: most_micro", self.most_micro, 1, MAX_MICRO)
         if self.division not in ("population", "budget"):
             raise ParameterError(f"{where}: division: found {self.division!r}; allowed: population, budget")
 
@@ -104,6 +110,13 @@ class Terms:
         if stream is None:
             raise ParameterError(f"stream: found {name!r}; allowed: {', '.join(s.name for s in self.streams)}")
         return self.epsilon_micro if self.split == "users" else self.epsilon_micro * stream.share_micro // MICRO
+
+    def spent_micro(self, name: str) -> int:
+        """The most that a device spends on this stream in any w periods, in micro-nats: its limit, or less where a central
+        target holds only for so much.
+        """
+        limit, stream = self.limit_micro(name), self.stream(name)
+        return limit if stream is None or stream.most_micro is None else min(limit, stream.most_micro)
 
     def facts(self) -> Facts:
         """The frozen facts by name. Changing any of them would hand users a fresh ledger."""

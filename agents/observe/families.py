@@ -65,8 +65,10 @@ class Families:
             ("stream", "stage", "result"), registry=registry,
         )  # fmt: skip
         self.batches = Counter(
-            "murmurate_batches", "Sub-batches: sealed | too_small | deadline.", ("stream", "result"), registry=registry
-        )
+            "murmurate_batches",
+            "Sub-batches: sealed | too_small | deadline, and wrong_round, whose stream is not known.",
+            ("stream", "result"), registry=registry,
+        )  # fmt: skip
         self.releases = Counter(
             "murmurate_releases",
             "Releases: published | approximated | unmeasured | revised.",

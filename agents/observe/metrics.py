@@ -134,7 +134,7 @@ class Metrics:
                 for key, n in grown.items():
                     self._edge.curated.labels(*key).inc(n)
             case Shuffle():
-                self._strangers(stage, grown)
+                self._others.batches.labels("", "wrong_round").inc(grown["wrong_round"])  # of no stream that is known
                 for seal in _messages(out, "batches"):
                     self._sealed(stage, seal)
             case Publish():

@@ -60,8 +60,9 @@ class Shuffle:
         self._out: list[Out] = []
         self._urgent = False
         self.counts: Counter[str] = Counter()
-        """Sub-batches sealed | too_small | deadline; and wrong_round, the reports of rounds that were never asked. How
-        many reports a contributor had sent that a `close` left out is counted nowhere: they may be below min_batch.
+        """Sub-batches sealed | too_small | deadline; and wrong_round, rounds that are not known here any more, of which
+        records came. How many reports came with them, or from a contributor that a `close` left out, is counted
+        nowhere: they may be below min_batch.
         """
 
     def fold(self, record: Record) -> None:
@@ -182,7 +183,7 @@ class Shuffle:
             if one.state.now is RoundState.UNKNOWN and self._folded - one.since > self._lag:
                 one.state.to(RoundState.FORGOTTEN)
                 del self._open[digest]
-                self.counts["wrong_round"] += sum(len(r) for sent in one.contributions.values() for r in sent.reports)
+                self.counts["wrong_round"] += 1
 
     def _try_to_seal(self, digest: str, current: RoundInProgress) -> None:
         round_, named = current.round, current.closed

@@ -57,6 +57,7 @@ def test_where_streams_divide_the_budget_each_keeps_its_part_of_the_target() -> 
     for stream in made.streams:
         assert stream.mixed is not None
         assert stream.mixed.claim.epsilon <= stream.mixed.target
+    assert sum(stream.mixed.claim.delta for stream in made.streams if stream.mixed) <= made.delta
 
 
 @every(
@@ -108,6 +109,27 @@ def test_devices_answer_the_one_question_and_refuse_every_other_one_for_nothing(
             refused += hand.stage.refusals[screen.name, "mechanism"]  # type: ignore[attr-defined]
             assert hand.stage.most_spent_micro[screen.name] == (asked.epsilon_micro if answers else 0)  # type: ignore[attr-defined]
         assert (sent, refused) == ((50, 0) if answers else (0, 50))
+
+
+def test_the_one_question_is_answered_no_more_often_in_a_window_than_keeps_the_target() -> None:
+    """A device may spend 9 answers of epsilon; the target holds for the 4 of a window."""
+    made = with_target(screen__method="lbu", privacy__window={"periods": 4}, privacy__mixed={"epsilon": 0.1})
+    (screen,) = made.streams
+    users, asked, hand = pseudonyms(50), resolve(made, screen.name), perturb(made)
+    assert screen.mixed is not None
+    hand.give(ROUNDS, start(screen, 100))
+    before = 99 * screen.every_ms
+    hand.give(RAW, *rows(made, screen, users, [before] * len(users), [0] * len(users)))
+    hand.give(RAW, progress(before, topic=screen.topic))
+    answered = made.epsilon_of(screen.name) // asked.epsilon_micro
+    for patience in range(answered):
+        again = question(made, screen, 100, mechanism=asked.spec(), patience_ms=made.patience_ms + patience)
+        hand.give(ROUNDS, again)
+    out = hand.give(RAW, progress(103 * screen.every_ms, topic=screen.topic))
+    rounds = {digest for digest, _ in reports(out)}
+    assert 0 < len(rounds) <= 4 < answered
+    assert window_claim([(asked, 1000, len(rounds))], 1e-6, 0.1).epsilon <= 0.1
+    assert hand.stage.most_spent_micro[screen.name] <= screen.mixed.epsilon_micro  # type: ignore[attr-defined]
 
 
 def test_what_changes_the_question_is_a_new_revision() -> None:
