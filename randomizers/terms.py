@@ -46,8 +46,8 @@ class StreamTerms:
     ledger allows.
     """
     most_micro: int | None = None
-    """What a user spends on it in any w periods at most, in micro-nats, where a central target leaves less than its part
-    of epsilon; None: all of that.
+    """What a user spends on it in any w periods at most, in micro-nats, where a central target leaves less than the
+    stream's part of epsilon; None: all of that.
     """
 
     def __post_init__(self) -> None:
@@ -112,8 +112,8 @@ class Terms:
         return self.epsilon_micro if self.split == "users" else self.epsilon_micro * stream.share_micro // MICRO
 
     def spent_micro(self, name: str) -> int:
-        """The most that a device spends on this stream in any w periods, in micro-nats: its limit, or less where a central
-        target holds only for so much.
+        """The most that a device spends on this stream in any w periods, in micro-nats: its limit, or less where a
+        central target holds only for so much.
         """
         limit, stream = self.limit_micro(name), self.stream(name)
         return limit if stream is None or stream.most_micro is None else min(limit, stream.most_micro)
