@@ -11,7 +11,7 @@ Source: ARCHITECTURE section 5.12.  Not here: the pipeline around a question.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -66,12 +66,13 @@ class MeasuredBound:
         return self.at_least <= self.claimed
 
 
-def audit_exact(question: Question, *, round: bytes = bytes(32)) -> ExactAudit:
+def audit_exact(question: Question, *, round: bytes = bytes(32), values: Sequence[Value] | None = None) -> ExactAudit:
     """Compare the laws of all values of the domain, for questions whose values and reports can be listed. round: for
-    laws that differ from round to round, the round to take.
+    laws that differ from round to round, the round to take. values: those to compare, where there are too many to list
+    (numbers, whose laws are mixtures of those of their signs).
     """
     question = question.of_round(round)
-    values = list(layout(question.layout).enumerate())
+    values = list(layout(question.layout).enumerate()) if values is None else list(values)
     laws = [question.law(value) for value in values]
     groups: dict[int, list[Mapping[bytes, Fraction]]] = {}  # what is public may differ
     for value, law in zip(values, laws, strict=True):

@@ -136,6 +136,9 @@ def _mix(keys: Words, steps: Words, out: Words, scratch: Words) -> None:
 
 def _cells(z: Words, g: int, scratch: Words) -> Words:
     """The cells floor(z g / 2^64), in place: from two halves of z, or for a power of two by one shift."""
+    if g == 1:
+        z[...] = 0
+        return z
     if g & (g - 1) == 0:
         z >>= 65 - g.bit_length()
         return z
@@ -147,6 +150,16 @@ def _cells(z: Words, g: int, scratch: Words) -> Words:
     z += scratch
     z >>= 32
     return z
+
+
+def cells_of(words: Words, cells: int) -> Words:
+    """Uniform words as cells below `cells`, floor(word * cells / 2^64): uint64[n]."""
+    return _cells(words.astype(np.uint64), _checked(cells) if cells > 1 else 1, np.empty(len(words), np.uint64))
+
+
+def cells_of_one(word: int, cells: int) -> int:
+    """What `cells_of` gives for one word."""
+    return word * cells >> 64
 
 
 def _least(cells: Words, g: int) -> Words:
