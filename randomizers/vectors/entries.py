@@ -1,7 +1,7 @@
 """The entries of a sparse vector: which items a user holds, each with a sign, from the words of a value.
 
-Contract: `entries` gives the item of each entry, rising, and its sign, 0 where there is no further entry.  Items of sets
-are all +1.  A number x from -1 to 1 becomes +1 with probability (1 + x) / 2, exactly, and else -1: drawn in each round
+Contract: `entries` gives the item of each entry, rising, and its sign, 0 where there is none.  Items of sets are all
++1.  A number x from -1 to 1 becomes +1 with probability (1 + x) / 2, exactly, and else -1: drawn in each round
 under the purpose "sign", from the value, before any mechanism sees it.  So a sign is unbiased, and a mechanism that
 holds epsilon over signs holds it over numbers: a mixture of laws has no larger ratios than the laws.  A user without a
 value holds nothing.  Source: ARCHITECTURE rule 23.  Not here: what a mechanism reports of them (sparse.py).

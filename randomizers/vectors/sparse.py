@@ -198,8 +198,8 @@ class SparseOracle(VectorQuestion):
         """The blanket of a mechanism with two levels of probability, the larger `realised` times the smaller.
 
         mass: the share of the blanket, which is the smaller level summed over all reports. apart: the part of it that
-        is likelier under the first of the worst pair alone (and as much under the other). alike: the part likelier under
-        both. neither: the rest (vectors of ARCHITECTURE section 5.17).
+        is likelier under the first of the worst pair alone (and as much under the other). alike: the part likelier
+        under both. neither: the rest (ARCHITECTURE section 5.17).
         """
         one, high = Fraction(1), self.realised
         atoms = [Atom(mass * apart, high, one), Atom(mass * apart, one, high)]
