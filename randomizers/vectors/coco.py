@@ -13,10 +13,11 @@ ours: dummy keys would let all users of one hash function err together.  Not her
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
-from math import comb
+from itertools import combinations_with_replacement
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
@@ -148,30 +149,31 @@ class CoCo(HashedOracle):
 
     def law_given(self, cells: Sequence[int]) -> list[Fraction]:
         """The probability of each cell, for a user whose entries are hashed into these: over all dummies' cells."""
-        law = [Fraction(0)] * self.t
-        for dummies in product(range(self.t), repeat=self.s - len(cells)):
-            words = 1
+        missing = self.s - len(cells)
+        law = [0] * self.t
+        for dummies in combinations_with_replacement(range(self.t), missing):
+            words = factorial(missing)
             for cell in dummies:
                 words *= words_of_part(cell, self.t)
-            chance = Fraction(words, _TOP ** len(dummies))
-            law = [so_far + chance * its for so_far, its in zip(law, self.law_of_all([*cells, *dummies]), strict=True)]
-        return law
+            for same in Counter(dummies).values():
+                words //= factorial(same)
+            law = [so_far + words * its for so_far, its in zip(law, self.law_of_all([*cells, *dummies]), strict=True)]
+        return [Fraction(its, _TOP ** (2 + missing)) for its in law]
 
-    def law_of_all(self, cells: Sequence[int]) -> list[Fraction]:
-        """The probability of each cell, for a user whose entries and dummies are in these."""
+    def law_of_all(self, cells: Sequence[int]) -> list[int]:
+        """The chances of each cell out of 2^128, for a user whose entries and dummies are in these."""
         pairs = sorted({cell >> 1 for cell in cells})
         others, rest = self.t - 2 * len(pairs), _TOP - len(pairs) * (self._high + self._low)
-        law = [Fraction(0)] * self.t
+        law = [0] * self.t
         for index in range(others):
-            other = skipping_one(index >> 1, pairs) << 1 | index & 1
-            law[other] = Fraction(rest * words_of_part(index, others), _TOP * _TOP)
+            law[skipping_one(index >> 1, pairs) << 1 | index & 1] = rest * words_of_part(index, others)
         for pair in pairs:
             inside = sorted(cell for cell in cells if cell >> 1 == pair)
             low = self._low + (rest if pair == pairs[-1] and not others else 0)
             for index, cell in enumerate(inside):
-                chance = Fraction(words_of_part(index, len(inside)), _TOP * _TOP)
-                law[cell] += chance * self._high
-                law[cell ^ 1] += chance * low
+                wins = words_of_part(index, len(inside))
+                law[cell] += wins * self._high
+                law[cell ^ 1] += wins * low
         return law
 
     def supported(self, reports: Reports, item: int, sign: int) -> NDArray[np.bool_]:
@@ -250,9 +252,9 @@ class CoCo(HashedOracle):
 
 def winning_level(bound: Fraction, s: int, t: int, low: int) -> int:
     """The largest number of words of 2^64 for the cell of a winning entry, such that no cell has a chance smaller by
-    more than the bound, however many pairs have an entry, and that s pairs have no more than all words.
+    more than the bound, however many pairs have an entry, and that s pairs have less than all words.
     """
-    allowed = [int(bound * low), _TOP // s - low]
+    allowed = [int(bound * low), (_TOP - 1) // s - low]
     for k in range(1, s + 1):
         if t > 2 * k:
             part = _TOP // (t - 2 * k)
