@@ -41,7 +41,7 @@ more than MOST_POOL functions would be needed (few entries, or a large epsilon).
 """
 _BITS = 64
 _TABLE = 1 << 22  # counts of (function, cell) at a time: 32 MB
-_LANE = 1 << 16  # entries of users at a time: their hashes stay in a core's second-level cache
+_LANE = 1 << 17  # entries of users at a time: their hashes stay in a core's second-level cache
 
 
 class HashedOracle(SparseOracle):
@@ -167,7 +167,8 @@ class HashedOracle(SparseOracle):
                 numbers >>= np.uint64(32)
             seeds = numbers + np.uint64(self._first_seed)
             signs = np.ascontiguousarray(held.signs[rows].T)
-            hashed = hash_rows(seeds, self._symbols(held.items[rows].T, signs), self.t).astype(np.uint16)
+            symbols = self._symbols(np.ascontiguousarray(held.items[rows].T), signs)
+            hashed = hash_rows(seeds, symbols, self.t).astype(np.uint16)
             cells = self._drawn_from(self._signed(hashed, signs), signs, words[:, 1:].T)
             reports[rows, : self._seed_bytes] = pack_ints(numbers, self._seed_bytes)
             reports[rows, self._seed_bytes :] = pack_ints(cells, int_bytes(self.t))
