@@ -58,9 +58,7 @@ class CoCo(HashedOracle):
         high, low = Fraction(self._high, _TOP), Fraction(self._low, _TOP)
         lost = self._lost(Fraction(self.t))
         either = lost * (high + low) / 2
-        self.supports = Supports(
-            either + (1 - lost) * high, either + (1 - lost) * low, Fraction(1, self.t)
-        )
+        self.supports = Supports(either + (1 - lost) * high, either + (1 - lost) * low, Fraction(1, self.t))
         self._least = min(low, self._smallest_other)
         self._realised = high / self._least
 
@@ -90,7 +88,8 @@ class CoCo(HashedOracle):
     def _smallest_other(self) -> Fraction:
         """The smallest probability of a cell in a pair without an entry."""
         left = ((_TOP - k * (self._high + self._low), self.t - 2 * k) for k in range(1, self.s + 1))
-        return min((Fraction(words * (_TOP // cells), _TOP * _TOP) for words, cells in left if cells), default=Fraction(1))
+        chances = [Fraction(words * (_TOP // cells), _TOP * _TOP) for words, cells in left if cells]
+        return min(chances, default=Fraction(1))
 
     # ---- the device's half ----
 

@@ -132,9 +132,7 @@ class Collision(HashedOracle):
         laws are mixtures of those with s cells: s of t cells are likelier under each.
         """
         low = self.supports.own / self.realised
-        return self.four_atoms(
-            self.t * low, Fraction(self.s, self.t), Fraction(0), 1 - Fraction(2 * self.s, self.t)
-        )
+        return self.four_atoms(self.t * low, Fraction(self.s, self.t), Fraction(0), 1 - Fraction(2 * self.s, self.t))
 
     # ---- the server's half ----
 

@@ -35,7 +35,7 @@ from murmurate.randomizers.vectors.vector import VectorQuestion
 from murmurate.randomizers.viewed import checked_values
 
 LEAST_POOL, MOST_POOL, MAX_POOL = 1 << 11, 1 << 14, 1 << 16
-ALIKE = 150_000
+ALIKE = 120_000
 """The number of pairs of like users, n sum f^2, up to which the default pool adds at most 5 % to variances, unless
 more than MOST_POOL functions would be needed (few entries, or a large epsilon).
 """
@@ -94,7 +94,8 @@ class HashedOracle(SparseOracle):
         """The number of hash functions of a round; 0 stands for a fresh one in every report."""
         found = self._pool_given
         if found is None:
-            wanted = int(20 * ALIKE * self._gap_of(Fraction(self.t), self.bound - 1) ** 2)
+            # 20 functions for 5 %, and a quarter more for what `added_variance` adds to be never too small
+            wanted = int(25 * ALIKE * self._gap_of(Fraction(self.t), self.bound - 1) ** 2)
             return min(MOST_POOL, max(LEAST_POOL, 1 << wanted.bit_length()))
         if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= MAX_POOL:
             raise ParameterError(

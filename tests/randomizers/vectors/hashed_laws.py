@@ -14,12 +14,19 @@ from itertools import product
 import numpy as np
 
 from murmurate.randomizers.audit import ExactAudit, audit_exact
+from murmurate.randomizers.lanes import Bytes
+from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.vectors.entries import Held
 from murmurate.randomizers.vectors.hashed import HashedOracle
 from tests.randomizers.vectors.laws import all_held, numbers
 
 EPSILONS = (0.000001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.693147, 0.7, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 8, 11, 20)
 LAYOUTS = [(kind, d, s, d % 2) for kind in ("signed", "items") for d, s in ((1, 1), (3, 2), (4, 3))]
+
+
+def users(n: int, part: int = 0) -> Bytes:
+    """The pseudonyms of n users."""
+    return contexts(np.arange(n), part)
 
 
 def audit(question: HashedOracle, round: bytes) -> ExactAudit:
@@ -29,7 +36,7 @@ def audit(question: HashedOracle, round: bytes) -> ExactAudit:
 
 
 def check_privacy(question: HashedOracle, rounds: int) -> None:
-    """Epsilon holds in rounds with different hash functions, and the ratio that is possible is within a billionth of it."""
+    """Epsilon holds in rounds with different hash functions; the largest ratio is within a billionth of it."""
     for number in range(rounds):
         found = audit(question, number.to_bytes(32, "big"))
         assert found.holds, (question, number, found.violations)
