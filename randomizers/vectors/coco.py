@@ -93,8 +93,8 @@ class CoCo(HashedOracle):
 
     # ---- the device's half ----
 
-    def _symbols(self, items: Any, signs: Any) -> Words:
-        return np.asarray(items, np.uint64)
+    def _symbols(self, items: Any, signs: Any) -> NDArray[np.uint32]:
+        return np.asarray(items, np.uint32)
 
     def _signed(self, cells: Any, signs: Any) -> Any:
         return cells ^ (signs < 0)
