@@ -4,8 +4,8 @@ Contract: with t >= 2 s cells, of which a user's entries fill k, each of the k i
 other one with r_k = (1 - k p) / (t - k), about e^epsilon / W and at least 1 / W, W = s e^epsilon + t - s.  p does not
 depend on k, so that estimates are unbiased whatever collides: P[y|x] <= e^epsilon P[y|x'] under every hash function, in
 exact arithmetic.  An entry is hashed as its symbol: 2 item + (1 if its sign is -), of sets the item alone, which halves
-the variance.  Source: Wang et al. 2023 (Collision and CoCo), definition 5; the probability of any number of cells, the variance
-and its smallest t are our own.  Not here: hash functions, pools and reports (hashed.py).
+the variance.  Source: Wang et al. 2023 (Collision and CoCo), definition 5; probabilities for any number of cells, the
+variance and its smallest t are our own.  Not here: hash functions, pools and reports (hashed.py).
 
 With fewer than s cells r_k would fall below p / e^epsilon; with less than 2 s no t is best, and the blanket's worst
 pair, two vectors without a common cell, would not exist.
