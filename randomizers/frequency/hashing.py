@@ -45,6 +45,15 @@ def hash_pairs(seeds: Words, values: Integers, g: int) -> Words:
     return _cells(mixed, _checked(g), scratch)
 
 
+def hash_rows(seeds: Words, values: Words, g: int) -> Words:
+    """The cells of seeds[i] and values[:, i], for rows of values (uint64[rows, n]): uint64[rows, n]."""
+    steps = values * np.uint64(_STEP)
+    mixed, scratch = np.empty_like(steps), np.empty_like(steps)
+    keys = _keys(seeds, np.empty(len(seeds), np.uint64), np.empty(len(seeds), np.uint64))
+    _mix(keys, steps, mixed, scratch)
+    return _cells(mixed, _checked(g), scratch)
+
+
 def hash_one(seed: int, value: int, g: int) -> int:
     """The cell of one pair in plain Python.
 
