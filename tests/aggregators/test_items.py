@@ -123,9 +123,9 @@ def test_who_holds_more_than_the_pad_counts_in_part_and_check_says_so() -> None:
     found = asked.estimate(asked.support(asked.perturb(held, draw)), len(held))
     error = np.sqrt(asked.variance(len(held), 2 / 3))
     assert (np.abs(found - np.array([2, 2, 0, 2]) / 3) <= 5 * error).all()
-    assert "more than pad = 2" in measure.bias
-    assert ItemShares(BASKET, pad=3).bias == ""
-    assert ItemShares(Items(2, 3), pad=2).bias == ""
+    assert "more than pad = 2" in measure.bias_of(asked)
+    assert ItemShares(BASKET, pad=3).bias_of(asked) == ""
+    assert ItemShares(Items(2, 3), pad=2).bias_of(asked) == ""
 
 
 @every("filtered", ["off", "adaptive"])
