@@ -1,10 +1,10 @@
 """Means among holders of many items: quotients of a mean over all users and the share of holders, with their errors.
 
 Contract: the error is that of a ratio by the delta method, with the exact correlation that reports and sampling give
-the two estimates; drift since they were measured is taken for uncorrelated.  A quotient is NaN unless its share exceeds
-0 by as many standard errors as leave one wrong one to be expected in 44 releases, whatever the number of items: with
-one item that is 2 (holders.py).  Below it nothing is known of the mean among holders.  Not here: a single number with a
-share (mean.py).
+the two estimates; drift since they were measured is taken for uncorrelated, and a filter's lags as a total's are
+(total.py): as if the number of holders and their mean drifted independently.  A quotient is NaN unless its share
+exceeds 0 by so many standard errors that one item that nobody holds is to be expected in 44 releases, whatever the
+number of items: with one item by 2 (holders.py).  Not here: a single number with a share (mean.py).
 """
 
 from __future__ import annotations
@@ -22,6 +22,21 @@ from murmurate.aggregators.methods.method import Answer, Estimate
 from murmurate.randomizers.vectors import SparseOracle
 
 NORMAL: Final = NormalDist()
+
+
+class Variances(NamedTuple):
+    """The variances of means over all users and of shares: two float64[d]."""
+
+    of_means: Floats
+    of_shares: Floats
+
+    def apart(self, ratio: Floats) -> Floats:
+        """The variance of mean - ratio * share if both errors were uncorrelated."""
+        return np.asarray(self.of_means + ratio**2 * self.of_shares)
+
+    def beyond(self, other: Variances) -> Variances:
+        """The parts by which these exceed others."""
+        return Variances(*(np.maximum(mine - theirs, 0) for mine, theirs in zip(self, other, strict=True)))
 
 
 class MeasuredPair(NamedTuple):
@@ -58,17 +73,24 @@ def errors_from_zero(d: int) -> float:
 def quotients(newest: MeasuredPair, standing: Estimate, *, filtered: bool) -> tuple[Floats, Floats]:
     """The means among holders, raw, and their standard errors, at most what is possible: two float64[d].
 
-    filtered: whether the variances are those of estimates that average answers, as a filter's are; else those of the
-    newest answer, and the drift since then.
+    filtered: whether the variances are those of a filter; else those of the newest answer, and the drift since then.
     """
-    (means, shares), (of_means, of_shares) = np.split(standing.statistics, 2), np.split(standing.variance, 2)
-    own_means, own_shares = (of_means, of_shares) if filtered else np.split(newest.variance, 2)
-    alone = np.minimum(of_shares, np.split(newest.variance, 2)[1])  # the drift since makes no holder uncertain
+    means, shares = np.split(standing.statistics, 2)
+    now = of_means, of_shares = Variances(*np.split(standing.variance, 2))
+    fresh = Variances(*np.split(newest.variance, 2))
+    alone = np.minimum(of_shares, fresh.of_shares)  # the drift since makes no holder uncertain
     known: NDArray[np.bool_] = shares > errors_from_zero(len(shares)) * np.sqrt(alone)
     share = np.where(known, shares, 1.0)
     ratio = np.where(known, means / share, np.nan)
-    together = newest.correlation(standing.statistics) * np.sqrt(own_means * own_shares)
-    drifted = np.maximum(of_means - own_means, 0) + ratio**2 * np.maximum(of_shares - own_shares, 0)
-    squared = own_means - 2 * ratio * together + ratio**2 * own_shares + drifted
+    together = newest.correlation(standing.statistics) * np.sqrt(fresh.of_means * fresh.of_shares)
+    measured = fresh.apart(ratio) - 2 * ratio * together
+    if filtered:
+        most = np.sqrt(of_means * of_shares)
+        noise = now.apart(ratio) * measured / fresh.apart(ratio)
+        behind = now.apart(ratio) - 2 * ratio * np.clip(ratio * of_shares, -most, most)
+        gain = np.minimum(1.0, of_means / fresh.of_means)
+        squared = (noise + (1 - gain) * behind) / (2 - gain)
+    else:
+        squared = measured + now.beyond(fresh).apart(ratio)
     error = np.sqrt(np.maximum(squared, 0)) / share
     return ratio, np.minimum(error, 1 + np.abs(np.clip(ratio, -1, 1)))

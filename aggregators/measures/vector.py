@@ -143,7 +143,7 @@ class Vector(RowMeasure):
         assert isinstance(asked, SparseOracle)  # noqa: S101 - of what else would there be shares
         newest = MeasuredPair(asked, vector.measured_variance, vector.answer, vector.users)
         mean, error = quotients(newest, standing, filtered=vector.best is not None)
-        own_mean, own_error = quotients(newest, own, filtered=True)
+        own_mean, own_error = quotients(newest, own, filtered=False)
         means, shares = np.split(standing.statistics, 2)
         course = standing.course
         return self._named(
@@ -235,11 +235,11 @@ class Vector(RowMeasure):
         return rows.astype(np.uint32), np.ones(CROWD)
 
     def example(self, mark: int, *, peak: bool) -> dict[str, float]:
-        """The k-th item is in every (k+1)-th vector; in the peak the first item's numbers are lower."""
+        """The k-th item is in every (k+1)-th vector; in the peak the first item's numbers are higher."""
         held = [item for item in range(min(self.domain.d, 98)) if mark % (item + 2) == 0][: self.domain.most]
-        numbers = {item: (0.8, -0.4, 0.5, -0.8)[item % 4] + (mark % 5 - 2) / 10 for item in held}
+        numbers = {item: (-0.4, 0.8, 0.5, -0.8)[item % 4] + (mark % 5 - 2) / 10 for item in held}
         if peak and 0 in numbers:
-            numbers[0] -= 1.2
+            numbers[0] += 1.2
         return {self.items[item]: round(number, 2) for item, number in numbers.items()}
 
 

@@ -55,7 +55,11 @@ class ItemsStream(WideStream):
     @property
     def _largest(self) -> int:
         """How many items a set can have."""
-        return min(self.most, self.known if isinstance(self.known, int) else len(self.known))
+        return min(self.most, self._many)
+
+    @property
+    def _many(self) -> int:
+        return self.known if isinstance(self.known, int) else len(self.known)
 
     def statistic(self) -> ItemShares:
         """Shares of holders of its items."""
@@ -72,6 +76,10 @@ class ItemsStream(WideStream):
         if self.filled > self._largest:
             limit = "`most`" if self._largest == self.most else "the number of items"
             yield Mistake("pad", seen(self.pad), f"a whole number from 1 to {self._largest}, which is {limit}")
+        if self.mechanism in VECTORS and self.most > self._many:
+            allowed = f"a whole number from 1 to {self._many}, the number of items, with mechanism = {self.mechanism!r}"
+            yield Mistake("most", seen(self.most), allowed)
+            return
         yield from super()._mistakes()
 
 
