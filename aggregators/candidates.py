@@ -13,7 +13,9 @@ from murmurate.aggregators.accounting.target import Candidate
 from murmurate.aggregators.chooser import QUICK, Prefer
 from murmurate.aggregators.faked_questions import question_with_fakes, taking_fakes
 from murmurate.aggregators.measures.measure import AUTO, Measure
+from murmurate.aggregators.measures.rows import quickest
 from murmurate.randomizers import Question
+from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import MICRO
 
 
@@ -30,7 +32,7 @@ def candidates(
     if mechanism != AUTO:
         return (_candidate(measure, mechanism, prefer, fakes),)
     able = set(taking_fakes(measure) if fakes else measure.possible)
-    quick = [name for name in QUICK if name in able] or sorted(able)
+    quick = [name for name in (*QUICK, *quickest(VECTORS)) if name in able] or sorted(able)
     mixed = [AUTO] if measure.mixes else []
     return tuple(_candidate(measure, name, prefer, fakes) for name in (*quick, *mixed))
 
