@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, comb, expm1
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ def acceptance(k: int, tau: int | None) -> Fraction:
     return Fraction(sum(comb(k, a) for a in range(k + 1) if is_accepted(a, k - a, tau)), 1 << k)
 
 
-def support_terms(d: int, s: int, epsilon: float, m: int | NDArray[np.integer], tau: int | None) -> SupportTerms:
+def support_terms(d: int, s: int, epsilon: float, m: int | NDArray[np.integer[Any]], tau: int | None) -> SupportTerms:
     """The probabilities that reports of length m support what users hold, in floating point."""
     of, lengths = d + s, np.atleast_1d(np.asarray(m, np.float64))
     law = _specials_floats(of, s, lengths)
@@ -118,10 +118,10 @@ def support_terms(d: int, s: int, epsilon: float, m: int | NDArray[np.integer], 
 def best_length(d: int, s: int, epsilon_micro: int, tau: int | None, most: int) -> int:
     """The m up to `most` with the smallest total error over d coordinates of which s are held.
 
-    All m are compared up to 4 096; of more, 64 samples and then ever closer ones around the best: the error has a single
-    minimum in m.
+    All m are compared up to 4 096; of more, 64 samples and then ever closer ones around the best, since the error has a
+    single minimum in m.
     """
-    low, high = 1, most
+    low, high = max(1, tau or 0), most
     while True:
         dense = high - low < _ALL
         lengths = np.arange(low, high + 1) if dense else np.unique(np.geomspace(low, high, _SAMPLED).astype(np.int64))
@@ -132,8 +132,8 @@ def best_length(d: int, s: int, epsilon_micro: int, tau: int | None, most: int) 
         low, high = int(lengths[max(0, best - 1)]), int(lengths[min(len(lengths) - 1, best + 1)])
 
 
-def total_error(d: int, s: int, epsilon_micro: int, tau: int | None, m: int | NDArray[np.integer]) -> Floats:
-    """The variance of one user's part, added up over d coordinates of which s are held: of means, or of sets' shares."""
+def total_error(d: int, s: int, epsilon_micro: int, tau: int | None, m: int | NDArray[np.integer[Any]]) -> Floats:
+    """The variance of one user's part, added up over d coordinates of which s are held: of means or shares."""
     terms = support_terms(d, s, epsilon_micro / MICRO, m, tau)
     absent, held = terms.share_moments if tau is None else terms.mean_moments
     return s * held + (d - s) * absent
@@ -168,4 +168,4 @@ def _leaning(k: int, tau: int | None) -> float:
     """The expected number of agreeing specials less that of opposite ones, over accepted cells with k of them."""
     if tau is None:
         return float(k)
-    return sum(comb(k, a) * (2 * a - k) for a in range(k + 1) if is_accepted(a, k - a, tau)) / 2**k
+    return float(sum(comb(k, a) * (2 * a - k) for a in range(k + 1) if is_accepted(a, k - a, tau))) / float(2**k)
