@@ -1,7 +1,7 @@
 """Reports of m different coordinates, each with a sign, as rows of constant length in one canonical form.
 
 Contract: symbols are coordinates without signs, or 2 j for +1 at coordinate j and 2 j + 1 for -1, rising.  A report
-lists them in b bits each, the fewest that hold all of them, where that is shorter; else it has a bit for each of
+lists them in b bits each, the fewest that hold all of them; where 2 m > number, or that is shorter, it has a bit for each of
 `number` coordinates, m of them set, and then m bits for signs, in the order of the coordinates, 1 for -1.  A list is
 cut into planes: the lowest 8 bits of every symbol, the next 8, ...; then of the bits that are left the lowest 4, 2 and
 1, as there are, in planes of their own: part i of p bits begins at bit p i of its plane (bit v of a row is bit v mod 8
@@ -36,9 +36,9 @@ class SymbolRows:
         self.planes = _planes(self.bits)
         listed = sum(bit_bytes(m * part) for _, part in self.planes)
         mapped = bit_bytes(number) + (bit_bytes(m) if signs else 0)
-        self.listed = listed <= mapped
+        self.listed = 2 * m <= number and listed <= mapped
         """Whether reports are lists; otherwise they have a bit for each coordinate."""
-        self.size = min(listed, mapped)
+        self.size = listed if self.listed else mapped
         """The number of bytes of a report."""
 
     def lanes(self, n: int) -> Iterator[slice]:
