@@ -24,11 +24,12 @@ from murmurate.aggregators.measures.measure import AUTO, Range, stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, quotients
 from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.measures.rows import RowMeasure, Rows, quickest
+from murmurate.aggregators.measures.vector_ways import vector_question
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.layouts import layout
-from murmurate.randomizers.registry import VECTORS, question
+from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors import SparseOracle
 from murmurate.topics.domains import Signed
@@ -117,7 +118,7 @@ class Vector(RowMeasure):
         """The question by the mechanism of this name."""
         if name == AUTO:
             return self.choose(epsilon, prefer)
-        made = question({"name": name, "layout": self.layout, "epsilon": epsilon})
+        made = vector_question(name, self.layout, epsilon)
         if made.statistics != self.statistics:
             told = "no shares of holders" if self.shares else "shares of holders"
             raise ParameterError(f"{name}: found one that tells {told}; allowed: with shares = {not self.shares}")
