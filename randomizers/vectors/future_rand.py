@@ -1,17 +1,17 @@
 """A sign for every coordinate, where a pattern of flips is drawn for all entries of a user at once: FutureRand.
 
-Contract: a user's i-th entry x is reported as x b_i, other coordinates are fair coins.  Without an inner epsilon, b has
-independent flips of probability p, ideally 1 / (e^inner + 1); a pattern whose number of flips j is in the *annulus*
+Contract: a user's i-th entry x is reported as x b_i, other coordinates are fair coins.  The flips b are drawn together.
+With p = 1 / (e^inner + 1), a pattern of j flips has the probability p^j (1 - p)^(s - j) where j is in the *annulus*
 
     max(0, ceil(s p - 2 sqrt(s))) <= j <= the largest j with (2 p)^j (2 (1 - p))^(s - j) >= 1
 
-keeps its probability, and all others share what is left equally.  Flips are drawn one after the other, each by a 64-bit
-word and the probability of a flip given the number of those before, rounded to a whole level of 2^64, from 1 to 2^64 - 1.  `realised` is
-the largest ratio of what these levels give, exactly, and the constructor refuses an inner epsilon at which it is above
-e^epsilon.  As printed (`FutureRand.printed`) inner is epsilon / (5 sqrt(s)), which uses 0.34 of an epsilon of 1 at s =
-8; without one named it is the largest that bisection finds to keep epsilon.
-Source: Gao, Zhang, Li et al. 2022, as SaO2 compares with it, ARCHITECTURE section 5.17.  It is the form for a whole
-vector; one entry after the other as in a stream has the same law.
+and all other patterns share what is left equally.  Flips are drawn one after the other, each by a 64-bit word and the
+probability of a flip given the number of those before, rounded to a whole level of 2^64, from 1 to 2^64 - 1.
+`realised` is the largest ratio of what these levels give, exactly, and the constructor refuses an inner epsilon at
+which it is above e^epsilon.  As printed (`FutureRand.printed`) inner is epsilon / (5 sqrt(s)), which uses 0.34 of an
+epsilon of 1 at s = 8; unless it is named it is the largest that bisection finds to keep epsilon.
+Source: Ohrimenko, Wirth and Wu 2022 (FutureRand), ARCHITECTURE section 5.17.  A whole vector is told at once; telling
+one entry after the other, as in a stream, has the same law.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class FutureRand(SignBits):
         if self.pattern.ratio > self.bound:
             found = f"{self.inner_nano}, with which a ratio exceeds e^epsilon"
             raise ParameterError(f"{self.name}: inner_nano: found {found}; allowed: a smaller one")
-        self._levels = np.array(self.pattern.levels, np.uint64)
+        self._levels = [np.array(row, np.uint64) for row in self.pattern.levels]
         self._tell((1 + self.pattern.gap) / 2)
 
     @classmethod

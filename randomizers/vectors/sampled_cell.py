@@ -66,7 +66,7 @@ class PCKVUE(SparseOracle):
     @property
     def reports_possible(self) -> int:
         """Every cell says +1, -1 or nothing."""
-        return 3**self.d
+        return int(3**self.d)
 
     @property
     def realised(self) -> Fraction:

@@ -7,7 +7,7 @@ whatever is held.  So every report has (low + width) / low as its largest ratio,
 another.  Sampling one of s entries and telling it by randomized response (RR) over all symbols has this law.  Source:
 Gu et al. 2020 (PCKV), ARCHITECTURE section 5.17.
 
-    PCKV-GRR    RR has the ratio e^epsilon, and sampling is not made use of: the largest ratio is (e^epsilon + s - 1) / s
+    PCKV-GRR    RR has the ratio e^epsilon and sampling is not made use of: the largest is (e^epsilon + s - 1) / s
     PCKV-AGRR   RR has the ratio s (e^epsilon - 1) + 1, and the largest ratio is e^epsilon: ExSub with m = 1
 """
 
@@ -139,10 +139,11 @@ class SampledSymbol(SparseOracle):
 
     def blanket(self) -> Blanket:
         """Each of the worst pair of values has s symbols that the other has not; a full and an empty set are one. The
-        words that are left are no part of it, fewer than s of 2^64.
+        words that are left tell nothing.
         """
-        apart = Fraction(self.s, self.symbols)
-        return self.four_atoms(Fraction(self.symbols * self._low, _TOP), apart, Fraction(0), 1 - 2 * apart)
+        common = self.symbols * self._low + self._left
+        apart = Fraction(self.s * self._low, common)
+        return self.four_atoms(Fraction(common, _TOP), apart, Fraction(0), 1 - 2 * apart)
 
 
 class PCKVGRR(SampledSymbol):

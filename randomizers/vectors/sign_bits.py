@@ -5,9 +5,9 @@ places from there on, in a circle, are told: an entry there gives its own sign w
 e^-(epsilon/k).  Every other coordinate, and the place of a dummy, is a fair coin.  So P[y|x] <= (p/q)^k P[y|x'] <=
 e^epsilon P[y|x'] under every choice of places, in exact arithmetic (`law`).  Each place is told with k/s up to 2^-57.
 A report has d bits, 1 for +1.  Shares of holders cannot be told; of sets all signs are +1 and the mean is the share.
-Source: Erlingsson et al. 2019 (EFMRTT), Joseph et al. 2018 in the form that SaO2 compares with (DDRM), ARCHITECTURE
-section 5.17.  DDRM's places are k at random there, here k in a row from a random one on: estimates and variances are
-the same, only covariances differ where k < s.
+Source: Erlingsson et al. 2019 (EFMRTT), Xue et al. 2022 (DDRM), both for a whole vector, ARCHITECTURE section 5.17.
+DDRM's places are any k there, here k in a row from a random one on: estimates and variances are the same, and only
+covariances differ where k < s.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class SignBits(SparseOracle):
         """What `_perturb` gives, for one user in plain Python."""
         first = self._drawn_words
         drawn = words(first + -(-self.d // _BITS), _BITS)
-        row = sum(word << _BITS * i for i, word in enumerate(drawn[first:])) % (1 << self.d)
+        row: int = sum(word << _BITS * i for i, word in enumerate(drawn[first:])) % (1 << self.d)
         for (item, sign), flipped in zip(held, self._told_one(drawn), strict=False):
             if flipped is not None:
                 row = row & ~(1 << item) | ((sign > 0) != flipped) << item
@@ -168,7 +168,7 @@ class DDRM(SignBits):
         these as may be, and the least likely for one who holds as many of the others.
         """
         if self.signed:
-            return ((1 - self.flip) / self.flip) ** self.k
+            return Fraction(((1 - self.flip) / self.flip) ** self.k)
         high, low = ([self._first(h, flipped) * 2**h for h in range(self.s + 1)] for flipped in (0, 1))
         rows = range(min(self.d, 2 * self.s) + 1)
         return max(high[min(ones, self.s)] / low[min(self.d - ones, self.s)] for ones in rows)

@@ -11,7 +11,7 @@ support of coordinate j is the sum of h_j y over reports, which is signed.  Divi
 it is unbiased.  The paper divides by 1 in place of kappa, and what is clipped away is its bias: estimates come to
 1 - kappa / steps too small, .218 at s = 8 and 10 000 users.  Its clip sqrt(s ln n) / 2.5 is `SUCCINCT.printed`; without
 one named, the best whole clip is taken.  Exact for seeds that are fresh (pool 0) and a hash that is random.
-Source: Erlingsson et al. 2020 (SUCCINCT), ARCHITECTURE section 5.17.
+Source: Zhou et al. 2022 (SUCCINCT), ARCHITECTURE section 5.17.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import ParameterError, ReportError, ValueRefusedError, shown
+from murmurate.randomizers.errors import ParameterError, ValueRefusedError
 from murmurate.randomizers.frequency.hashing import first_seed, hash_one, hash_pairs, sum_table
 from murmurate.randomizers.lanes import Lanes
 from murmurate.randomizers.layouts import layout as layout_of
-from murmurate.randomizers.mechanism import nearest_of_sum, whole
+from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
 from murmurate.randomizers.question import Counts, Floats, Reports, Value
 from murmurate.randomizers.randomness import Draw, DrawOne, checked_digest
-from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
+from murmurate.randomizers.thresholds import Epsilon, micro_nats
 from murmurate.randomizers.vectors.circular_noise import CircularNoise
-from murmurate.randomizers.vectors.entries import Entries, Held, entries, entries_one
-from murmurate.randomizers.vectors.sparse import Moments
-from murmurate.randomizers.vectors.vector import VectorQuestion
+from murmurate.randomizers.vectors.entries import Entries, Held
+from murmurate.randomizers.vectors.signed_sums import SignedSums
 
 MAX_STEPS: Final = 1 << 20
 MAX_SEEDS: Final = 1 << 16
@@ -46,7 +45,7 @@ _BITS = 64
 _TOP = 1 << _BITS
 
 
-class SUCCINCT(VectorQuestion):
+class SUCCINCT(SignedSums):
     """A seed and the clipped sum of the user's signs under it, with noise.
 
     clip: in steps, the best whole number of ones unless it is named. steps: the steps from 0 to 1. pool: the number of
@@ -55,7 +54,6 @@ class SUCCINCT(VectorQuestion):
     """
 
     name = "succinct"
-    tells_shares = False
 
     def __init__(self, layout: Any, epsilon: Epsilon, clip: int | None = None, steps: int = 1, pool: int = 0) -> None:
         self.steps = whole(self.name, "steps", steps, 1, MAX_STEPS)
@@ -119,11 +117,11 @@ class SUCCINCT(VectorQuestion):
 
     def perturb(self, values: Any, draw: Draw) -> Reports:
         """One report of each user's entries, with the seeds of the draw's round."""
-        return VectorQuestion.perturb(self._bound(draw), values, draw)
+        return SignedSums.perturb(self._bound(draw), values, draw)
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
         """What `perturb` gives, for one user in plain Python."""
-        return VectorQuestion.perturb_one(self._bound(draw), value, draw)
+        return SignedSums.perturb_one(self._bound(draw), value, draw)
 
     def _bound(self, draw: Draw | DrawOne) -> Self:
         if not self.pool or not isinstance(draw, (Draw, DrawOne)):
@@ -205,11 +203,6 @@ class SUCCINCT(VectorQuestion):
         bad = told >= self.circle.size
         return np.asarray(bad | (numbers >= self.pool) if self.pool else bad)
 
-    @property
-    def outcomes(self) -> int:
-        """One sum for each coordinate."""
-        return self.d
-
     def support(self, reports: Reports) -> Counts:
         """The sums, over reports, of what is told times the sign of each coordinate: int64[d]."""
         numbers, told = self._read(self._well_formed(reports))
@@ -221,43 +214,15 @@ class SUCCINCT(VectorQuestion):
         table = np.stack((told, -told), axis=1).reshape(-1)
         return sum_table(table, numbers + np.uint64(self._first), np.arange(self.d, dtype=np.uint64), 2)
 
-    def _check_most(self, counts: Counts, n: int) -> None:
-        """A sum over n reports is not larger than n times the largest."""
-        most = n * self.circle.half
-        if int(counts.max()) > most or int(counts.min()) < -most:
-            raise ReportError(f"{self.name}: counts: found a sum that no {n} reports have; allowed: -{most} to {most}")
-
-    def estimate(self, support: Counts, n: int) -> Floats:
-        """The means (of sets the shares): unbiased, raw: float64[d]."""
-        support = np.asarray(support)
-        self.check(support, n)
-        if n < 1:
-            raise ReportError(f"{self.name}: found n = {shown(n)}; allowed: n >= 1")
-        return np.asarray(support / (n * self.kappa), np.float64)
+    @property
+    def largest(self) -> int:
+        """The largest number on the circle."""
+        return self.circle.half
 
     @cached_property
-    def _means(self) -> tuple[float, float]:
+    def sums_of_one(self) -> tuple[float, float]:
         """The mean of what is told times one sign of s, and the mean square of what is told."""
         return _means_of(self.circle, self.s, self.clip, self.steps)
-
-    @property
-    def kappa(self) -> float:
-        """What a support is for each unit of the sum of all numbers, in steps."""
-        return self._means[0]
-
-    @cached_property
-    def mean_moments(self) -> Moments:
-        """The exact variances of one user's part of a mean."""
-        square = self._means[1] / self.kappa**2
-        return Moments(square, square - 1)
-
-    def variance(self, n: int, frequency: float | Floats) -> Floats:
-        """The exact variance of a mean of signs (of sets: of a share), from n reports of which so many hold it."""
-        f = np.asarray(frequency, np.float64)
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not np.all((f >= 0) & (f <= 1)):
-            found = f"n = {shown(n)}"
-            raise ParameterError(f"{self.name}: variance: found {found}; allowed: n >= 1 and frequencies from 0 to 1")
-        return np.asarray((self.mean_moments.absent - f) / n, np.float64)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
         """The variance that a pool of seeds adds: the sum over other coordinates of their squared means, over the
@@ -265,25 +230,6 @@ class SUCCINCT(VectorQuestion):
         """
         squares = np.asarray(profile, np.float64) ** 2
         return (squares.sum() - squares) / self.pool if self.pool else np.zeros(self.d)
-
-    def plausible(self, profile: Floats) -> Floats:
-        """The nearest possible means."""
-        return np.clip(profile, -1 if self.signed else 0, 1)
-
-    def likely(self, profile: Floats) -> Floats:
-        """The possible profile for variances: of sets the nearest of the same sum."""
-        return self.plausible(profile) if self.signed else nearest_of_sum(profile)
-
-    def noise(self, profile: Floats) -> Floats:
-        """The variance of one report, with the smallest squares of numbers that means allow: never too small."""
-        return self.mean_moments.absent - self._squares(profile)
-
-    def sampling(self, profile: Floats) -> Floats:
-        """The variance of each statistic among users; of means its smallest value, so that both are exact together."""
-        return self._squares(profile) - profile * profile
-
-    def _squares(self, profile: Floats) -> Floats:
-        return profile * profile if self.signed else profile
 
     # ---- the auditor's ----
 
