@@ -54,7 +54,7 @@ def _exchange(low: Cells, high: Cells) -> None:
 
 def firsts(cells: Cells) -> Flags:
     """Which places of ordered cells hold one that no earlier place holds: bool[entries, n]."""
-    first = cells != np.uint16(EMPTY)
+    first: Flags = cells != np.uint16(EMPTY)
     first[1:] &= cells[1:] != cells[:-1]
     return first
 
@@ -82,7 +82,7 @@ def skipping_one(index: int, cells: list[int]) -> int:
     return index
 
 
-def scaled(words: Words, parts: Words) -> Words:
+def scaled(words: Words, parts: Words | np.uint64) -> Words:
     """The number floor(word * parts / 2^64) of each uniform word, for up to 2^32 parts: uint64[n]."""
     low = words & np.uint64(0xFFFFFFFF)
     low *= parts
@@ -107,4 +107,4 @@ def least(objective: Callable[[Any, Any], Any], excess: Fraction, numbers: NDArr
     """
     values = objective(numbers.astype(np.float64), float(excess))
     near = numbers[values <= values.min() * (1 + _NEAR)]
-    return min(near.tolist(), key=lambda number: (objective(Fraction(number), excess), number))
+    return int(min(near.tolist(), key=lambda number: (objective(Fraction(number), excess), number)))

@@ -73,7 +73,7 @@ class Collision(HashedOracle):
     def _symbols(self, items: Any, signs: Any) -> Words:
         if not self.signed:
             return np.asarray(items, np.uint64)
-        return np.asarray(items, np.uint64) * np.uint64(2) + (signs < 0)
+        return np.asarray(np.asarray(items, np.uint64) * np.uint64(2) + (signs < 0))
 
     def _drawn_from(self, cells: Cells, signs: NDArray[np.int8], coins: Words) -> Cells:
         """Cells in three steps: 1. the different ones of each user, in order; 2. the first coin names one of them, or

@@ -183,9 +183,8 @@ class HashedOracle(SparseOracle):
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
         """What `perturb` gives, for one user in plain Python."""
-        if not isinstance(draw, DrawOne):
-            return super().perturb_one(value, draw)  # which says what is wrong
-        return VectorQuestion.perturb_one(self._bound_to(draw), value, draw)
+        bound = self._bound_to(draw) if isinstance(draw, DrawOne) else self  # of another one it says what is wrong
+        return VectorQuestion.perturb_one(bound, value, draw)
 
     def _perturb_one(self, held: Held, words: Any) -> bytes:
         number, *coins = words(1 + self.coins, _BITS)

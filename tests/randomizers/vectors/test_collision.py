@@ -55,7 +55,7 @@ def test_supports_are_the_averages_over_all_hash_functions(layout: list[Any], t:
 class FewCells(Collision):
     """A planted fault: fewer cells than entries, with the probabilities of the paper."""
 
-    t = 2  # type: ignore[assignment]
+    t = 2
 
     def __init__(self, layout: Any, epsilon: float) -> None:
         HashedOracle.__init__(self, layout, epsilon, None, 4)
