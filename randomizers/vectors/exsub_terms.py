@@ -47,7 +47,8 @@ class SupportTerms(NamedTuple):
     def share_moments(self) -> tuple[Floats, Floats]:
         """The variances f0 and f1 of one user's part of a share of holders."""
         squared = self.share_gap**2
-        return self.absent * (1 - self.absent) / squared, self.held * (1 - self.held) / squared
+        with np.errstate(divide="ignore", invalid="ignore"):  # every report has all coordinates
+            return self.absent * (1 - self.absent) / squared, self.held * (1 - self.held) / squared
 
 
 class Cell(NamedTuple):

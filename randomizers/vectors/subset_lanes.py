@@ -17,11 +17,11 @@ from murmurate.randomizers.layouts import FILLER
 from murmurate.randomizers.packing import bit_bytes
 from murmurate.randomizers.question import Reports
 from murmurate.randomizers.vectors.distinct import DrawnKeys, Keys
-from murmurate.randomizers.vectors.subset_cells import WORD
 
 if TYPE_CHECKING:
     from murmurate.randomizers.vectors.subset_reports import SubsetReports
 
+WORD = 32
 Words = NDArray[np.uint32]
 Rows = NDArray[np.intp]
 
@@ -45,7 +45,7 @@ class SubsetLane:
         """The users whose cell was drawn on purpose, the number of specials in it, and the keys of all specials.
 
         1. Cells, by the word of 64 bits.
-        2. Which specials are in them: each next one of those that are left, by a word of 32 bits.
+        2. Which specials are in them: each next one of those that are left, by a word of 64 bits.
         3. Keys of the specials: the entries, then stubs.
         """
         of, s = self.of, self.of.s
@@ -56,9 +56,12 @@ class SubsetLane:
         agreeing = np.array([cell.agreeing for cell in of.table.cells], np.int64)[cell]
         inside = agreeing + np.array([cell.opposite for cell in of.table.cells], np.int64)[cell]
         order = np.tile(np.arange(s, dtype=np.int64), (len(rows), 1))
+        choice = np.ascontiguousarray(self.words[rows, 2 : 2 + 2 * s]).view("<u8")
         even, all_rows = np.ones(len(rows), np.bool_), np.arange(len(rows))
         for i in range(int(inside.max(initial=0))):
-            at = (self.words[rows, 2 + i] // np.uint64((1 << WORD) // (s - i))).astype(np.int64)
+            one_left = i == s - 1  # 2^64 is no number of 64 bits
+            at = choice[:, i] // np.uint64((1 << 2 * WORD) // (s - i)) if not one_left else np.zeros(len(rows))
+            at = at.astype(np.int64)
             even &= (at < s - i) | (i >= inside)
             at = np.minimum(at, s - i - 1) + i
             order[all_rows, at], order[:, i] = order[:, i], order[all_rows, at]
@@ -92,7 +95,7 @@ class SubsetLane:
 
     def _coins(self) -> NDArray[np.uint8]:
         """The bytes whose bits are the signs of the coordinates: uint8[n, a whole number of words]."""
-        return np.ascontiguousarray(self.words[:, 2 + self.of.s : self.of.head]).view(np.uint8)
+        return np.ascontiguousarray(self.words[:, 2 + 2 * self.of.s : self.of.head]).view(np.uint8)
 
     def _listed(self) -> Reports:
         """Lists: specials that are left out go, and drawn coordinates get their signs."""
