@@ -128,7 +128,7 @@ def symbol(c: Case, ratio: Callable[[Fraction], Fraction]) -> bytes:
     if w0 < symbols * low:
         return number(w0 // low, symbols)
     u = w0 - symbols * low
-    return number(padded[u // width] if u < c.s * width else u - c.s * width, symbols)
+    return number(padded[u // width] if u < c.s * width else 2 * (c.d + u - c.s * width) + 1, symbols)
 
 
 def coins(c: Case, first: int) -> dict[int, int]:
