@@ -75,7 +75,8 @@ class SUCCINCT(SignedSums):
     def printed(cls, layout: Any, epsilon: Epsilon, users: int, steps: int = 1 << 10) -> Self:
         """The mechanism with the clip of its paper, sqrt(s ln users) / 2.5."""
         most = int(getattr(layout_of(layout), "most", 1))
-        return cls(layout, epsilon, round(math.sqrt(most * math.log(users)) / 2.5 * steps), steps)
+        clip = round(math.sqrt(most * math.log(max(users, 2))) / 2.5 * steps)
+        return cls(layout, epsilon, min(clip, most * steps), steps)
 
     def parameters(self) -> dict[str, Any]:
         """The clip, the steps and the number of seeds."""
