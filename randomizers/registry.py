@@ -42,8 +42,13 @@ from murmurate.randomizers.vectors import (
     PCKVGRR,
     PCKVUE,
     SUCCINCT,
+    CoCo,
+    Collision,
+    ExSub,
     FutureRand,
+    MajorityExSub,
     PrivKV,
+    SetSubset,
     VectorQuestion,
 )
 from murmurate.randomizers.viewed import Viewed
@@ -68,7 +73,23 @@ epsilon is that of a removed value, and what it builds costs twice that.
 VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
 """The views that may stand before a mechanism, except clipping at a threshold."""
 VECTORS: dict[str, type[VectorQuestion]] = {
-    kind.name: kind for kind in (DDRM, EFMRTT, FutureRand, KVUE, PCKVAGRR, PCKVGRR, PCKVUE, PrivKV, SUCCINCT)
+    kind.name: kind
+    for kind in (
+        KVUE,
+        ExSub,
+        MajorityExSub,
+        SetSubset,
+        CoCo,
+        Collision,
+        DDRM,
+        EFMRTT,
+        PCKVAGRR,
+        PCKVGRR,
+        PCKVUE,
+        SUCCINCT,
+        FutureRand,
+        PrivKV,
+    )
 }
 """The mechanisms for sets and sparse vectors by their names; a stream may name them all."""
 _BY_MEASURE: dict[str, list[str]] = {}
