@@ -91,13 +91,13 @@ def test_estimates_are_unbiased_and_vary_as_they_say(name: str) -> None:
 @pytest.mark.audit
 @pytest.mark.parametrize("name", COMPARED)
 def test_variances_are_within_five_percent_over_many_rounds(name: str) -> None:
-    """The relative error of a variance over 20 000 rounds is .01: false alarm 6e-7 at each of seven statistics."""
+    """Over 12 000 rounds the relative error of a variance is about .013, so that five percent are four of them."""
     made = COMPARED[name](("signed", 3, 2, 0), 1)
     values = made.of.array([made.value(held) for held in (((0, 1), (2, -1)), ((0, -1),))] * 50)
 
     each = np.repeat(values[np.newaxis], 2_000, axis=0).reshape(-1, values.shape[1])
     runs = []
-    for turn in range(10):
+    for turn in range(6):
         reports = made.perturb(each, KEY.draw(contexts(np.arange(len(each)), turn), round=bytes(32)))
         runs += [made.estimate(made.support(part), 100) for part in np.split(reports, 2_000)]
     found = np.array(runs)
