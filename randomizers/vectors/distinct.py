@@ -47,7 +47,7 @@ class DistinctCoordinates:
 
     def words_for(self, count: int, taken: int) -> int:
         """A number of words with which `count` coordinates are nearly always found, so many being taken."""
-        fits = self.number * self.share / 2**self.bits
+        fits = self.number * self.share / (1 << self.bits)
         free = [fits * (self.number - taken - i) / self.number for i in range(count)]
         return ceil(sum(1 / p for p in free) + 7 * sqrt(sum((1 - p) / (p * p) for p in free)) + 4 * bool(count))
 

@@ -60,8 +60,8 @@ class SubsetLane:
         even, all_rows = np.ones(len(rows), np.bool_), np.arange(len(rows))
         for i in range(int(inside.max(initial=0))):
             one_left = i == s - 1  # 2^64 is no number of 64 bits
-            at = choice[:, i] // np.uint64((1 << 2 * WORD) // (s - i)) if not one_left else np.zeros(len(rows))
-            at = at.astype(np.int64)
+            share = np.uint64((1 << 2 * WORD) // (s - i) if not one_left else 0)
+            at = (choice[:, i] // share).astype(np.int64) if share else np.zeros(len(rows), np.int64)
             even &= (at < s - i) | (i >= inside)
             at = np.minimum(at, s - i - 1) + i
             order[all_rows, at], order[:, i] = order[:, i], order[all_rows, at]
