@@ -29,7 +29,7 @@ class DrawnKeys(NamedTuple):
     """The coordinates of n users."""
 
     keys: Keys
-    """Rising in each row: 4 times the coordinate, plus its mark; `top` in places that are not needed."""
+    """Rising in each row: 4 times the coordinate, plus its mark; larger numbers in places that are not needed."""
     more: Rows
     """The users whose words ran out, and whose rows are therefore not complete."""
 
@@ -51,59 +51,69 @@ class DistinctCoordinates:
         free = [fits * (self.number - taken - i) / self.number for i in range(count)]
         return ceil(sum(1 / p for p in free) + 7 * sqrt(sum((1 - p) / (p * p) for p in free)) + 4 * bool(count))
 
-    def first(self, words: Keys) -> Keys:
-        """The keys of words as they come."""
+    def unused(self, columns: int) -> Keys:
+        """Keys, rising, for places where no coordinate is needed: larger than all others, and different."""
+        return np.asarray(self._past + 4 * np.arange(columns), self.dtype)
+
+    @property
+    def _past(self) -> int:
+        """What no word gives as a key: words that give no coordinate are below it."""
+        return 4 * (((1 << self.bits) - 1) // self.share + 1)
+
+    def _keys(self, words: Keys) -> Keys:
         keys = words // self.dtype.type(self.share)
         keys <<= 2
         keys |= DRAWN
         return np.asarray(keys)
 
+    def start(self, words: Keys, taken: int, count: int) -> Keys:
+        """The keys of each user's first `count` words, behind unused places for so many that are taken."""
+        keys = np.empty((len(words), taken + count), self.dtype)
+        np.floor_divide(words[:, :count], self.dtype.type(self.share), out=keys[:, taken:])
+        keys <<= 2
+        keys |= DRAWN
+        keys[:, :taken] = self.unused(taken)
+        return keys
+
     def fill(self, keys: Keys, words: Keys, used: NDArray[np.int64]) -> DrawnKeys:
         """Draw as many coordinates for each row of `keys` as it has places for words.
 
-        keys: dtype[n, width], which is overwritten: marked coordinates that are taken, `top` where none is needed, and
-        in all other places the user's first words, as `first` gives them.  words: dtype[n, k].  used: how many of the
-        words are in `keys`, which is overwritten, too.
+        keys: dtype[n, width], which is overwritten: marked coordinates that are taken, unused places, and the user's
+        first words, as `start` gives them.  words: dtype[n, k].  used: how many of the words are in `keys`.
         1. Sort; of equal coordinates the first stays, which is the taken one if there is one.
         2. The others, and words that give no coordinate, are replaced by the user's next words.
         3. Repeat for the users that had any.
         """
-        n, width = keys.shape
-        active, short = np.arange(n), []
-        while len(active) and width:
-            all_of_them = len(active) == n
-            part = keys if all_of_them else keys[active]
+        (n, width), per_user = keys.shape, words.shape[1]
+        part, active, used, flat = keys, np.arange(n), used.copy(), np.ascontiguousarray(words).reshape(-1)
+        more = [np.empty(0, np.intp)]
+        while part.size:
             part.sort(axis=1)
-            wrong = self._wrong(part)
-            if not all_of_them:
-                keys[active] = part
-            if not len(wrong):
-                break
+            wrong = self._wrong(part.reshape(-1), width)
             row = wrong // width
-            counts = np.bincount(row, minlength=len(active))
-            rank = np.arange(len(wrong)) - (np.cumsum(counts) - counts)[row]
-            user = active[row]
-            at = used[user] + rank
-            there = at < words.shape[1]
-            if not there.all():
-                short.append(np.unique(user[~there]))
-            fresh = np.full(len(wrong), self.top)
-            fresh[there] = self.first(words[user[there], at[there]])
-            keys[user, wrong - row * width] = fresh
-            used[active] += counts
-            active = active[counts > 0]
-        return DrawnKeys(keys, np.unique(np.concatenate(short)) if short else np.empty(0, np.intp))
+            counts = np.bincount(row, minlength=len(part))
+            ready, short = counts == 0, used + counts > per_user
+            if part is not keys:
+                done = ready | short
+                keys[active[done]] = part[done]
+            if short.any():
+                more.append(active[short])
+                stays = ~short[row]
+                wrong, row = wrong[stays], row[stays]
+                counts[short], ready = 0, ready | short
+            following = active * per_user + used - (np.cumsum(counts) - counts)
+            part.reshape(-1)[wrong] = self._keys(flat[following[row] + np.arange(len(wrong))])
+            again = ~ready
+            part, active, used = part[again], active[again], (used + counts)[again]
+        return DrawnKeys(keys, np.sort(np.concatenate(more)))
 
-    def _wrong(self, keys: Keys) -> Rows:
-        """The places in sorted rows that hold no coordinate, or one for the second time: flat indices."""
-        n, width = keys.shape
-        flat = keys.reshape(-1)
-        coordinate = flat >> self.dtype.type(2)
-        wrong = np.empty(n * width, np.bool_)
-        np.equal(coordinate[1:], coordinate[:-1], out=wrong[1:])
-        wrong.reshape(n, width)[:, 0] = False
-        wrong |= coordinate >= self.dtype.type(self.number)
-        wrong &= flat != self.top
+    def _wrong(self, flat: Keys, width: int) -> Rows:
+        """The places in sorted rows that hold no coordinate, or one for the second time."""
+        wrong = np.empty(len(flat), np.bool_)
+        np.less(flat[1:] ^ flat[:-1], self.dtype.type(4), out=wrong[1:])
+        wrong[::width] = False
+        none = 4 * self.number
+        wrong |= flat - self.dtype.type(none) < self.dtype.type(self._past - none)
         return np.flatnonzero(wrong)
 
     def one(self, words: Sequence[int], count: int, taken: set[int]) -> list[int] | None:

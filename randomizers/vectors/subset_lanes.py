@@ -57,14 +57,15 @@ class SubsetLane:
         inside = agreeing + np.array([cell.opposite for cell in of.table.cells], np.int64)[cell]
         order = np.tile(np.arange(s, dtype=np.int64), (len(rows), 1))
         choice = np.ascontiguousarray(self.words[rows, 2 : 2 + 2 * s]).view("<u8")
-        even, all_rows = np.ones(len(rows), np.bool_), np.arange(len(rows))
-        for i in range(int(inside.max(initial=0))):
-            one_left = i == s - 1  # 2^64 is no number of 64 bits
-            share = np.uint64((1 << 2 * WORD) // (s - i) if not one_left else 0)
-            at = (choice[:, i] // share).astype(np.int64) if share else np.zeros(len(rows), np.int64)
-            even &= (at < s - i) | (i >= inside)
+        even = np.ones(len(rows), np.bool_)
+        for i in range(min(s - 1, int(inside.max(initial=0)))):  # of one that is left, nothing is chosen
+            some = np.flatnonzero(inside > i)
+            at = (choice[some, i] // np.uint64((1 << 2 * WORD) // (s - i))).astype(np.int64)
+            even[some] &= at < s - i
             at = np.minimum(at, s - i - 1) + i
-            order[all_rows, at], order[:, i] = order[:, i], order[all_rows, at]
+            moved = order[some, at]
+            order[some, at] = order[some, i]
+            order[some, i] = moved
         rows, order, agreeing, inside = rows[even], order[even], agreeing[even, np.newaxis], inside[even, np.newaxis]
         items, minus = items[rows], signs[rows] < 0
         missing = items == FILLER
@@ -82,13 +83,11 @@ class SubsetLane:
         if of.draws.bits < WORD:
             words = np.ascontiguousarray(words).view(of.draws.dtype)
         count = of.to_draw(None)
-        keys = np.empty((n, s + count), of.draws.dtype)
-        keys[:, :s] = of.draws.top
-        keys[:, s:] = of.draws.first(words[:, :count])
+        keys, spare = of.draws.start(words, s, count), of.draws.unused(s + count)
         keys[self.forced, :s] = self.state
         fewer = of.to_draw(0) + (self.inside if of.leaves_out else -self.inside)
         for column in range(int(fewer.min(initial=count)), count):
-            keys[self.forced[fewer <= column], s + column] = of.draws.top
+            keys[self.forced[fewer <= column], s + column] = spare[column]
         used = np.full(n, count, np.int64)
         used[self.forced] = fewer
         return of.draws.fill(keys, words, used)
@@ -111,8 +110,9 @@ class SubsetLane:
             np.right_shift(keys[:, :m], 2, out=symbols[:, :m])
             return form.pack(symbols.astype(form.dtype, copy=False))
         symbols[:, :m] = keys[:, :m]
-        coins = np.unpackbits(~self._coins(), bitorder="little").reshape(len(keys), -1)[:, : form.width]
-        plus = symbols & coins
+        coins = np.unpackbits(~self._coins(), bitorder="little").reshape(len(keys), -1)
+        plus = coins[:, : form.width].astype(symbols.dtype)
+        plus &= symbols
         symbols >>= 1
         plus &= symbols
         symbols ^= plus
