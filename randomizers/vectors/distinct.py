@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.vectors.scratch import Scratch
+
 Keys = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.intp]
 NARROW = 1 << 12
@@ -66,30 +68,30 @@ class DistinctCoordinates:
         keys |= DRAWN
         return np.asarray(keys)
 
-    def start(self, words: Keys, taken: int, count: int) -> Keys:
+    def start(self, words: Keys, taken: int, count: int, scratch: Scratch) -> Keys:
         """The keys of each user's first `count` words, behind unused places for so many that are taken."""
-        keys = np.empty((len(words), taken + count), self.dtype)
+        keys = scratch.array("keys", (len(words), taken + count), self.dtype)
         np.floor_divide(words[:, :count], self.dtype.type(self.share), out=keys[:, taken:])
         keys <<= 2
         keys |= DRAWN
         keys[:, :taken] = self.unused(taken)
         return keys
 
-    def fill(self, keys: Keys, words: Keys, used: NDArray[np.int64]) -> DrawnKeys:
+    def fill(self, keys: Keys, words: Keys, used: NDArray[np.int64], scratch: Scratch) -> DrawnKeys:
         """Draw as many coordinates for each row of `keys` as it has places for words.
 
         keys: dtype[n, width], which is overwritten: marked coordinates that are taken, unused places, and the user's
-        first words, as `start` gives them.  words: dtype[n, k].  used: how many of the words are in `keys`.
+        first words, as `start` gives them.  words: dtype[n, k], contiguous.  used: how many of the words are in `keys`.
         1. Sort; of equal coordinates the first stays, which is the taken one if there is one.
         2. The others, and words that give no coordinate, are replaced by the user's next words.
         3. Repeat for the users that had any.
         """
         (n, width), per_user = keys.shape, words.shape[1]
-        part, active, used, flat = keys, np.arange(n), used.copy(), np.ascontiguousarray(words).reshape(-1)
-        more = [np.empty(0, np.intp)]
+        part, active, used, flat = keys, np.arange(n), used, words.reshape(-1)
+        more, turn = [np.empty(0, np.intp)], 0
         while part.size:
             part.sort(axis=1)
-            wrong = self._wrong(part.reshape(-1), width)
+            wrong = self._wrong(part.reshape(-1), width, scratch)
             row = wrong // width
             counts = np.bincount(row, minlength=len(part))
             ready, short = counts == 0, used + counts > per_user
@@ -103,17 +105,23 @@ class DistinctCoordinates:
                 counts[short], ready = 0, ready | short
             following = active * per_user + used - (np.cumsum(counts) - counts)
             part.reshape(-1)[wrong] = self._keys(flat[following[row] + np.arange(len(wrong))])
-            again = ~ready
-            part, active, used = part[again], active[again], (used + counts)[again]
-        return DrawnKeys(keys, np.sort(np.concatenate(more)))
+            again, used = np.flatnonzero(~ready), used + counts
+            if 2 * len(again) > len(part):
+                continue  # a few rows that are ready already cost less than a copy of the others
+            room = scratch.array("even" if turn % 2 else "odd", (len(again), width), self.dtype)
+            part = np.take(part, again, axis=0, out=room, mode="clip")
+            active, used, turn = active[again], used[again], turn + 1
+        return DrawnKeys(keys, np.unique(np.concatenate(more)))
 
-    def _wrong(self, flat: Keys, width: int) -> Rows:
+    def _wrong(self, flat: Keys, width: int, scratch: Scratch) -> Rows:
         """The places in sorted rows that hold no coordinate, or one for the second time."""
-        wrong = np.empty(len(flat), np.bool_)
-        np.less(flat[1:] ^ flat[:-1], self.dtype.type(4), out=wrong[1:])
+        wrong, none = (scratch.array(name, flat.shape, np.bool_) for name in ("wrong", "none"))
+        apart, first = scratch.array("apart", flat.shape, self.dtype), 4 * self.number
+        np.bitwise_xor(flat[1:], flat[:-1], out=apart[1:])
+        np.less(apart, self.dtype.type(4), out=wrong)
         wrong[::width] = False
-        none = 4 * self.number
-        wrong |= flat - self.dtype.type(none) < self.dtype.type(self._past - none)
+        np.subtract(flat, self.dtype.type(first), out=apart)
+        wrong |= np.less(apart, self.dtype.type(self._past - first), out=none)
         return np.flatnonzero(wrong)
 
     def one(self, words: Sequence[int], count: int, taken: set[int]) -> list[int] | None:
