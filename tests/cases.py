@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -65,6 +65,14 @@ def drawn(short: int, *, long: int, **strategies: Any) -> Callable[[Test], Test]
         return _sized(as_many)
 
     return decorate
+
+
+def in_turn(cases: Sequence[Any], length: int) -> list[Any]:
+    """These cases, of which stretches of so many are in turn in `make test`, and in `make audit`."""
+    return [
+        pytest.param(*case, marks=[] if at // length % 2 == at // (2 * length) % 2 else pytest.mark.audit)
+        for at, case in enumerate(cases)
+    ]
 
 
 def _without(made: Test, test: Test, names: list[str]) -> None:
