@@ -1,6 +1,7 @@
 """Workers die, freeze, join and leave, brokers go away; releases, reports and budgets do not notice.
 
-The short forms run in `make test`, the long ones (1 M events of 50 000 users, three seeds) in `make faults`.
+The short forms run in `make test`, the long ones (1 M events of 50 000 users, three seeds) in `make faults`.  What
+`make test` has of kill -9 is test_every_phase.py, in which somebody dies in every phase of a round.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def ends(deployed: Deployed, source: str, chaos: Chaos, *, workers: int = 2, spe
     assert audit.returncode == 0, audit.stdout + audit.stderr
 
 
-@pytest.mark.parametrize(("source", "kills"), [("shorter", 3), pytest.param("short", 5, marks=pytest.mark.faults)])
+@pytest.mark.faults
+@pytest.mark.parametrize(("source", "kills"), [("shorter", 3), ("short", 5)])
 def test_kill_9_of_workers_changes_no_byte(
     deployed: Deployed, source: str, kills: int, request: pytest.FixtureRequest
 ) -> None:
