@@ -74,9 +74,7 @@ def mechanisms(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def deployed(
-    mechanisms: tuple[str, ...], broker: Broker, deployment_name: str, tmp_path: Path
-) -> Iterator[Deployed]:
+def deployed(mechanisms: tuple[str, ...], broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
     """A deployment with a stream of each of these mechanisms, a wide one and one that is clipped."""
     text = promise(epsilon=2.0, periods=4, min_batch=2, partitions=2) + "".join(map(_stream, mechanisms))
     found = Deployed(tmp_path, deployment_name, broker.bootstrap, text + WIDE_STREAM + FOUND_STREAM)
@@ -114,7 +112,11 @@ def test_every_mechanism_releases_the_same_bytes_as_embedded(
     source = str(recording(tmp_path / "all.jsonl", mechanisms))
     wanted = deployed.expected(source)
     told = [orjson.loads(text) for text in wanted]
-    assert {release["mechanism"]["name"] for release in told if release["reports"]["counted"]} == {*mechanisms, "she", "recoded"}
+    assert {release["mechanism"]["name"] for release in told if release["reports"]["counted"]} == {
+        *mechanisms,
+        "she",
+        "recoded",
+    }
     assert any(release["stream"] == "wide" and release["revision"] == 2 for release in told)
     for _ in range(2):
         deployed.worker()
