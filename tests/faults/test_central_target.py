@@ -19,7 +19,6 @@ from tests.faults.deployed import Deployed
 
 SIZES = [(40, 20_000, 20.0), pytest.param(915, 602_325, 20.0, marks=pytest.mark.faults)]
 """Values, users and what a device may spend; the second as in the dissertation's example."""
-ON_A_BROKER = [(40, 4_000, 20.0), SIZES[1]]
 PERIODS = 4
 
 
@@ -62,8 +61,9 @@ def test_a_batch_one_short_of_the_smallest_is_withheld_and_said_to_be_too_small(
         assert release["privacy"]["unshuffled"] == "nothing was counted"
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("d", "users", "limit"), ON_A_BROKER)
+@pytest.mark.parametrize(("d", "users", "limit"), SIZES)
 def test_a_target_gives_the_same_bytes_on_a_broker(
     d: int, users: int, limit: float, broker: Broker, deployment_name: str, tmp_path: Path
 ) -> None:

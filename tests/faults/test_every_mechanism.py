@@ -18,7 +18,7 @@ from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import START_MS, promise
 
-PERIODS, USERS = 8, 1600
+PERIODS, USERS = 6, 1000
 VALUES = ("home", "search", "basket")
 WIDE = tuple(f"value-{i}" for i in range(998))
 ALWAYS = 'missing = { carry = "always" }'
