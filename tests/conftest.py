@@ -1,17 +1,18 @@
 """Hypothesis draws the same examples every time in `make test`, so that a build says something about the change it is
-of; `make audit` draws fresh ones (profile `fresh`).  Where tests run in several processes, each begins with its part of
+of, and no more than 40 where a test does not say how many; `make audit` has all these tests once more with fresh ones
+(profile `fresh`).  Where tests run in several processes, each begins with its part of
 the long files: whoever has finished takes over from the others' ends, where the short ones are.
 """
 
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """Test processes share the cores: threads of NumPy's beside them would wait for one another in busy loops."""
 
-settings.register_profile("same", derandomize=True)
+settings.register_profile("same", derandomize=True, max_examples=40)
 settings.register_profile("fresh")
 settings.load_profile("same")
 
@@ -30,6 +31,12 @@ SECONDS = {
 """What the long files take, about, the longest first."""
 BROKEN: list[str] = []
 """What ended pytest itself, or one of its processes."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """With fresh examples every test that draws some belongs to the audit."""
+    if settings.get_current_profile_name() == "fresh" and is_hypothesis_test(getattr(item, "obj", None)):
+        item.add_marker(pytest.mark.audit)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

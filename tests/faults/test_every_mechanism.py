@@ -64,10 +64,12 @@ share = 0.05
 method = "lba"
 """
 SOME = ("grr", "olh", "sw_presence", "value_presence")
-"""One of each kind, for `make test`; the bytes of all are in the record of replays (agents/replay/test_recorded.py)."""
+"""One of each kind.  Both forms are in `make faults`: the bytes of all are in the record of replays, and those of a
+killed worker are compared by test_shares_on_kafka.py and test_wide_values_on_kafka.py.
+"""
 
 
-@pytest.fixture(params=[SOME, pytest.param(tuple(sorted(STREAMED)), marks=pytest.mark.faults)], ids=["some", "all"])
+@pytest.fixture(params=[SOME, tuple(sorted(STREAMED))], ids=["some", "all"])
 def mechanisms(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Those that have a stream."""
     return tuple(request.param)
@@ -106,6 +108,7 @@ def in_order(releases: list[bytes]) -> list[bytes]:
     return [text for _, text in sorted(told, key=lambda one: (one[0]["stream"], one[0]["t"], one[0]["revision"]))]
 
 
+@pytest.mark.faults
 def test_every_mechanism_releases_the_same_bytes_as_embedded(
     mechanisms: tuple[str, ...], deployed: Deployed, tmp_path: Path
 ) -> None:
