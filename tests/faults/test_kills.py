@@ -70,7 +70,9 @@ def test_kill_9_of_workers_changes_no_byte(
     assert chaos.kills == kills
 
 
-@pytest.mark.parametrize(("source", "pause_s"), [("shorter", 2.5), pytest.param("short", 4.0, marks=pytest.mark.faults)])
+@pytest.mark.parametrize(
+    ("source", "pause_s"), [("shorter", 2.5), pytest.param("short", 4.0, marks=pytest.mark.faults)]
+)
 def test_a_frozen_worker_wakes_up_after_its_successor_and_changes_no_byte(
     deployed: Deployed, source: str, pause_s: float, request: pytest.FixtureRequest
 ) -> None:
