@@ -31,7 +31,7 @@ def fact(page: Page, name: str = "After mixing") -> str:
     return str(page.run(FACTS)[name])
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.audit), 400])
 def test_beside_the_promise_stands_what_mixing_is_worth_against_whom_and_on_demand_why(
     feed: Feed, site: RunningServer, tab: Opened, width: int
 ) -> None:
