@@ -123,3 +123,12 @@ def test_a_central_target_is_kept_without_the_fakes_by_a_question_that_names_the
     assert made.terms({}).streams[0].questions == (screen.mixed.question,)
     said = " ".join(" ".join(explain(made).lines()).split())
     assert "or all others of a round do" not in said
+
+
+def test_where_every_user_serves_all_streams_the_claims_against_whoever_knows_the_others_add_up_too() -> None:
+    other = {"measure": "frequency", "values": ["a", "b"], "every": "1m", "share": 0.5}
+    made = with_fakes(privacy__split="budget", streams__other=other, screen__share=0.5)
+    alone = [stream["mixed"]["alone"] for stream in explain(made).document()["streams"]]
+    said = " ".join(" ".join(explain(made).lines()).split())
+    chance = f"but for a chance of {2 * made.delta:g}"
+    assert f"; against a server that knows all other users' reports epsilon {sum(alone):.4g}, {chance}." in said

@@ -153,3 +153,21 @@ def test_check_says_both_promises_and_what_takes_the_second_one_away() -> None:
     alone = " ".join(" ".join(explain(planned(privacy__min_batch=1000)).lines()).split())
     assert "mixed, a smallest batch of 1 000 reports" in alone
     assert "Everybody but the mixing zone learns at most" not in alone
+
+
+def test_check_says_what_the_claims_of_streams_add_up_to_where_every_user_serves_all_of_them() -> None:
+    both: dict[str, Any] = {
+        "streams__other": {"measure": "frequency", "values": ["a", "b"], "every": "1m", "share": 0.4}
+    }
+    both |= {"screen__share": 0.6}
+    made = planned(**both, privacy__split="budget", privacy__min_batch=1000)
+    facts = [stream["mixed"] for stream in explain(made).document()["streams"]]
+    epsilon, delta = (sum(one[key] for one in facts) for key in ("epsilon", "delta"))
+    said = " ".join(" ".join(explain(made).lines()).split())
+    assert f"all streams together have epsilon {epsilon:.4g} in a window, but for a chance of {delta:g}." in said
+    rounds = [(resolve(made, stream.name), 1000, 1) for stream in made.streams]
+    assert window_claim(rounds, delta, 0.1).epsilon <= epsilon  # their exact composition is below the sum
+    for other in (planned(**both, privacy__min_batch=1000), planned(**both, **(TARGET | {"privacy__split": "budget"}))):
+        assert "these claims add up" not in " ".join(
+            explain(other).lines()
+        )  # each user serves one; they are the target
