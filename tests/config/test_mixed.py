@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from murmurate.aggregators.accounting import mixed_claim, window_claim
+from murmurate.aggregators.methods.registry import method
 from murmurate.config.changes import compare
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import explain
 from murmurate.config.loader import build
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan, resolve
-from murmurate.randomizers import GRR, OUE
+from murmurate.randomizers import GRR, OLH, OUE, Faked
 from tests.agents.stages.hands import RAW, ROUNDS, perturb, progress, pseudonyms, question, reports, rows, start
 from tests.cases import every
 from tests.config.deployments import lines, planned, small
@@ -171,3 +172,24 @@ def test_check_says_what_the_claims_of_streams_add_up_to_where_every_user_serves
         assert "these claims add up" not in " ".join(
             explain(other).lines()
         )  # each user serves one; they are the target
+
+
+@every("fakes", [0, 500])
+def test_over_many_values_devices_may_be_asked_by_local_hashing_with_as_many_cells_as_suit_the_target(
+    fakes: int,
+) -> None:
+    many = {"screen__values": [f"v{i}" for i in range(600)], "privacy__mixed": {"epsilon": 0.1}}
+    made = with_target(**many, privacy__fakes=fakes)
+    (screen,) = made.streams
+    asked = resolve(made, screen.name)
+    hashed = asked.inner if isinstance(asked, Faked) else asked
+    assert isinstance(hashed, OLH)
+    assert hashed.spec()["g"] == hashed.g != OLH(d=screen.d, epsilon=hashed.epsilon).g
+    assert screen.mixed is not None
+    assert screen.mixed.question == asked.digest.hex()
+    assert screen.mixed.claim.epsilon <= 0.1
+    setting = screen.setting(made, 0)
+    assert method(screen.method, setting).later(5).question == asked  # type: ignore[union-attr]
+    assert explain(made).streams[0].mechanism == "olh"
+    for plain in (GRR(d=screen.d, epsilon=2.668), OUE(d=screen.d, epsilon=1), OLH(d=screen.d, epsilon=1)):
+        assert hashed.variance(1000, 1 / screen.d) < plain.variance(1000, 1 / screen.d)  # which do not keep it
