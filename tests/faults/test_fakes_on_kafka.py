@@ -11,20 +11,14 @@ from pathlib import Path
 import orjson
 import pytest
 
+from murmurate.topics.names import ZONES
 from tests.faults.chaos import Chaos
-from tests.faults.deployed import Deployed, Process
+from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
+from tests.faults.test_leaks_on_kafka import Zones
 
 FAKES = 15
 DEPLOYMENT = deployment(method="lpu").replace("min_batch = 20\n", f"min_batch = 20\nfakes = {FAKES}\n")
-
-
-class OfTheMixing(Chaos):
-    """Deeds that hit the mixing zone's worker alone."""
-
-    def worker(self) -> Process:
-        """The worker of the mixing zone."""
-        return next(one for one in self._deployed.workers if "mixing" in one.args and one.running)
 
 
 @pytest.mark.faults
@@ -40,9 +34,11 @@ def test_releases_with_fakes_are_those_of_a_replay_also_after_kill_9_of_the_mixi
     assert len(measured) > 8
     assert all(one["mechanism"]["fakes"] == FAKES for one in measured)
     assert all("against_users" in one["privacy"]["shuffled"] for one in measured)
-    for zone in ("edge", "mixing", "analysis"):
-        deployed.worker("--zone", zone, instance=zone).until('"ready"', 60.0)
-    chaos = OfTheMixing(deployed, seed=3, pause_s=2.5)
+    zones = Zones(deployed)
+    for zone in ZONES:
+        zones.worker(zone).until('"ready"', 60.0)
+    deployed.workers.append(zones.workers["mixing"])  # the only one that chaos hits, and starts again
+    chaos = Chaos(deployed, seed=3, pause_s=2.5)
     chaos.plan([chaos.kill] * kills)
     feed = deployed.feed(source, "--speed", "1.5x")
     found = deployed.releases(len(wanted), 180.0, chaos)
