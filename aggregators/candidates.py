@@ -10,6 +10,7 @@ here: which candidate is taken, and at which local epsilon (accounting/target.py
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
@@ -18,11 +19,17 @@ from murmurate.aggregators.accounting.solh import cells_below
 from murmurate.aggregators.accounting.target import Candidate, MixedTarget, checked_target
 from murmurate.aggregators.chooser import QUICK, Prefer
 from murmurate.aggregators.faked_questions import question_with_fakes, taking_fakes
-from murmurate.aggregators.hash_cells import name_of
+from murmurate.aggregators.hash_cells import cells_of, name_of
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.measure import AUTO, Measure
+from murmurate.aggregators.measures.rows import quickest
+from murmurate.aggregators.measures.vector_ways import WAYS
 from murmurate.randomizers import OLH, Faked, Question
+from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import MICRO
+
+EXSUB: Final = "exsub"
+"""The mechanism that is asked in several WAYS."""
 
 
 def candidates(
@@ -36,9 +43,12 @@ def candidates(
     >>> [one.name for one in candidates(Frequency.of_size(4))]
     ['grr', 'oue', 'sue', 'hr', 'olh', 'subset', 'the', 'blh']
     """
+    if mechanism == EXSUB:
+        return tuple(_candidate(measure, name, prefer, fakes) for name in (*WAYS, EXSUB))
     able = set(taking_fakes(measure) if fakes else measure.possible)
-    quick = [name for name in QUICK if name in able] or sorted(able)
-    names = [*quick, *([AUTO] if measure.mixes else [])] if mechanism == AUTO else [mechanism]
+    quick = [name for name in (*QUICK, *quickest(VECTORS)) if name in able] or sorted(able)
+    shortest, mixed = WAYS if EXSUB in able else (), [AUTO] if measure.mixes else []
+    names = [*quick, *shortest, *mixed] if mechanism == AUTO else [mechanism]
     if cells is not None and OLH.name in names:
         names.insert(names.index(OLH.name) + 1, name_of(cells))
     return tuple(_candidate(measure, name, prefer, fakes) for name in names)
@@ -66,5 +76,4 @@ def _candidate(measure: Measure, name: str, prefer: Prefer, fakes: int) -> Candi
         shares = 1 / np.arange(1.0, measure.d + 1)
         return measure.usual_variance(asked, n) + float(inner.added_variance(n, shares / shares.sum()).mean())
 
-    usual = name in measure.serving or name == AUTO
-    return Candidate(name, question, measure.usual_variance if usual else with_pool)
+    return Candidate(name, question, measure.usual_variance if cells_of(name) is None else with_pool)

@@ -163,7 +163,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         cells=stream.domain.none if stream.range else None,
         season_ms=None if stream.season is None else stream.season * stream.every_ms,
         asks_everybody_first=asks_everybody_first(made, stream),
-        bias=stream.measure.bias,
+        bias=stream.measure.bias_of(used),
         mixed=mixed_facts(made, stream),
     )
 

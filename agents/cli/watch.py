@@ -249,7 +249,9 @@ def _fitted(
     rows: what may stand before them, the widest first; without it those left out are counted.  top: is called "max".
     """
     held, known, by_size = _held(release), release.known, measure.ranked
-    order = sorted(names, key=lambda name: (name not in held, -known[name][0] if by_size else 0))
+    scored = set(measure.scored or names)
+    size = {name: -abs(known[name][0]) if by_size else 0.0 for name in names}
+    order = sorted(names, key=lambda name: (name not in held, by_size and name not in scored, size[name]))
     most = min(len(order), room // LEAST)
     for least in range(max(1, min(most, len(held))), 0, -1):
         for form, row, count in product(FORMS, rows or [""], range(most, least - 1, -1)):

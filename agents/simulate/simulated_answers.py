@@ -20,12 +20,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.agents.simulate.simulated_vectors import support_of_vectors
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
 from murmurate.randomizers import GRR, Branches, Faked, Key, Question, SubsetSelection, Viewed, view_clipped
 from murmurate.randomizers.fakes import WORDS, fake_reports
 from murmurate.randomizers.mechanism import PureOracle
+from murmurate.randomizers.vectors import VectorQuestion
 
 Holders = NDArray[np.int64]
 """The number of users who hold each value: int64[d] for a period, int64[periods, d] for a stream."""
@@ -158,8 +160,10 @@ def _support_of_rows(
         return np.concatenate(
             [np.append(part.sum(), _support_of_rows(one, part, generator, rows)) for one, part in pairs]
         )
+    if isinstance(question, VectorQuestion):
+        return support_of_vectors(question, sample, generator, rows)
     if not isinstance(question, Viewed):
-        raise TypeError(f"found {question.name} about rows of words; allowed: views and branches of them")
+        raise TypeError(f"found {question.name} about rows of words; allowed: vectors, views and branches of them")
     codes, chances = _laws(question, rows.tobytes(), rows.shape[1])
     counts = np.zeros(question.view.d, np.int64)
     holders = generator.multinomial(sample, chances) if chances.shape[1] > 1 else sample[:, np.newaxis]

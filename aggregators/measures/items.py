@@ -1,16 +1,17 @@
 """Shares of users who hold each of some declared items: what lies in baskets, which places were visited.
 
 Contract: a user holds a set of items and reports one of them, sampled at random, or a dummy that pads the set to `pad`
-(randomizers/padding.py).  Shares are unbiased where nobody holds more than `pad`; each item of a user who holds c > pad
-of them counts pad / c times.  Shares do not sum to 1.  A user without a value reports like one with the empty set, so a
-release has no "none".  "auto" is Adap (Wang 2021, 5.3): GRR, whose ratio the sampling amplifies, or OLH, by the smaller
-variance at the probabilities that are really used.  Not here: items that nobody declared.
+(randomizers/padding.py): unbiased where nobody holds more than `pad`; each item of a user who holds c > pad of them
+counts pad / c times.  Or a mechanism for vectors tells the whole set at once (randomizers/vectors): unbiased for every
+set, `pad` plays no part.  Shares do not sum to 1.  A user without a value reports like one with the empty set, so a
+release has no "none".  "auto" compares all of them by the exact variance of an item that `pad` / d of the users hold.
+Source: Wang 2021, 5.3 (Adap, between GRR and OLH); ARCHITECTURE section 5.17.  Not here: items that nobody declared.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -18,17 +19,21 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.result import Floats
-from murmurate.aggregators.measures.wide import Rows, WideMeasure
-from murmurate.randomizers import Mechanism, Viewed
+from murmurate.aggregators.measures.rows import Rows, quickest
+from murmurate.aggregators.measures.vector_ways import is_of_vectors, vector_question
+from murmurate.aggregators.measures.wide import WideMeasure
+from murmurate.randomizers import Question, Viewed
 from murmurate.randomizers.padding import Padded
-from murmurate.randomizers.registry import mechanism
+from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.views import View
 from murmurate.topics.domains import Items
 from murmurate.topics.domains.domain import FILLER
 
-ADAPTIVE: Final = ("grr", "olh")
-"""The oracles between which "auto" chooses."""
+PADDED: Final = ("grr", "olh", "oue")
+"""The oracles that tell one item of a padded set: one of the first two is best of them, and OUE's reports hold a bit
+per item.
+"""
 CROWD: Final = 512
 """The number of sets in a synthetic population."""
 SPREAD: Final = 0.6180339887498949, 0.41421356237309515
@@ -66,13 +71,18 @@ class ItemShares(WideMeasure):
 
     @property
     def serving(self) -> tuple[str, ...]:
-        """The oracles of which one is best somewhere, and OUE, whose reports hold a bit per item."""
-        return (*ADAPTIVE, "oue")
+        """The oracles of padded sets, and the mechanisms for vectors, those that ask least of a device first."""
+        return (*PADDED, *quickest(VECTORS))
 
-    def best(self, view: View, epsilon: Epsilon, prefer: Prefer) -> Mechanism:
-        """GRR or OLH, whichever has the smaller exact variance of a share when users hold `pad` items on average."""
-        able = [mechanism({"name": name, "d": view.d, "epsilon": epsilon}) for name in ADAPTIVE]
-        return min(able, key=lambda one: float(Viewed(view, one).variance(1, self.usual(view))))
+    def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
+        """The question with the smallest exact variance of a share when users hold `pad` items on average."""
+        return _best(self, epsilon)
+
+    def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
+        """The question by the mechanism of this name: about the whole set, or about one item of the padded set."""
+        if is_of_vectors(name):
+            return vector_question(name, self.layout, epsilon)
+        return super().question(name, epsilon, prefer)
 
     def usual(self, view: View) -> float:
         """The share of an item's holders if users hold `pad` items on average."""
@@ -88,15 +98,7 @@ class ItemShares(WideMeasure):
 
     def crowd(self) -> tuple[Rows, Floats]:
         """Sets of 0 to `pad` items, all equally frequent; the k-th item is in about 1/k as many sets as the first."""
-        d, sizes = self.domain.d, np.arange(CROWD) % (min(self.pad, self.domain.d) + 1)
-        popular = np.cumsum(1 / np.arange(1.0, d + 1))
-        rows = np.full((CROWD, self.domain.most), FILLER, np.uint32)
-        for place, size in enumerate(sizes.tolist()):
-            at = (place * SPREAD[0] + np.arange(4 * size) * SPREAD[1]) % 1
-            drawn = np.minimum(np.searchsorted(popular / popular[-1], at, side="right"), d - 1)
-            held = list(dict.fromkeys(drawn.tolist()))[:size]
-            rows[place, : len(held)] = sorted(held)
-        return rows, np.ones(CROWD)
+        return sets(self.domain.d, self.domain.most, min(self.pad, self.domain.d)), np.ones(CROWD)
 
     def said(self, code: int) -> str:
         """Users who have had no valid value yet count as holding nothing."""
@@ -106,13 +108,12 @@ class ItemShares(WideMeasure):
     def what(self) -> str:
         """The largest set of a user, the number of items, and the padding."""
         most = min(self.domain.most, self.domain.d)
-        return f"each user's set (up to {most} of {self.domain.d} items, padded to {self.pad})"
+        return f"each user's set (up to {most} of {self.domain.d} items)"
 
-    @property
-    def bias(self) -> str:
-        """An explanation of the bias where a set may have more items than `pad`."""
+    def bias_of(self, question: Question) -> str:
+        """An explanation of the bias where a set is padded and may have more items than `pad`."""
         most = min(self.domain.most, self.domain.d)
-        if self.pad >= most:
+        if self.pad >= most or not isinstance(question, Viewed):
             return ""
         return (
             f"a user who holds more than pad = {self.pad} items counts for {self.pad} of them, each item in part: "
@@ -134,3 +135,22 @@ class ItemShares(WideMeasure):
         if peak and mark % 5 < 2 and third not in held:
             held = [third, *held][:most]
         return self.domain.value((*sorted(held), *(FILLER,) * (most - len(held))))
+
+
+def sets(d: int, most: int, largest: int) -> Rows:
+    """The sets of a synthetic population, of 0 to `largest` of d items, filled up to `most`: uint32[CROWD, most]."""
+    popular = np.cumsum(1 / np.arange(1.0, d + 1))
+    rows = np.full((CROWD, most), FILLER, np.uint32)
+    for place in range(CROWD):
+        size = place % (largest + 1)
+        at = (place * SPREAD[0] + np.arange(4 * size) * SPREAD[1]) % 1
+        drawn = np.minimum(np.searchsorted(popular / popular[-1], at, side="right"), d - 1)
+        held = list(dict.fromkeys(drawn.tolist()))[:size]
+        rows[place, : len(held)] = sorted(held)
+    return rows
+
+
+@lru_cache(maxsize=256)
+def _best(measure: ItemShares, epsilon: Epsilon) -> Question:
+    asked = (measure.question(name, epsilon) for name in measure.possible)
+    return min(asked, key=lambda one: measure.usual_variance(one, 1))

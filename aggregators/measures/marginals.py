@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.measures.attributes import Attribute
 from murmurate.aggregators.measures.result import Filled, Floats, InTables
-from murmurate.aggregators.measures.wide import Rows, WideMeasure
+from murmurate.aggregators.measures.rows import Rows
+from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.row_views import Marginal

@@ -244,8 +244,7 @@ class Measure(PlannedMeasure):
         """The resolution of numbers, in words, where it is worth mentioning."""
         return ""
 
-    @property
-    def bias(self) -> str:
+    def bias_of(self, question: Question) -> str:
         """The systematic error that no number of users removes, in words; empty where estimates are unbiased."""
         return ""
 

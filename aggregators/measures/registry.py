@@ -16,8 +16,9 @@ from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.measures.strings import Prefixes
 from murmurate.aggregators.measures.total import Total
+from murmurate.aggregators.measures.vector import Vector
 
 KINDS: Final[dict[str, type[Measure]]] = {
-    kind.name: kind for kind in (Frequency, Mean, Total, Distribution, ItemShares, Marginals, Prefixes)
+    kind.name: kind for kind in (Frequency, Mean, Total, Distribution, ItemShares, Marginals, Prefixes, Vector)
 }
 """The kinds of measures by name."""

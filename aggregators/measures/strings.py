@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.measures.result import Floats
-from murmurate.aggregators.measures.wide import Rows, WideMeasure
+from murmurate.aggregators.measures.rows import Rows
+from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.views import Prefix
 from murmurate.topics.domains import Bits

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
-from murmurate.aggregators.measures.items import ItemShares
+from murmurate.aggregators.measures.items import PADDED, ItemShares
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import Texts, WholeNumber, repeated, seen
 from murmurate.config.measures.frequency import VALUE
 from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
+from murmurate.randomizers.registry import VECTORS
 from murmurate.topics.domains import Items
 from murmurate.topics.domains.domain import MAX_LISTED
 from murmurate.topics.release_parts import MAX_NAMES
@@ -36,8 +37,10 @@ class ItemsStream(WideStream):
     """How many items a set is filled up to. Errors grow with it, and who holds more items is counted for fewer. Left
     out: 4, or `most` or all items where they are fewer.
     """
-    mechanism: Annotated[str, OneOf(AUTO, "grr", "olh", "oue")] = AUTO
-    """"auto": grr or olh, by the smaller exact variance."""
+    mechanism: Annotated[str, OneOf(AUTO, *PADDED, *sorted(VECTORS))] = AUTO
+    """"auto": the one with the smallest exact variance. grr, olh and oue tell one item of a padded set, the others all
+    of a set, without regard to `pad`.
+    """
 
     @property
     def known(self) -> tuple[str, ...] | int:
@@ -52,7 +55,11 @@ class ItemsStream(WideStream):
     @property
     def _largest(self) -> int:
         """How many items a set can have."""
-        return min(self.most, self.known if isinstance(self.known, int) else len(self.known))
+        return min(self.most, self._many)
+
+    @property
+    def _many(self) -> int:
+        return self.known if isinstance(self.known, int) else len(self.known)
 
     def statistic(self) -> ItemShares:
         """Shares of holders of its items."""
@@ -63,14 +70,24 @@ class ItemsStream(WideStream):
         return {"items": self.known, "most": self.most, "pad": self.filled}
 
     def _mistakes(self) -> Iterator[Mistake]:
-        if (self.values is None) == (self.items is None):
-            found = "nothing" if self.values is None else "both values and items"
-            yield Mistake("values", found, 'either values = ["home", "basket"] or items = 1024')
-            return
-        if twice := repeated(self.values or ()):
-            yield Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
+        if mistake := declared_items(self.values, self.items):
+            yield mistake
             return
         if self.filled > self._largest:
             limit = "`most`" if self._largest == self.most else "the number of items"
             yield Mistake("pad", seen(self.pad), f"a whole number from 1 to {self._largest}, which is {limit}")
+        if self.mechanism in VECTORS and self.most > self._many:
+            allowed = f"a whole number from 1 to {self._many}, the number of items, with mechanism = {self.mechanism!r}"
+            yield Mistake("most", seen(self.most), allowed)
+            return
         yield from super()._mistakes()
+
+
+def declared_items(values: tuple[str, ...] | None, items: int | None) -> Mistake | None:
+    """What is wrong with items of which there should be names or a number: neither or both, or a name twice."""
+    if (values is None) == (items is None):
+        found = "nothing" if values is None else "both values and items"
+        return Mistake("values", found, 'either values = ["home", "basket"] or items = 1024')
+    if twice := repeated(values or ()):
+        return Mistake("values", f"{', '.join(map(seen, twice))} more than once", "each value once")
+    return None

@@ -25,6 +25,7 @@ from murmurate.config.measures.marginals import MarginalsStream
 from murmurate.config.measures.mean import MeanStream
 from murmurate.config.measures.strings import StringsStream
 from murmurate.config.measures.total import TotalStream
+from murmurate.config.measures.vector import VectorStream
 
 TABLES: Final[dict[str, type[DeclaredStream]]] = {}
 """Every table by the name of its measure; that of a central stream, where there is a local one of the measure too, by
@@ -45,7 +46,7 @@ def register(table: Registered) -> Registered:
 
 for _table in (
     FrequencyStream, MeanStream, TotalStream, DistributionStream, ItemsStream, MarginalsStream, StringsStream,
-    CentralTotalStream, EventCountStream,
+    VectorStream, CentralTotalStream, EventCountStream,
 ):  # fmt: skip
     register(_table)
 

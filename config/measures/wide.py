@@ -1,4 +1,4 @@
-"""What tables of streams share whose values take several words, of which a question looks at a part."""
+"""What tables of streams share whose values take several words."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from abc import abstractmethod
 from collections.abc import Iterator
 
 from murmurate.aggregators.measures.measure import AUTO
+from murmurate.aggregators.measures.rows import RowMeasure
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import seen
 from murmurate.config.measures.stream import StreamTable
 
 
-class WideStream(StreamTable):
-    """A stream whose measure tells values by views."""
+class RowStream(StreamTable):
+    """A stream whose values are rows of words."""
 
     mechanism: str
 
     @abstractmethod
-    def statistic(self) -> WideMeasure:
+    def statistic(self) -> RowMeasure:
         """What it measures."""
 
     @property
@@ -31,3 +32,11 @@ class WideStream(StreamTable):
         if self.mechanism not in able:
             yield Mistake("mechanism", seen(self.mechanism), f"{', '.join(able)}, for {self.most_names} figures")
         yield from super()._mistakes()
+
+
+class WideStream(RowStream):
+    """A stream whose measure tells values by views."""
+
+    @abstractmethod
+    def statistic(self) -> WideMeasure:
+        """What it measures."""

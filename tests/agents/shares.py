@@ -25,6 +25,11 @@ class Share:
     made_up: str
     """Of which kind made-up values are, as `synthetic:` calls it."""
 
+    @property
+    def measure(self) -> str:
+        """The name of the measure."""
+        return str(tomllib.loads(self.table)["measure"])
+
     def stream(self, **changes: Any) -> StreamTable:
         """The table, read."""
         found = {"every": "1s", **tomllib.loads(self.table), **changes}
@@ -49,9 +54,17 @@ def _person(rng: random.Random) -> dict[str, Any]:
     return {"sex": sex, "age": rng.randrange(100), "plan": rng.choice(["free", "pro"] if sex == "f" else ["free"])}
 
 
+def _rated(rng: random.Random) -> dict[str, float]:
+    return {name: rng.choice([-1, -0.25, 0, 0.5, 1]) for name in _some(rng)}
+
+
 SHARES: dict[str, Share] = {
     "items": Share(
         f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\npad = 3\n', _some,
+        (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
+    ),
+    "items, told whole": Share(
+        f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\nmechanism = "kvue"\n', _some,
         (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
     ),
     "marginals": Share(
@@ -64,5 +77,9 @@ attributes = { sex = ["f", "m"], age = { whole = [0, 99], cells = 5 }, plan = { 
     "strings": Share(
         'measure = "strings"\nbits = 48\nprefix = 8\n', _word, ("seven..", "a\0b", 7, ["a"], None), "strings"
     ),
+    "vector": Share(
+        f'measure = "vector"\nvalues = {list(SCREENS)}\nmost = 3\n', _rated,
+        ({"home": 1.5}, {"cellar": 0.5}, {"home": "1"}, ["home"], 3, None, {"home": None}, {"home": True}), "vectors",
+    ),
 }  # fmt: skip
-"""By the name of the measure."""
+"""By the name of the measure, and what is special about it."""

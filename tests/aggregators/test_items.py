@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from murmurate.aggregators.measures.items import ItemShares
+from murmurate.aggregators.measures.items import PADDED, ItemShares
 from murmurate.randomizers import OLH, Key, Viewed
 from murmurate.randomizers.audit import audit_exact
 from murmurate.randomizers.layouts import layout
@@ -68,9 +68,8 @@ def audited(d: int, most: int, pad: int, epsilon: Fraction, none: bool) -> None:
     """Every oracle that serves, over all sets and none: no ratio above e^epsilon, and reports that all of them give."""
     measure = ItemShares(Items(d, most), none, pad=pad)
     (view,) = measure.views
-    asked_by = [measure.question(name, epsilon) for name in measure.serving]
+    asked_by = [measure.question(name, epsilon) for name in PADDED]  # others have audits of their own
     pooled = Viewed(view, OLH(d=view.d, epsilon=epsilon, pool=4))
-    assert measure.question("auto", epsilon) in asked_by
     listed = [asked for asked in (*asked_by, pooled) if asked.reports_possible <= MAX_LAW]
     assert {"grr", "olh", "oue"} == {asked.answered_by for asked in listed}
     for asked in listed:
@@ -85,14 +84,43 @@ def audited(d: int, most: int, pad: int, epsilon: Fraction, none: bool) -> None:
             assert ratio > 1 + (exp_floor(asked.epsilon_micro) - 1) * Fraction(999_999, 1_000_000)
 
 
-def test_auto_takes_grr_while_the_paper_would_and_else_olh() -> None:
+def test_of_padded_sets_grr_is_best_while_the_paper_says_so_and_else_olh() -> None:
     """Wang 2021, (5.3): GRR if d < L (4 L - 1) e^epsilon + 1. Users hold items, so that the exact border is nearby."""
+
+    def better(d: int, pad: int) -> str:
+        measure = ItemShares(Items(d, 8), pad=pad)
+        return min(("grr", "olh"), key=lambda name: measure.usual_variance(measure.question(name, 1.0), 1))
+
     e = np.e
     for pad in (1, 2, 4, 8):
         border = pad * (4 * pad - 1) * e + 1
         few, many = max(pad, int(border * 0.7)), int(border * 1.4) + 2
-        assert ItemShares(Items(few, 8), pad=pad).question("auto", 1.0).answered_by == "grr"
-        assert ItemShares(Items(many, 8), pad=pad).question("auto", 1.0).answered_by == "olh"
+        assert better(few, pad) == "grr"
+        assert better(many, pad) == "olh"
+
+
+@every(
+    ("d", "most", "pad", "epsilon"), [(24, 4, 3, 1.0), (24, 4, 4, 1.0), (8, 8, 8, 0.3), (8, 2, 8, 4.0), (300, 8, 8, 1)]
+)
+def test_auto_has_the_smallest_exact_variance_of_all_that_serve(d: int, most: int, pad: int, epsilon: float) -> None:
+    measure = ItemShares(Items(d, most), pad=pad)
+    of = {name: measure.usual_variance(measure.question(name, epsilon), 1000) for name in measure.possible}
+    assert set(PADDED) < set(of)
+    assert measure.usual_variance(measure.question("auto", epsilon), 1000) == min(of.values())
+    asked = measure.question("auto", epsilon)
+    exact = asked.variance(1000, min(1.0, pad / d)).mean()
+    assert measure.usual_variance(asked, 1000) == pytest.approx(exact)
+
+
+def test_all_of_a_set_is_told_whatever_the_pad_and_nothing_is_under_counted() -> None:
+    held = np.tile(BASKET.rows([["bread", "milk", "tea"]]), (60_000, 1))
+    draw = Key(bytes(range(9, 41)), deployment="items").draw(contexts(np.arange(len(held))), round=ROUND)
+    measure = ItemShares(BASKET, pad=1)
+    for name in sorted(set(measure.possible) - set(PADDED)):
+        asked = measure.question(name, 3.0).of_round(ROUND)
+        assert measure.bias_of(asked) == ""
+        found = asked.estimate(asked.support(asked.perturb(held, draw)), len(held))
+        assert (np.abs(found - np.array([1, 1, 0, 1])) <= 5 * np.sqrt(asked.variance(len(held), 1))).all(), name
 
 
 @every("name", ["grr", "olh", "oue"])
@@ -123,9 +151,9 @@ def test_who_holds_more_than_the_pad_counts_in_part_and_check_says_so() -> None:
     found = asked.estimate(asked.support(asked.perturb(held, draw)), len(held))
     error = np.sqrt(asked.variance(len(held), 2 / 3))
     assert (np.abs(found - np.array([2, 2, 0, 2]) / 3) <= 5 * error).all()
-    assert "more than pad = 2" in measure.bias
-    assert ItemShares(BASKET, pad=3).bias == ""
-    assert ItemShares(Items(2, 3), pad=2).bias == ""
+    assert "more than pad = 2" in measure.bias_of(asked)
+    assert ItemShares(BASKET, pad=3).bias_of(asked) == ""
+    assert ItemShares(Items(2, 3), pad=2).bias_of(asked) == ""
 
 
 @every("filtered", ["off", "adaptive"])

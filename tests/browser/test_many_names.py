@@ -42,7 +42,7 @@ def test_the_largest_of_4096_items_come_first_and_every_one_is_found(
     shown: RunningServer, tab: Opened, width: int, dark: bool
 ) -> None:
     page = opened(tab, shown, width, dark=dark)
-    assert text(page, ".about").startswith("items of each user's set (up to 8 of 4096 items, padded to 4)")
+    assert text(page, ".about").startswith("items of each user's set (up to 8 of 4096 items)")
     assert pressed(page)[0] == "item 7"
     assert len(pressed(page)) == 6
     table = rows(page)

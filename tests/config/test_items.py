@@ -45,6 +45,8 @@ def test_a_table_says_a_measure() -> None:
         ({"pad": 0}, "pad: found 0; allowed: a whole number from 1 to 64"),
         ({"most": 3, "pad": 4}, "pad: found 4; allowed: a whole number from 1 to 3, which is `most`"),
         ({"most": 64, "pad": 6}, "pad: found 6; allowed: a whole number from 1 to 5, which is the number of items"),
+        ({"most": 6, "mechanism": "kvue"},
+         "most: found 6; allowed: a whole number from 1 to 5, the number of items, with mechanism = 'kvue'"),
         ({"mechanism": "subset"}, "mechanism: found 'subset'; allowed: auto, grr, olh, oue"),
         ({"thresholds": {"none": 0.1}}, "thresholds: found 'none'; allowed: statistics of the stream: home, basket"),
         ({"thresholds": {"home": 1.5}}, "thresholds.home: found 1.5; allowed: between 0 and 1"),
@@ -70,7 +72,7 @@ def test_whatever_a_table_declares_is_in_the_digest_of_what_releases_mean(change
 def test_what_is_promised_is_said_in_words() -> None:
     made = explain(planned(streams={"it": table(missing={"carry": "always"})}))
     text = " ".join(" ".join(made.lines()).split())
-    assert "items of each user's set (up to 5 of 5 items, padded to 4)" in text
+    assert "items of each user's set (up to 5 of 5 items)" in text
     assert "count as holders of nothing" in text
     assert "a user who holds more than pad = 4 items counts for 4 of them, each item in part" in text
     assert made.document()["streams"][0]["bias"].startswith("a user who holds more")

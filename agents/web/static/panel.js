@@ -174,8 +174,10 @@ class Panel {
       const category = this.periods.categories.get(named(event));
       if (!category) return;
       this.chosen = true;
-      if (this.reading.alone) for (const c of this.periods.categories.values()) c.shown = c === category;
-      else category.shown = !category.shown;
+      for (const c of this.periods.categories.values()) {
+        if (c !== category) c.shown &&= this.reading.together(c, category);
+      }
+      category.shown = this.reading.alone || !category.shown;
       this.#changed();
     });
     legend.addEventListener("keydown", (event) => {

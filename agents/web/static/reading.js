@@ -91,11 +91,13 @@ class Reading {
         this.tabled.set(names[this.tabled.size], { place: this.tabled.size, title });
       }
     });
+    this.first = new Set(names.slice(0, tables?.[0]?.cells ?? 0));   /* of tables of numbers and shares: of the first one */
     const how = central ? `summed at the edge, epsilon ${figure(epsilon)}` : method;
     this.about = `${measure} of ${of} every ${every(everyMs)}, ${how}`;
     const shares = names.filter((name) => !this.told.has(name)), inUnit = unit ? ` in ${unit}` : "";
     const both = `The chart shows one at a time: the ${numbers.join(", ")}${inUnit}, or ${shares.join(", ")} in percent.`;
     this.hint = this.numbers && shares.length ? both : "";
+    if (this.hint && this.tabled.size) this.hint = "The chart shows numbers, or shares in percent: choose names in the list.";
     if (this.several) this.hint = `The chart shows one at a time: ${names.join(", or ")}.`;
   }
 
@@ -107,8 +109,12 @@ class Reading {
     return this.main === null || c.name === this.main ? this.numbers : this.counts;
   }
 
-  /** Whether only one line can be shown, because others would need another axis. */
-  get alone() { return this.sums.size ? this.several : Boolean(this.numbers); }
+  /** Whether only one line can be shown, because others would need another axis; where there are tables, those of one
+      scale can be shown together. */
+  get alone() { return this.sums.size ? this.several : Boolean(this.numbers) && !this.tabled.size; }
+
+  /** Whether two statistics can be shown together. */
+  together(a, b) { return !this.alone && this.scale(a) === this.scale(b); }
 
   /** Whether the table has it although no line shows it. */
   always(c) {
@@ -127,6 +133,7 @@ class Reading {
   /** Whether it waits in the legend until it is asked for: those who sent nothing are often most. */
   waits(c, size, asked) {
     if (this.alone) return this.main === null ? !this.told.has(c.name) : c.name !== this.main;
+    if (this.numbers && !this.sums.size) return !this.first.has(c.name);
     return c.name === "none" && size > 2 && (!asked || this.ordered);
   }
 

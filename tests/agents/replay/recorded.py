@@ -36,13 +36,16 @@ MEAN = 'measure = "mean"\nrange = [0, 100]\nunit = "EUR"\nevery = "1m"\n'
 TOTAL = MEAN.replace('"mean"', '"total"')
 SPREAD = 'measure = "distribution"\nrange = [0, 100]\ncells = 12\nevery = "1m"\n'
 ITEMS = 'measure = "items"\nitems = 24\nmost = 4\npad = 3\nevery = "1m"\n'
+RATINGS = 'measure = "vector"\nitems = 12\nmost = 3\nevery = "1m"\n'
 TABLES = (
     'measure = "marginals"\nevery = "1m"\nattributes = { plan = ["free", "pro"], age = { whole = [0, 99], cells = 4 },'
 )
 TABLES += " spent = { range = [0, 50], cells = 3 } }\n"
 WORDS = 'measure = "strings"\nbits = 24\nevery = "1m"\n'
 BITS, TEXTS, NUMBERS = "synthetic:lns,n=1500,periods=24,seed=3", "texts.jsonl", "numbers.npy"
-SETS, ROWS, STRINGS = (f"synthetic:{kind},n=900,periods=12,seed=3" for kind in ("sets", "rows", "strings"))
+SETS, ROWS, STRINGS, VECTORS = (
+    f"synthetic:{kind},n=900,periods=12,seed=3" for kind in ("sets", "rows", "strings", "vectors")
+)
 SHORT = "short.jsonl"
 ALWAYS = 'missing = { carry = "always" }\n'
 
@@ -126,6 +129,15 @@ CASES: dict[str, tuple[str, str, str]] = {
     ),
     "strings of everybody, by digits": (
         "", WORDS + 'form = "hex"\nprefix = 4\nmethod = "lb-fast"\nmechanism = "hr"\n' + ALWAYS, STRINGS
+    ),
+    "items, told whole": (
+        "", ITEMS + 'method = { name = "lpd", revise = 2 }\nmechanism = "kvue"\nthresholds = { 3 = 0.2 }\n', SETS
+    ),
+    "vector": (
+        "", RATINGS + 'method = { name = "lpu", revise = 2 }\nmechanism = "kvue"\nthresholds = { 0 = 0.1 }\n', VECTORS
+    ),
+    "vector of everybody": (
+        "", RATINGS + 'method = { name = "lbd", filter = "off" }\nmechanism = "kvue"\n' + ALWAYS, VECTORS
     ),
     "distribution of everybody": ("", SPREAD + 'method = "lpd"\n' + ALWAYS, NUMBERS),
 }  # fmt: skip

@@ -1,0 +1,91 @@
+"""The table of a stream that measures numbers of items: of each item a mean, the share of holders and their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
+
+from murmurate.aggregators.measures.measure import AUTO
+from murmurate.aggregators.measures.vector import HELD, OF_HOLDERS, Vector
+from murmurate.config.errors import Mistake
+from murmurate.config.kinds import Flag, Texts, WholeNumber, seen
+from murmurate.config.measures.frequency import VALUE
+from murmurate.config.measures.items import declared_items
+from murmurate.config.measures.wide import RowStream
+from murmurate.config.streams import OneOf
+from murmurate.randomizers.registry import VECTORS
+from murmurate.topics.domains import Signed
+from murmurate.topics.domains.domain import MAX_LISTED
+from murmurate.topics.release_parts import MAX_NAME, MAX_NAMES
+
+USUAL_MOST: Final = 8
+"""How many items of a user are kept where the file does not say."""
+
+
+class VectorStream(RowStream):
+    """Numbers from -1 to 1 that users have for some of many items."""
+
+    measured = Vector
+    measure: Literal["vector"]
+    """What is measured."""
+    values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_NAMES)] | None = None
+    """The items by name, declared and never inferred from data; or else `items`."""
+    items: Annotated[int, WholeNumber(1, MAX_NAMES)] | None = None
+    """How many items there are, which events call by whole numbers from 0; or else `values`."""
+    most: Annotated[int, WholeNumber(1, MAX_LISTED)] | None = None
+    """How many items of a user are kept; of more, a keyed hash keeps the same ones of them in every period. Left out:
+    8, or all items where they are fewer. Errors grow with it.
+    """
+    shares: Annotated[bool, Flag()] = True
+    """Whether releases have the share of holders and the mean among holders of each item, besides the mean over all
+    users. Without them other mechanisms serve, some of which are more precise.
+    """
+    mechanism: Annotated[str, OneOf(AUTO, *sorted(VECTORS))] = AUTO
+    """"auto": the one with the smallest exact variance of the means."""
+
+    @property
+    def known(self) -> tuple[str, ...] | int:
+        """The items, or how many there are."""
+        return self.values if self.values is not None else self.items or 1
+
+    @property
+    def _many(self) -> int:
+        return self.known if isinstance(self.known, int) else len(self.known)
+
+    @property
+    def kept(self) -> int:
+        """How many items of a user are kept."""
+        return min(USUAL_MOST, self._many) if self.most is None else self.most
+
+    def statistic(self) -> Vector:
+        """Means of its items."""
+        return Vector(Signed(self.known, self.kept), self.says_none, shares=self.shares)
+
+    def meaning(self) -> dict[str, Any]:
+        """Its items, how many of a user are kept, and what is told of them."""
+        return {"items": self.known, "most": self.kept, "shares": self.shares}
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        own = list(self._declared())
+        yield from own
+        if not own:  # else there is no measure to ask more
+            yield from super()._mistakes()
+
+    def _declared(self) -> Iterator[Mistake]:
+        if mistake := declared_items(self.values, self.items):
+            yield mistake
+            return
+        figures = 3 if self.shares else 1
+        if figures * self._many > MAX_NAMES:
+            less = f", or {MAX_NAMES} with shares = false" if self.shares else ""
+            allowed = f"at most {MAX_NAMES // figures}{less}: a release has {MAX_NAMES} figures"
+            yield Mistake("values" if self.values else "items", f"{self._many} items", allowed)
+        if self.kept > self._many:
+            yield Mistake("most", seen(self.most), f"a whole number from 1 to {self._many}, the number of items")
+        for place, item in enumerate(self.values or ()):
+            ends = [end for end in (HELD, OF_HOLDERS) if item.endswith(end)]
+            if ends:
+                yield Mistake(f"values.{place}", seen(item), f'texts that do not end in "{ends[0]}"')
+            elif len(item) > MAX_NAME - len(OF_HOLDERS):
+                allowed = f"at most {MAX_NAME - len(OF_HOLDERS)}"
+                yield Mistake(f"values.{place}", f"a text of {len(item)} characters", allowed)

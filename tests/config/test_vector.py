@@ -1,0 +1,83 @@
+"""The table of a stream of numbers of items: what it means, and a line for each mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from murmurate.aggregators.measures.vector import Vector
+from murmurate.config.explain import explain
+from murmurate.topics.domains import Signed
+from tests.cases import every
+from tests.config.deployments import lines, planned
+
+TABLE = {"measure": "vector", "values": ["jam", "tea", "rice", "milk"], "every": "1m", "most": 3}
+MANY = {"values": None, "items": 1024}
+
+
+def table(**changes: Any) -> dict[str, Any]:
+    return {key: value for key, value in (TABLE | changes).items() if value is not None}
+
+
+def measured(**changes: Any) -> Any:
+    return planned(streams={"it": table(**changes)}).stream("it").measure
+
+
+def test_a_table_says_a_measure() -> None:
+    names = tuple(TABLE["values"])
+    assert measured() == Vector(Signed(names, 3))
+    assert measured(most=None) == Vector(Signed(names, 4))
+    assert measured(**MANY, most=None) == Vector(Signed(1024, 8))
+    assert measured(**MANY, missing={"carry": "always"}) == Vector(Signed(1024, 3), False)
+    assert measured(values=["jam"], most=1).names == ("jam", "jam present", "jam mean of holders")
+
+
+def test_most_items_with_three_figures_each_fit_a_release() -> None:
+    assert len(measured(values=None, items=1365).names) == 4095
+
+
+@every(
+    ("changes", "found"),
+    [
+        ({"values": None}, 'values: found nothing; allowed: either values = ["home", "basket"] or items = 1024'),
+        ({"items": 5}, 'values: found both values and items; allowed: either values = ["home", "basket"] or items'),
+        ({"values": ["a", "b", "a"]}, "values: found 'a' more than once; allowed: each value once"),
+        ({"values": ["a", "a present"], "most": 1},
+         "values.1: found 'a present'; allowed: texts that do not end in \" present\""),
+        ({"values": ["a mean of holders", "b"], "most": 1}, "values.0: found 'a mean of holders'; allowed: texts that"),
+        ({"values": ["a" * 241, "b"], "most": 1}, "values.0: found a text of 241 characters; allowed: at most 240"),
+        ({"values": None, "items": 1366},
+         "items: found 1366 items; allowed: at most 1365, or 4096 with shares = false: a release has 4096 figures"),
+        ({**MANY, "items": 0}, "items: found 0; allowed: a whole number from 1 to 4096"),
+        ({**MANY, "items": 65536}, "items: found 65536; allowed: a whole number from 1 to 4096"),
+        ({"most": 0}, "most: found 0; allowed: a whole number from 1 to 64"),
+        ({"most": 65}, "most: found 65; allowed: a whole number from 1 to 64"),
+        ({"most": 5}, "most: found 5; allowed: a whole number from 1 to 4, the number of items"),
+        ({"mechanism": "olh"}, "mechanism: found 'olh'; allowed: auto, "),
+        ({"thresholds": {"none": 0.1}}, "thresholds: found 'none'; allowed: statistics of the stream: jam, tea"),
+        ({"thresholds": {"jam present": -0.5}}, "thresholds.jam present: found -0.5; allowed: between 0 and 1"),
+        ({"thresholds": {"jam": -1.5}}, "thresholds.jam: found -1.5; allowed: between -1 and 1"),
+        ({**MANY, "method": {"name": "lpu", "revise": 5}}, "method.revise: found 5; allowed: at most 1, for 3072"),
+        ({"method": {"name": "lpd", "variance": "paper"}}, "method.variance: found 'paper'; allowed: sampling, for"),
+        ({"initial": "jam"}, "initial: found an unknown key"),
+        ({"pad": 3}, "pad: found an unknown key"),
+        ({"range": [-1, 1]}, "range: found an unknown key"),
+        ({"post": "norm-sub"}, "post: found an unknown key"),
+        ({"shares": 1}, "shares: found 1; allowed: true or false"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_a_line_of_what_was_found_and_what_is_allowed(changes: dict[str, Any], found: str) -> None:
+    (line,) = lines(streams={"it": table(**changes)})
+    assert line.startswith(f"t: streams.it.{found}")
+
+
+@every("changes", [{"values": ["jam", "tea", "rice"]}, {"most": 2}, {"values": None, "items": 4}])
+def test_whatever_a_table_declares_is_in_the_digest_of_what_releases_mean(changes: dict[str, Any]) -> None:
+    said = {planned(streams={"it": table(**one)}).stream("it").config for one in ({}, {"shares": True}, changes)}
+    assert len(said) == 2
+
+
+def test_what_is_promised_is_said_in_words() -> None:
+    made = explain(planned(streams={"it": table(missing={"carry": "always"})}))
+    text = " ".join(" ".join(made.lines()).split())
+    assert "vector of each user's numbers (of up to 3 of 4 items): mean, share and mean of holders of each" in text
+    assert "count as holders of nothing" in text
