@@ -23,7 +23,7 @@ from murmurate.aggregators.measures.items import CROWD, sets
 from murmurate.aggregators.measures.measure import AUTO, Range, stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, quotients
 from murmurate.aggregators.measures.result import Floats, NamedFigures
-from murmurate.aggregators.measures.rows import RowMeasure, Rows
+from murmurate.aggregators.measures.rows import RowMeasure, Rows, smallest
 from murmurate.aggregators.measures.vector_questions import serving_vectors, told_variance, vector_question
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
@@ -253,5 +253,4 @@ def _course_of_holders(course: Floats) -> Floats:
 
 @lru_cache(maxsize=256)
 def _best(measure: Vector, epsilon: Epsilon) -> Question:
-    asked = (measure.question(name, epsilon) for name in measure.possible)
-    return min(asked, key=lambda one: measure.usual_variance(one, 1))
+    return smallest(measure, epsilon)

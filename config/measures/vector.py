@@ -75,10 +75,6 @@ class VectorStream(RowStream):
         if mistake := declared_items(self.values, self.items):
             yield mistake
             return
-        if not self.statistic().possible:
-            told = "shares of holders" if self.shares else "means alone"
-            yield Mistake("shares", seen(self.shares), f"{seen(not self.shares)}: no mechanism tells {told} of them")
-            return
         figures = 3 if self.shares else 1
         if figures * self._many > MAX_NAMES:
             less = f", or {MAX_NAMES} with shares = false" if self.shares else ""
@@ -86,6 +82,9 @@ class VectorStream(RowStream):
             yield Mistake("values" if self.values else "items", f"{self._many} items", allowed)
         if self.kept > self._many:
             yield Mistake("most", seen(self.most), f"a whole number from 1 to {self._many}, the number of items")
+        elif not self.statistic().possible:
+            told = "shares of holders" if self.shares else "means alone"
+            yield Mistake("shares", seen(self.shares), f"{seen(not self.shares)}: no mechanism tells {told} of them")
         for place, item in enumerate(self.values or ()):
             ends = [end for end in (HELD, OF_HOLDERS) if item.endswith(end)]
             if ends:
