@@ -8,15 +8,20 @@ epsilon (accounting/target.py); mechanisms that only the shuffle model has.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Final
 
 from murmurate.aggregators.accounting.target import Candidate
 from murmurate.aggregators.chooser import QUICK, Prefer
 from murmurate.aggregators.faked_questions import question_with_fakes, taking_fakes
 from murmurate.aggregators.measures.measure import AUTO, Measure
 from murmurate.aggregators.measures.rows import quickest
+from murmurate.aggregators.measures.vector_ways import WAYS
 from murmurate.randomizers import Question
 from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import MICRO
+
+EXSUB: Final = "exsub"
+"""The mechanism that is asked in several WAYS."""
 
 
 def candidates(
@@ -29,12 +34,15 @@ def candidates(
     >>> [one.name for one in candidates(Frequency.of_size(4))]
     ['grr', 'oue', 'sue', 'hr', 'olh', 'subset', 'the', 'blh']
     """
-    if mechanism != AUTO:
+    if mechanism not in (AUTO, EXSUB):
         return (_candidate(measure, mechanism, prefer, fakes),)
+    if mechanism == EXSUB:
+        return tuple(_candidate(measure, name, prefer, fakes) for name in (*WAYS, EXSUB))
     able = set(taking_fakes(measure) if fakes else measure.possible)
     quick = [name for name in (*QUICK, *quickest(VECTORS)) if name in able] or sorted(able)
+    shortest = WAYS if EXSUB in able else ()
     mixed = [AUTO] if measure.mixes else []
-    return tuple(_candidate(measure, name, prefer, fakes) for name in (*quick, *mixed))
+    return tuple(_candidate(measure, name, prefer, fakes) for name in (*quick, *shortest, *mixed))
 
 
 def _candidate(measure: Measure, name: str, prefer: Prefer, fakes: int) -> Candidate:

@@ -156,7 +156,7 @@ class Draw(NotCopyable):
         key = self._key._derive(self._round, checked_digest(mechanism, "mechanism"), _drawn(purpose))
         return Lanes(key, self._users, values)
 
-    def of(self, rows: NDArray[np.integer[Any]]) -> Draw:
+    def of(self, rows: NDArray[np.integer[Any]] | slice) -> Draw:
         """The randomness of these users alone, in this order."""
         return Draw(self._key, self._users[rows], self._round)
 

@@ -34,7 +34,23 @@ from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.randomizers.vectors import KVUE, VectorQuestion
+from murmurate.randomizers.vectors import (
+    DDRM,
+    EFMRTT,
+    KVUE,
+    PCKVAGRR,
+    PCKVGRR,
+    PCKVUE,
+    SUCCINCT,
+    CoCo,
+    Collision,
+    ExSub,
+    FutureRand,
+    MajorityExSub,
+    PrivKV,
+    SetSubset,
+    VectorQuestion,
+)
 from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import FOLD, Prefix, Size, View, Whole
 from murmurate.randomizers.weighted import Weighted
@@ -56,7 +72,25 @@ epsilon is that of a removed value, and what it builds costs twice that.
 """
 VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
 """The views that may stand before a mechanism, except clipping at a threshold."""
-VECTORS: dict[str, type[VectorQuestion]] = {kind.name: kind for kind in (KVUE,)}
+VECTORS: dict[str, type[VectorQuestion]] = {
+    kind.name: kind
+    for kind in (
+        KVUE,
+        ExSub,
+        MajorityExSub,
+        SetSubset,
+        CoCo,
+        Collision,
+        DDRM,
+        EFMRTT,
+        PCKVAGRR,
+        PCKVGRR,
+        PCKVUE,
+        SUCCINCT,
+        FutureRand,
+        PrivKV,
+    )
+}
 """The mechanisms for sets and sparse vectors by their names; a stream may name them all."""
 _BY_MEASURE: dict[str, list[str]] = {}
 for _name, _kind in STREAMED.items():

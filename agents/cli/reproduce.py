@@ -12,6 +12,7 @@ from murmurate.agents.cli.reproductions.post_processing import command as post_p
 from murmurate.agents.cli.reproductions.shuffle import command as shuffle_command
 from murmurate.agents.cli.reproductions.topl import command as topl_command
 from murmurate.agents.cli.reproductions.tops import command as tops_command
+from murmurate.agents.cli.reproductions.vectors import command as vectors_command
 
 
 @click.group("reproduce")
@@ -21,5 +22,6 @@ def command() -> None:
 
 for subcommand in (
     ldp_ids_command, filter_command, post_processing_command, tops_command, topl_command, shuffle_command,
+    vectors_command,
 ):  # fmt: skip
     command.add_command(subcommand)

@@ -50,7 +50,7 @@ def entries(of: ItemsLayout | SignedLayout, rows: NDArray[np.uint32], draw: Draw
         if of.none:
             items = np.where(of.silent(rows)[:, np.newaxis], np.uint32(FILLER), items)
         return Entries(items, (items != FILLER).astype(np.int8))
-    items, numbers = np.ascontiguousarray(rows[:, ::2]), rows[:, 1::2]
+    items, numbers = rows[:, ::2].copy(), rows[:, 1::2]  # a copy, since fillers are put into it
     if of.none:
         items[of.silent(rows)] = FILLER
     signs = np.empty(items.shape, np.int8)

@@ -64,7 +64,7 @@ SHARES: dict[str, Share] = {
         (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
     ),
     "whole-items": Share(
-        f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\nmechanism = "kvue"\n', _some,
+        f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\nmechanism = "collision"\n', _some,
         (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
     ),
     "marginals": Share(

@@ -1,54 +1,49 @@
-"""KVUE: one coordinate, drawn at random, by randomized response over its three contents."""
+"""KVUE and PrivKV: one coordinate, drawn at random, and what is told of it. What they share is in test_compared.py."""
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from murmurate.randomizers import ParameterError, question
-from murmurate.randomizers.vectors import KVUE
+from murmurate.randomizers import ParameterError, ReportError
+from murmurate.randomizers.vectors import KVUE, PrivKV
 from tests.cases import every
-from tests.randomizers.vectors.laws import (
-    all_held,
-    check_exactly,
-    estimates_are_right,
-    numbers,
-    one_and_many_agree,
-    reports_follow_the_law,
-)
+from tests.randomizers.vectors.laws import check_exactly
+
+LAYOUT = ("signed", 128, 8, 0)
 
 
-@every(("kind", "d", "most", "none"), [
-    (kind, d, most, none) for kind in ("signed", "items") for d, most in ((1, 1), (3, 2), (4, 3)) for none in (0, 1)
-])  # fmt: skip
+@every(("kind", "d", "most", "none"), [(kind, 4, 3, none) for kind in ("signed", "items") for none in (0, 1)])
 def test_epsilon_holds_and_supports_are_exact(kind: str, d: int, most: int, none: int) -> None:
-    for epsilon in (0.05, 1, 3):
-        check_exactly(KVUE([kind, d, most, none], epsilon))
+    check_exactly(KVUE((kind, d, most, none), 3))
 
 
-def test_one_user_and_many_give_the_same_reports() -> None:
-    kvue = KVUE(["signed", 40, 5, 1], 1)
-    values = [kvue.value(held) for held in all_held(KVUE(["signed", 4, 2, 1], 1))] + numbers(kvue)
-    one_and_many_agree(kvue, values)
+def test_privkv_leaves_a_part_of_epsilon_unused_and_the_tuned_one_none() -> None:
+    assert math.log(PrivKV(LAYOUT, 1).realised) == pytest.approx(0.719070196, rel=1e-9)
+    for epsilon in (0.1, 1, 3, 10):
+        made = PrivKV(LAYOUT, epsilon, tuned=1)
+        assert 0 <= made.bound - made.realised < Fraction(1, 1 << 40)
+        ratio = math.exp(epsilon)
+        assert [float(chance) for chance in made.told] == pytest.approx(
+            [ratio / (ratio + 3), 1 / (ratio + 3), 1 / (ratio + 3)]
+        )
 
 
-def test_reports_follow_the_law_and_estimates_are_right() -> None:
-    kvue = KVUE(["signed", 3, 2, 0], 1)
-    value = kvue.value(((0, 1), (2, -1)))
-    reports_follow_the_law(kvue, value)
-    reports_follow_the_law(kvue, numbers(kvue)[0])
-    estimates_are_right(kvue, value)
+def test_counts_that_no_reports_give_are_refused() -> None:
+    kvue = KVUE(("signed", 2, 1, 0), 1)
+    kvue.check(np.array([1, 0, 1, 0, 3, 2]), 5)
+    for wrong in ([1, 0, 1, 0, 3, 1], [3, 0, 1, 0, 3, 2], [-1, 0, 1, 0, 3, 2], [1, 0, 1, 0]):
+        with pytest.raises(ReportError):
+            kvue.check(np.array(wrong), 5)
 
 
-def test_variances_are_those_of_the_formulas() -> None:
-    kvue = KVUE(["signed", 128, 8, 0], 1)
-    total = 8 * kvue.mean_moments.held + 120 * kvue.mean_moments.absent
-    assert total / 128 == pytest.approx(431.01019, rel=1e-7)
-
-
-def test_a_spec_gives_the_same_question() -> None:
-    kvue = KVUE(["signed", 40, 5, 1], 1)
-    assert question(kvue.spec()) == kvue
+def test_parameters_out_of_range_are_refused() -> None:
     with pytest.raises(ParameterError, match="most: found 5 of 4 items"):
         KVUE(["items", 4, 5, 0], 1)
+    with pytest.raises(ParameterError, match="tuned: found 2"):
+        PrivKV(LAYOUT, 1, tuned=2)
+    kvue = KVUE(["signed", 40, 5, 1], 1)
     assert kvue.malformed(np.array([[119], [120]], np.uint8)).tolist() == [False, True]
