@@ -22,6 +22,9 @@ from murmurate.randomizers.thresholds import MICRO
 
 EXSUB: Final = "exsub"
 """The mechanism that is asked in several WAYS."""
+AMPLIFIED: Final = "pckv_agrr"
+UNAMPLIFIED: Final = "pckv_grr"
+"""Two mechanisms that give the same reports, the first for a smaller local epsilon."""
 
 
 def candidates(
@@ -39,6 +42,8 @@ def candidates(
     if mechanism == EXSUB:
         return tuple(_candidate(measure, name, prefer, fakes) for name in (*WAYS, EXSUB))
     able = set(taking_fakes(measure) if fakes else measure.possible)
+    if AMPLIFIED in able:
+        able.discard(UNAMPLIFIED)
     quick = [name for name in (*QUICK, *quickest(VECTORS)) if name in able] or sorted(able)
     shortest = WAYS if EXSUB in able else ()
     mixed = [AUTO] if measure.mixes else []
