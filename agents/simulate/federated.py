@@ -1,9 +1,9 @@
 """Federated learning by sparse signs: logistic regression from what mechanisms for sparse vectors tell of gradients.
 
-Contract: the same arguments and seed give the same accuracy.  Examples are made up: features are normal
-numbers, labels are the side of a plane on which they lie, some of them wrong.  Each user holds one example and answers
-once: in each step other users report the signs of the s largest entries of their gradients, and the plane moves
-against the estimated mean.  Supports are drawn for each coordinate from the exact law (sparse_laws.py).  Not here: learning
+Contract: the same arguments and seed give the same accuracy.  Examples are made up: features are normal numbers,
+labels are the side of a plane on which they lie, some of them wrong.  Each user holds one example and answers once: in
+each step other users report the signs of the s largest entries of their gradients, and the plane moves against the
+estimated mean.  Supports are drawn for each coordinate from the exact law (sparse_laws.py).  Not here: learning
 that anybody should use; it shows how far each mechanism's noise carries.
 """
 
@@ -62,5 +62,6 @@ def told(name: str, epsilon: float, s: int, gradients: Floats, generator: np.ran
     up, down = (np.bincount(largest[which], minlength=d) for which in (signs, ~signs))
     found = None if name == EXACT else law(name, d, s, epsilon)
     if found is None:
-        return (up - down) / n
-    return drawn_supports(found, up, down, n - up - down, generator) / (n * (found.own - found.opposite))
+        return np.asarray((up - down) / n)
+    more = drawn_supports(found, up, down, n - up - down, generator)
+    return np.asarray(more / (n * (found.own - found.opposite)))
