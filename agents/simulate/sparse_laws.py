@@ -59,7 +59,7 @@ class SparseLaw(NamedTuple):
 def averaged(moments: tuple[float, float], d: int, s: int) -> float:
     """A variance at the mean over all coordinates, of which each user holds s of d."""
     absent, held = moments
-    return absent + (held - absent) * s / d
+    return absent * (1 - s / d) + held * s / d
 
 
 # ---- subsets of m of d + s coordinates, one sign each: ExSub and what it is compared with ----
