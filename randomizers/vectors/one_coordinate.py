@@ -222,13 +222,12 @@ class KVUE(OneCoordinate):
         return (content + (words[1] < self._low) + (words[1] < 2 * self._low)) % 3
 
     def blanket(self) -> Blanket:
-        """Between vectors, or sets, with as few common entries as possible. At so many of the d coordinates they have
+        """Between vectors, or sets, that hold different coordinates, together as many as possible. At these they have
         other contents, each of which one of them gives more often, and the third content neither of them. At the others
-        both have the same.
+        both hold nothing.
         """
         low = Fraction(self._low, _TOP)
-        most = self.d if self.signed else 2 * (self.d - self.s)
-        told = Fraction(min(2 * self.s, most), self.d)
+        told = Fraction(min(2 * self.s, self.d), self.d)
         return self.four_atoms(3 * low, told / 3, (1 - told) / 3, (2 - told) / 3)
 
 

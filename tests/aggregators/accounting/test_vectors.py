@@ -156,6 +156,7 @@ def test_streams_of_vectors_and_of_sets_compare_short_reports_too() -> None:
     assert [one.name for one in candidates(vectors, "exsub")] == ["exsub, m = 1", "exsub, m = 2", "exsub"]
 
 
+@pytest.mark.audit
 def test_a_stream_of_vectors_takes_what_is_exsub_of_one_sign() -> None:
     """PCKV-AGRR asks a little less of a device and gives the same reports."""
     measure = Vector(Signed(128, 8))
