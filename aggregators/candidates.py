@@ -30,6 +30,9 @@ from murmurate.randomizers.thresholds import MICRO
 
 EXSUB: Final = "exsub"
 """The mechanism that is asked in several WAYS."""
+AMPLIFIED: Final = "pckv_agrr"
+UNAMPLIFIED: Final = "pckv_grr"
+"""Two mechanisms that give the same reports, the first for a smaller local epsilon."""
 
 
 def candidates(
@@ -46,6 +49,8 @@ def candidates(
     if mechanism == EXSUB:
         return tuple(_candidate(measure, name, prefer, fakes) for name in (*WAYS, EXSUB))
     able = set(taking_fakes(measure) if fakes else measure.possible)
+    if AMPLIFIED in able:
+        able.discard(UNAMPLIFIED)
     quick = [name for name in (*QUICK, *quickest(VECTORS)) if name in able] or sorted(able)
     shortest, mixed = WAYS if EXSUB in able else (), [AUTO] if measure.mixes else []
     names = [*quick, *shortest, *mixed] if mechanism == AUTO else [mechanism]

@@ -295,11 +295,16 @@ class SubsetReports(VectorQuestion):
         return self.table.telling(self.signed)
 
     def blanket(self) -> Blanket:
-        """The plain part of all reports, by those that the two extremes have more often."""
+        """The plain part of all reports, by those that the two extremes have more often.
+
+        Cells are drawn by whole words, so that their ratios differ in the tenth digit: all are given the largest, and
+        the plain part is what that leaves, which is a little less than it is.
+        """
         apart, both, neither = self.table.apart(self.signed)
         high, one = self.realised, Fraction(1)
+        plain = 1 / (high * (apart + both) + apart + neither)
         split = (apart, high, one), (apart, one, high), (both, high, high), (neither, one, one)
-        return tuple(Atom(self.table.plain * mass, *ratios) for mass, *ratios in split if mass)
+        return tuple(Atom(plain * mass, *ratios) for mass, *ratios in split if mass)
 
     @abstractmethod
     def support(self, reports: Reports) -> NDArray[np.int64]:
