@@ -166,7 +166,7 @@ def measured(asked: Question, rounds: int, view: View, *, alone: bool = False) -
 @pytest.mark.parametrize(
     ("name", "rounds"), [("olh", 200), *(pytest.param(name, 20_000, marks=pytest.mark.audit) for name in ASKED)]
 )
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_no_more_is_seen_at_the_analysis_zone_than_is_claimed(name: str, rounds: int) -> None:
     asked = ASKED[name]
     claim = mixed_claim(asked, USERS, DELTA)

@@ -15,7 +15,7 @@ from murmurate.aggregators.accounting import (
     under_target,
     window_claim,
 )
-from murmurate.aggregators.candidates import candidates
+from murmurate.aggregators.candidates import candidates, cells_at
 from murmurate.aggregators.measures.attributes import Attribute
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.frequency import Frequency
@@ -69,6 +69,18 @@ def test_no_other_candidate_that_keeps_the_target_has_a_smaller_variance(limit: 
             question = one.question(micro)
             if one.variance(question, 5_000) < chosen.variance / 1.01:
                 assert mixed_claim(question, 5_000, TIGHT.delta, TIGHT.corrupt).epsilon > TIGHT.epsilon
+
+
+@every(("d", "limit", "better"), [(915, 4_000_000, 1.4), (16, 4_000_000, 1.0)])
+def test_local_hashing_with_cells_for_the_target_is_taken_where_it_is_better(d: int, limit: int, better: float) -> None:
+    measure, target = Frequency.of_size(d), MixedTarget(0.5, 1e-8, 0.1)
+    cells = cells_at(measure, target, smallest=1000, limit=limit)
+    usual, chosen = (
+        under_target(candidates(measure, cells=g), target, smallest=1000, limit=limit) for g in (None, cells)
+    )
+    assert usual.variance >= better * chosen.variance
+    assert chosen.claim.epsilon <= 0.5
+    assert (cells is None) == (chosen.name == usual.name)
 
 
 def test_where_mixing_adds_nothing_the_local_epsilon_is_the_target() -> None:
