@@ -101,9 +101,7 @@ def asked(measure: ItemNumbers, name: str, epsilon: float) -> SparseOracle:
     return found
 
 
-def simulated(
-    measure: ItemNumbers, held: NDArray[np.uint32], question: SparseOracle, rounds: int
-) -> NDArray[np.float64]:
+def simulated(held: NDArray[np.uint32], question: SparseOracle, rounds: int) -> NDArray[np.float64]:
     """The estimates of so many rounds in which these users answer by the keyed randomness."""
     key, n, found = Key(bytes(range(9, 41)), deployment="vectors"), len(held), []
     for k in range(rounds):
