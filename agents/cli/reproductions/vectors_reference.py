@@ -53,10 +53,8 @@ REDUCED_MEANS: Final = (-0.57, -0.17)
 CORRELATED: Final = {0.001: -0.14, 0.4: -0.09, 1.0: -0.05, 2.0: -0.02}
 """By how much CoCo's total error of means is below Collision's, by epsilon, at s = 16."""
 PRINTED_WORDS: Final = {
-    "items, of the older four": -0.60,
-    "means, of the best older": -0.30,
-    "CoCo, of Collision": -0.15,
-}
+    "items, of the older four": -0.60, "means, of the best older": -0.30, "CoCo, of Collision": -0.15,
+}  # fmt: skip
 """Reductions as the text of Collision and CoCo has them."""
 FIGURE_5: Final = {"Collision": (30, 356.866), "CoCo": (22, 298.049)}
 """The best t and the error of a mean times d, over d, of one user at d = 128, s = 8 and epsilon 0.5."""

@@ -15,6 +15,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from math import comb
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -73,7 +74,8 @@ class Case:
 
     def __init__(self, spec: Spec, held: Entries, w: Drawn) -> None:
         self.spec, self.held, self.w = spec, held, w
-        _, self.d, self.s, _ = spec["layout"]  # type: ignore[misc]
+        layout: Any = spec["layout"]
+        self.d, self.s = int(layout[1]), int(layout[2])
         self.epsilon = Fraction(int(str(spec["epsilon_micro"])), 10**6)
         self.own = dict(held)
 
@@ -128,7 +130,7 @@ def symbol(c: Case, ratio: Callable[[Fraction], Fraction]) -> bytes:
     if w0 < symbols * low:
         return number(w0 // low, symbols)
     u = w0 - symbols * low
-    return number(padded[u // width] if u < c.s * width else u - c.s * width, symbols)
+    return number(padded[u // width] if u < c.s * width else 2 * (c.d + u - c.s * width) + 1, symbols)
 
 
 def coins(c: Case, first: int) -> dict[int, int]:
