@@ -44,7 +44,7 @@ WHOLE: Final[Range] = (-1.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Vector(RowMeasure):
+class ItemNumbers(RowMeasure):
     """The mean of each item's numbers, the share of its holders, and the mean among them."""
 
     domain: Signed
@@ -252,5 +252,5 @@ def _course_of_holders(course: Floats) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _best(measure: Vector, epsilon: Epsilon) -> Question:
+def _best(measure: ItemNumbers, epsilon: Epsilon) -> Question:
     return smallest(measure, epsilon)

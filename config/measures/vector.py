@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.measures.vector import HELD, OF_HOLDERS, Vector
+from murmurate.aggregators.measures.vector import HELD, OF_HOLDERS, ItemNumbers
 from murmurate.aggregators.measures.vector_questions import serving_vectors
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import Flag, Texts, WholeNumber, seen
@@ -25,7 +25,7 @@ USUAL_MOST: Final = 8
 class VectorStream(RowStream):
     """Numbers from -1 to 1 that users have for some of many items."""
 
-    measured = Vector
+    measured = ItemNumbers
     measure: Literal["vector"]
     """What is measured."""
     values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_NAMES)] | None = None
@@ -57,9 +57,9 @@ class VectorStream(RowStream):
         """How many items of a user are kept."""
         return min(USUAL_MOST, self._many) if self.most is None else self.most
 
-    def statistic(self) -> Vector:
+    def statistic(self) -> ItemNumbers:
         """Means of its items."""
-        return Vector(Signed(self.known, self.kept), self.says_none, shares=self.shares)
+        return ItemNumbers(Signed(self.known, self.kept), self.says_none, shares=self.shares)
 
     def meaning(self) -> dict[str, Any]:
         """Its items, how many of a user are kept, and what is told of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from murmurate.aggregators.measures.vector import Vector
+from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.config.explain import explain
 from murmurate.topics.domains import Signed
 from tests.cases import every
@@ -24,10 +24,10 @@ def measured(**changes: Any) -> Any:
 
 
 def test_a_table_says_a_measure() -> None:
-    assert measured() == Vector(Signed(NAMES, 3))
-    assert measured(most=None) == Vector(Signed(NAMES, 4))
-    assert measured(**MANY, most=None) == Vector(Signed(1024, 8))
-    assert measured(**MANY, missing={"carry": "always"}) == Vector(Signed(1024, 3), False)
+    assert measured() == ItemNumbers(Signed(NAMES, 3))
+    assert measured(most=None) == ItemNumbers(Signed(NAMES, 4))
+    assert measured(**MANY, most=None) == ItemNumbers(Signed(1024, 8))
+    assert measured(**MANY, missing={"carry": "always"}) == ItemNumbers(Signed(1024, 3), False)
     assert measured(values=["jam"], most=1).names == ("jam", "jam present", "jam mean of holders")
 
 
