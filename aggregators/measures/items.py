@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.result import Floats
 from murmurate.aggregators.measures.rows import Rows, quickest, smallest
-from murmurate.aggregators.measures.vector_ways import is_of_vectors, way_of_asking
+from murmurate.aggregators.measures.vector_ways import is_of_vectors, vector_question
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.randomizers import Question, Viewed
 from murmurate.randomizers.padding import Padded
@@ -81,7 +81,7 @@ class ItemShares(WideMeasure):
     def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """The question by the mechanism of this name: about the whole set, or about one item of the padded set."""
         if is_of_vectors(name):
-            return way_of_asking(name, self.layout, epsilon)
+            return vector_question(name, self.layout, epsilon)
         return super().question(name, epsilon, prefer)
 
     def usual(self, view: View) -> float:

@@ -24,7 +24,7 @@ from murmurate.aggregators.measures.measure import AUTO, Range, stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, quotients
 from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.measures.rows import RowMeasure, Rows, smallest
-from murmurate.aggregators.measures.vector_questions import serving_vectors, told_variance, vector_question
+from murmurate.aggregators.measures.vector_questions import serving_vectors, telling_question, told_variance
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import Question
@@ -117,7 +117,7 @@ class Vector(RowMeasure):
         """The question by the mechanism of this name."""
         if name == AUTO:
             return self.choose(epsilon, prefer)
-        return vector_question(name, self.layout, epsilon, shares=self.shares)
+        return telling_question(name, self.layout, epsilon, shares=self.shares)
 
     def usual_variance(self, question: Question, n: int) -> float:
         """The mean variance of means of signs, and of shares where they are told, where users hold `most` items."""

@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 from murmurate.aggregators.measures.rows import quickest
-from murmurate.aggregators.measures.vector_ways import WAYS
+from murmurate.aggregators.measures.vector_ways import WAYS, vector_question
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.question import LayoutSpec
-from murmurate.randomizers.registry import VECTORS, question
+from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors import SparseOracle, VectorQuestion
 
@@ -36,9 +36,9 @@ def serving_vectors(*, shares: bool) -> tuple[str, ...]:
     return quickest(name for name in signed if _never_tells(name) != shares or (name == ALL_SIGNS and not shares))
 
 
-def vector_question(name: str, layout: LayoutSpec, epsilon: Epsilon, *, shares: bool) -> Question:
+def telling_question(name: str, layout: LayoutSpec, epsilon: Epsilon, *, shares: bool) -> Question:
     """The question by the mechanism of this name; ParameterError if it cannot tell just that."""
-    if WAYS.get(name, {"name": name})["name"] not in serving_vectors(shares=shares):
+    if name not in WAYS and name not in serving_vectors(shares=shares):
         allowed = ", ".join(serving_vectors(shares=shares))
         told = "shares of holders" if shares else "means alone"
         raise ParameterError(f"{name}: found asked for {told}; allowed: {allowed}")
@@ -47,11 +47,11 @@ def vector_question(name: str, layout: LayoutSpec, epsilon: Epsilon, *, shares: 
 
 @lru_cache(maxsize=512)
 def _asked(name: str, layout: LayoutSpec, epsilon: Epsilon, shares: bool) -> Question:
-    spec, (_, d, most, _) = {"layout": layout, "epsilon": epsilon, **WAYS.get(name, {"name": name})}, layout
+    _, d, most, _ = layout
     able = []
     for parameters in _lengths(name, int(d), int(most), shares):
         try:
-            made = question({**spec, **parameters})
+            made = vector_question(name, layout, epsilon, **parameters)
         except ParameterError:
             if not parameters:  # of the usual ones: what is wrong with the vectors themselves
                 raise

@@ -1,8 +1,8 @@
 """Questions about whole sets and sparse vectors by name: a mechanism at its best parameter, or at a fixed one.
 
-Contract: a name is one of the registry's, or one of WAYS.  Under a central target the best parameter is another one
-than for a report by itself: ExSub of a single sign is hidden best among other reports, so that it may have a larger
-local epsilon, and is then the most accurate.  Not here: which way is taken (accounting/target.py).
+Contract: a name is one of the registry's, or one of WAYS.  Under a central target the best parameter is another one than
+for a report by itself: ExSub of a single sign is hidden best among other reports, so that it may have a larger local
+epsilon, and is then the most accurate.  Not here: which way is taken (accounting/target.py).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def is_of_vectors(name: str) -> bool:
     return name in VECTORS or name in WAYS
 
 
-def way_of_asking(name: str, layout: Any, epsilon: Epsilon) -> Question:
-    """The question by this name over values of a layout.
+def vector_question(name: str, layout: Any, epsilon: Epsilon, **parameters: int) -> Question:
+    """The question by this name over values of a layout. parameters: others than the best or fixed ones.
 
-    >>> way_of_asking("exsub, m = 1", ("signed", 128, 8, 0), 1)
+    >>> vector_question("exsub, m = 1", ("signed", 128, 8, 0), 1)
     ExSub(['signed', 128, 8, 0], epsilon=1.0, m=1)
     """
-    return question({**WAYS.get(name, {"name": name}), "layout": layout, "epsilon": epsilon})
+    return question({**WAYS.get(name, {"name": name}), "layout": layout, "epsilon": epsilon, **parameters})

@@ -45,13 +45,16 @@ def hash_pairs(seeds: Words, values: Integers, g: int) -> Words:
     return _cells(mixed, _checked(g), scratch)
 
 
-def hash_rows(seeds: Words, values: Words, g: int) -> Words:
-    """The cells of seeds[i] and values[:, i], for rows of values (uint64[rows, n]): uint64[rows, n]."""
-    steps = values * np.uint64(_STEP)
-    mixed, scratch = np.empty_like(steps), np.empty_like(steps)
-    keys = _keys(seeds, np.empty(len(seeds), np.uint64), np.empty(len(seeds), np.uint64))
-    _mix(keys, steps, mixed, scratch)
-    return _cells(mixed, _checked(g), scratch)
+def hash_rows(seeds: Words, values: Integers, g: int, dtype: type[np.unsignedinteger[Any]] = np.uint64) -> Any:
+    """The cells of seeds[i] and values[:, i], for values of [rows, n]: dtype[rows, n]."""
+    cells = np.empty(values.shape, dtype)
+    keys, steps, mixed, scratch = (np.empty(len(seeds), np.uint64) for _ in range(4))
+    _keys(seeds, keys, scratch)
+    for row, found in zip(values, cells, strict=True):
+        np.multiply(row, np.uint64(_STEP), out=steps, casting="unsafe")
+        _mix(keys, steps, mixed, scratch)
+        found[...] = _cells(mixed, _checked(g), scratch)
+    return cells
 
 
 def hash_one(seed: int, value: int, g: int) -> int:

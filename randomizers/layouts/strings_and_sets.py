@@ -123,10 +123,13 @@ class SignedLayout(Layout):
         return "signed", self.d, self.most, int(self.none)
 
     def _wrong(self, rows: Row) -> Mask:
-        bad = ItemsLayout(self.d, self.most, none=False)._wrong(rows[:, ::2])
-        numbers, empty = rows[:, 1::2], rows[:, ::2] == FILLER
-        fits = np.where(empty, numbers == 0, (numbers <= 2 * UNIT) & (numbers != UNIT))
-        return np.asarray(bad | ~fits.all(axis=1))
+        words = np.ascontiguousarray(rows.T)  # one row for each place, since columns in steps take twice the time
+        items, numbers = words[::2], words[1::2]
+        empty = items == FILLER
+        bad = (items >= self.d) & ~empty
+        bad[1:] |= (items[1:] <= items[:-1]) & ~empty[1:]
+        bad |= (numbers > 2 * UNIT) | np.where(empty, numbers != 0, numbers == UNIT)
+        return np.asarray(bad.any(axis=0))
 
     def _listed(self) -> Iterator[tuple[int, ...]]:
         numbers = (*range(UNIT), *range(UNIT + 1, 2 * UNIT + 1))

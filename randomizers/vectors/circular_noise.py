@@ -29,7 +29,7 @@ MAX_BITS_OF_NOISE: Final = 31
 """The most digits, so that the sum of 2^31 reports fits into 64 bits."""
 
 
-class Tail(NamedTuple):
+class FarPart(NamedTuple):
     """What G adds from some number on."""
 
     chance: float
@@ -114,14 +114,14 @@ class CircularNoise:
             best = after
         return best.get(number >> self.bits if sums else 0)
 
-    def tail(self, least: int) -> Tail:
+    def tail(self, least: int) -> FarPart:
         """What G adds from this number on, 0 to 2^bits: the sum over the digits at which a larger G departs from it."""
         ones = [level / _TOP for level in self.levels]
         below = [0.0]  # the mean of the digits below each one
         for digit, one in enumerate(ones):
             below.append(below[-1] + one * (1 << digit))
         if least >= self.half:
-            return Tail(0.0, 0.0)
+            return FarPart(0.0, 0.0)
         prefix, value, chance, mean = 1.0, 0, 0.0, 0.0
         for digit in reversed(range(self.bits)):
             if least >> digit & 1:
@@ -130,7 +130,7 @@ class CircularNoise:
                 more = prefix * ones[digit]
                 chance, mean = chance + more, mean + more * (value + (1 << digit) + below[digit])
                 prefix *= 1 - ones[digit]
-        return Tail(chance + prefix, mean + prefix * least)
+        return FarPart(chance + prefix, mean + prefix * least)
 
     def moments(self, value: int) -> tuple[float, float]:
         """The mean and the mean square of value + noise around the circle, taken from -2^bits to 2^bits - 1."""

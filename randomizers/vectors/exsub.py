@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.layouts.layout import MAX_MOST
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.question import Counts, Reports
@@ -33,8 +32,6 @@ class ExSub(SubsetReports, SparseOracle):
 
     def _prepare(self, layout: Any, epsilon: Epsilon, m: int | None, tau: int) -> None:
         SubsetReports.__init__(self, layout, epsilon, m, tau)
-        if tau > min(self.s, self.m):
-            raise ParameterError(f"{self.name}: tau: found {tau}; allowed: 1 to {min(self.s, self.m)}")
         agreeing, opposite, others = self.table.expected()
         self.supports = Supports(agreeing / self.s, opposite / self.s, others / (2 * self.d))
 

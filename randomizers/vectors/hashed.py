@@ -169,7 +169,7 @@ class HashedOracle(SparseOracle):
             seeds = numbers + np.uint64(self._first_seed)
             signs = np.ascontiguousarray(held.signs[rows].T)
             symbols = self._symbols(np.ascontiguousarray(held.items[rows].T), signs)
-            hashed = hash_rows(seeds, symbols, self.t).astype(np.uint16)
+            hashed = hash_rows(seeds, symbols, self.t, np.uint16)
             cells = self._drawn_from(self._signed(hashed, signs), signs, words[:, 1:].T)
             reports[rows, : self._seed_bytes] = pack_ints(numbers, self._seed_bytes)
             reports[rows, self._seed_bytes :] = pack_ints(cells, int_bytes(self.t))
@@ -203,8 +203,8 @@ class HashedOracle(SparseOracle):
         return self.of_round(draw.round)
 
     @abstractmethod
-    def _symbols(self, items: Any, signs: Any) -> Words:
-        """The numbers that are hashed for these entries: uint64 of the same shape."""
+    def _symbols(self, items: Any, signs: Any) -> NDArray[np.uint32]:
+        """The numbers that are hashed for these entries: uint32 of the same shape."""
 
     def _signed(self, cells: Any, signs: Any) -> Any:
         """The cells of entries from those of their symbols, where the sign is not part of the symbol."""

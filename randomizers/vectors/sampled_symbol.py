@@ -2,8 +2,8 @@
 
 Contract: a set of entries is padded to s with dummies, coordinates d to d + s - 1: a user with h entries has +1 at the
 dummies from d + h on.  A report is one of 2 (d + s) symbols, a coordinate and a sign.  Of the 2^64 words every symbol
-has `low`, and each of the s entries `width` more; the fewer than s words that are left go to symbols 0, 1, ...,
-whatever is held.  So every report has (low + width) / low as its largest ratio, exactly, and no entry is likelier than
+has `low`, and each of the s entries `width` more; the fewer than s words that are left go to the dummies with -1, which
+nobody holds.  So every report has (low + width) / low as its largest ratio, exactly, and no entry is likelier than
 another.  Sampling one of s entries and telling it by randomized response (RR) over all symbols has this law.  Source:
 Gu et al. 2020 (PCKV), ARCHITECTURE section 5.17.
 
@@ -69,7 +69,7 @@ class SampledSymbol(SparseOracle):
         return Fraction(self._low + self._width, self._low)
 
     def _perturb(self, held: Entries, lanes: Lanes) -> Reports:
-        """One word: below `symbols` low any symbol, then one of the s padded entries, and at last symbol 0, 1, ..."""
+        """One word: below `symbols` low any symbol, then one of the s padded entries, and at last a dummy with -1"""
         reports = np.empty((len(held.items), self.wire_size), np.uint8)
         every, width = np.uint64(self.symbols * self._low), np.uint64(max(1, self._width))
         dummies = np.uint64(self.d) + np.arange(self.s, dtype=np.uint64)
@@ -82,7 +82,9 @@ class SampledSymbol(SparseOracle):
             place = past // width
             sampled = symbols[np.arange(len(word)), np.minimum(place, np.uint64(self.s - 1)).view(np.int64)]
             left = np.maximum(past, np.uint64(self.s * self._width)) - np.uint64(self.s * self._width)
-            named = np.where(past < np.uint64(self.s * self._width), sampled, left)
+            named = np.where(
+                past < np.uint64(self.s * self._width), sampled, 2 * (left + np.uint64(self.d)) + np.uint64(1)
+            )
             reports[rows] = pack_ints(np.where(word < every, word // np.uint64(self._low), named), self.wire_size)
         return reports
 
@@ -95,7 +97,7 @@ class SampledSymbol(SparseOracle):
         elif past < self.s * self._width:
             symbol = self._padded(held)[past // self._width]
         else:
-            symbol = past - self.s * self._width
+            symbol = 2 * (self.d + past - self.s * self._width) + 1
         return int(symbol).to_bytes(self.wire_size, "little")
 
     def _padded(self, held: Held) -> list[int]:
@@ -105,7 +107,9 @@ class SampledSymbol(SparseOracle):
 
     def _law(self, held: Held) -> Mapping[bytes, Fraction]:
         """The law, by counting words."""
-        words = [self._low + (symbol < self._left) for symbol in range(self.symbols)]
+        words = [self._low] * self.symbols
+        for place in range(self._left):
+            words[2 * (self.d + place) + 1] += 1
         for symbol in self._padded(held):
             words[symbol] += self._width
         return {symbol.to_bytes(self.wire_size, "little"): Fraction(n, _TOP) for symbol, n in enumerate(words)}
@@ -132,10 +136,8 @@ class SampledSymbol(SparseOracle):
     def telling(self) -> tuple[Fraction, Fraction]:
         """The probabilities of the entries that one extreme has and the other has not."""
         mine, theirs = (set(self._padded(self.held_by(value))) for value in self.extremes)
-        apart = mine - theirs
-        law, low = Fraction(self._low + self._width, _TOP), Fraction(self._low, _TOP)
-        left = Fraction(sum(symbol < self._left for symbol in apart), _TOP)
-        return len(apart) * law + left, len(apart) * low + left
+        apart, low, width = len(mine - theirs), Fraction(self._low, _TOP), Fraction(self._width, _TOP)
+        return apart * (low + width), apart * low
 
     def blanket(self) -> Blanket:
         """Each of the worst pair of values has s symbols that the other has not; a full and an empty set are one. The

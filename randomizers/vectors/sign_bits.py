@@ -169,7 +169,7 @@ class DDRM(SignBits):
         """
         if self.signed:
             return Fraction(((1 - self.flip) / self.flip) ** self.k)
-        high, low = ([self._first(h, flipped) * 2**h for h in range(self.s + 1)] for flipped in (0, 1))
+        high, low = ([self._first(h, flipped) * (1 << h) for h in range(self.s + 1)] for flipped in (0, 1))
         rows = range(min(self.d, 2 * self.s) + 1)
         return max(high[min(ones, self.s)] / low[min(self.d - ones, self.s)] for ones in rows)
 

@@ -1,8 +1,9 @@
-"""Mechanisms for sparse vectors whose support is a sum for each coordinate that may be negative.
+"""Mechanisms for sparse vectors whose support is, for each coordinate, a sum of numbers of either sign.
 
 Contract: a report adds one number, of mean kappa times the number that its user has at the coordinate and of the same
 mean square whatever the user holds, so that sums over n reports divided by n kappa are unbiased means, with the exact
-variances of `mean_moments`.  Shares of holders are not told; of sets all signs are +1 and the mean is the share.
+variances of `mean_moments`.  A support has n times `largest` more than the sum, so that no count of a tally is below 0.
+Shares of holders are not told; of sets all signs are +1 and the mean is the share.
 Source: ARCHITECTURE section 5.17.  Not here: mechanisms (succinct.py), counts of supports (sparse.py).
 """
 
@@ -47,9 +48,9 @@ class SignedSums(VectorQuestion):
 
     def _check_most(self, counts: Counts, n: int) -> None:
         """A sum over n reports is not larger than n times the largest."""
-        most = n * self.largest
-        if int(counts.max()) > most or int(counts.min()) < -most:
-            raise ReportError(f"{self.name}: counts: found a sum that no {n} reports have; allowed: -{most} to {most}")
+        most = 2 * n * self.largest
+        if int(counts.max()) > most or int(counts.min()) < 0:
+            raise ReportError(f"{self.name}: counts: found a sum that no {n} reports have; allowed: 0 to {most}")
 
     def estimate(self, support: Counts, n: int) -> Floats:
         """The means (of sets the shares): unbiased, raw: float64[d]."""
@@ -57,7 +58,7 @@ class SignedSums(VectorQuestion):
         self.check(support, n)
         if n < 1:
             raise ReportError(f"{self.name}: found n = {shown(n)}; allowed: n >= 1")
-        return np.asarray(support / (n * self.kappa), np.float64)
+        return np.asarray((support - n * self.largest) / (n * self.kappa), np.float64)
 
     @cached_property
     def mean_moments(self) -> Moments:

@@ -17,11 +17,12 @@ from murmurate.randomizers.layouts import FILLER
 from murmurate.randomizers.packing import bit_bytes
 from murmurate.randomizers.question import Reports
 from murmurate.randomizers.vectors.distinct import DrawnKeys, Keys
-from murmurate.randomizers.vectors.subset_cells import WORD
+from murmurate.randomizers.vectors.scratch import Scratch
 
 if TYPE_CHECKING:
     from murmurate.randomizers.vectors.subset_reports import SubsetReports
 
+WORD = 32
 Words = NDArray[np.uint32]
 Rows = NDArray[np.intp]
 
@@ -29,8 +30,10 @@ Rows = NDArray[np.intp]
 class SubsetLane:
     """The reports of one lane of users, drawn together."""
 
-    def __init__(self, of: SubsetReports, items: Words, signs: NDArray[np.int8], words: Words) -> None:
-        self.of, self.words = of, words
+    def __init__(
+        self, of: SubsetReports, items: Words, signs: NDArray[np.int8], words: Words, scratch: Scratch
+    ) -> None:
+        self.of, self.words, self.scratch = of, words, scratch
         self.forced, self.inside, self.state = self._forced(items, signs)
         drawn = self._drawn()
         self.keys = drawn.keys
@@ -45,7 +48,7 @@ class SubsetLane:
         """The users whose cell was drawn on purpose, the number of specials in it, and the keys of all specials.
 
         1. Cells, by the word of 64 bits.
-        2. Which specials are in them: each next one of those that are left, by a word of 32 bits.
+        2. Which specials are in them: each next one of those that are left, by a word of 64 bits.
         3. Keys of the specials: the entries, then stubs.
         """
         of, s = self.of, self.of.s
@@ -56,12 +59,16 @@ class SubsetLane:
         agreeing = np.array([cell.agreeing for cell in of.table.cells], np.int64)[cell]
         inside = agreeing + np.array([cell.opposite for cell in of.table.cells], np.int64)[cell]
         order = np.tile(np.arange(s, dtype=np.int64), (len(rows), 1))
-        even, all_rows = np.ones(len(rows), np.bool_), np.arange(len(rows))
-        for i in range(int(inside.max(initial=0))):
-            at = (self.words[rows, 2 + i] // np.uint64((1 << WORD) // (s - i))).astype(np.int64)
-            even &= (at < s - i) | (i >= inside)
+        choice = np.ascontiguousarray(self.words[rows, 2 : 2 + 2 * s]).view("<u8")
+        even = np.ones(len(rows), np.bool_)
+        for i in range(min(s - 1, int(inside.max(initial=0)))):  # of one that is left, nothing is chosen
+            some = np.flatnonzero(inside > i)
+            at = (choice[some, i] // np.uint64((1 << 2 * WORD) // (s - i))).astype(np.int64)
+            even[some] &= at < s - i
             at = np.minimum(at, s - i - 1) + i
-            order[all_rows, at], order[:, i] = order[:, i], order[all_rows, at]
+            moved = order[some, at]
+            order[some, at] = order[some, i]
+            order[some, i] = moved
         rows, order, agreeing, inside = rows[even], order[even], agreeing[even, np.newaxis], inside[even, np.newaxis]
         items, minus = items[rows], signs[rows] < 0
         missing = items == FILLER
@@ -75,24 +82,23 @@ class SubsetLane:
     def _drawn(self) -> DrawnKeys:
         """The keys of all users, rising, complete but for those in `more`."""
         of, s, n = self.of, self.of.s, len(self.words)
-        words = self.words[:, of.head :]
-        if of.draws.bits < WORD:
-            words = np.ascontiguousarray(words).view(of.draws.dtype)
+        rest = self.words[:, of.head :]
+        words = self.scratch.array("words", rest.shape, rest.dtype)
+        words[:] = rest
+        words = words.view(of.draws.dtype)
         count = of.to_draw(None)
-        keys = np.empty((n, s + count), of.draws.dtype)
-        keys[:, :s] = of.draws.top
-        keys[:, s:] = of.draws.first(words[:, :count])
+        keys, spare = of.draws.start(words, s, count, self.scratch), of.draws.unused(s + count)
         keys[self.forced, :s] = self.state
         fewer = of.to_draw(0) + (self.inside if of.leaves_out else -self.inside)
         for column in range(int(fewer.min(initial=count)), count):
-            keys[self.forced[fewer <= column], s + column] = of.draws.top
+            keys[self.forced[fewer <= column], s + column] = spare[column]
         used = np.full(n, count, np.int64)
         used[self.forced] = fewer
-        return of.draws.fill(keys, words, used)
+        return of.draws.fill(keys, words, used, self.scratch)
 
     def _coins(self) -> NDArray[np.uint8]:
         """The bytes whose bits are the signs of the coordinates: uint8[n, a whole number of words]."""
-        return np.ascontiguousarray(self.words[:, 2 + self.of.s : self.of.head]).view(np.uint8)
+        return np.ascontiguousarray(self.words[:, 2 + 2 * self.of.s : self.of.head]).view(np.uint8)
 
     def _listed(self) -> Reports:
         """Lists: specials that are left out go, and drawn coordinates get their signs."""
@@ -103,17 +109,21 @@ class SubsetLane:
             part[part & 3 == 0] = top
             part.sort(axis=1)
             keys[self.forced] = part
-        symbols = np.zeros((len(keys), form.width), self.of.draws.dtype)
+        shape = len(keys), form.width
+        symbols = self.scratch.array("symbols", shape, self.of.draws.dtype)
+        symbols[:, m:] = 0
         if not self.of.has_signs:
             np.right_shift(keys[:, :m], 2, out=symbols[:, :m])
-            return form.pack(symbols.astype(form.dtype, copy=False))
+            return form.pack(symbols.astype(form.dtype, copy=False), self.scratch)
         symbols[:, :m] = keys[:, :m]
-        coins = np.unpackbits(~self._coins(), bitorder="little").reshape(len(keys), -1)[:, : form.width]
-        plus = symbols & coins
+        coins = np.unpackbits(~self._coins(), bitorder="little").reshape(len(keys), -1)
+        plus = self.scratch.array("plus", shape, symbols.dtype)
+        plus[:] = coins[:, : form.width]
+        plus &= symbols
         symbols >>= 1
         plus &= symbols
         symbols ^= plus
-        return form.pack(symbols.astype(form.dtype, copy=False))
+        return form.pack(symbols.astype(form.dtype, copy=False), self.scratch)
 
     def _mapped(self) -> Reports:
         """Bits: a byte for each coordinate is set or cleared, and one more takes what is no coordinate."""

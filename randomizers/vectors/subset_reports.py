@@ -4,7 +4,7 @@ Contract: P[y|x] <= E P[y|x'] for E <= e^epsilon and any vectors of at most s en
 uniform among all, or among those of a cell of the user's (subset_cells.py has the proof).  Coordinates are drawn one by
 one, each with a chance of at least 1 / (d + s), and signs by bits (distinct.py).
 
-The user's words, of 32 bits, are in this order: 2 that choose the cell, s that choose its specials, the signs, a bit
+The user's words, of 32 bits, are in this order: 2 that choose the cell, 2 for each of s specials, the signs, a bit
 each (1 is -1), of the coordinates in rising order, filled to whole words; then those that draw coordinates.  Where
 2 m > d + s the coordinates to be left out are drawn instead.  No report depends on how many words are at hand: who has
 too few draws from more of the same.  Source: Wang et al. 2023 (SaO2), section 5; ARCHITECTURE section 5.17.  Not here:
@@ -34,13 +34,15 @@ from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors.distinct import DistinctCoordinates
 from murmurate.randomizers.vectors.entries import Entries, Held
 from murmurate.randomizers.vectors.exsub_terms import best_length
-from murmurate.randomizers.vectors.subset_cells import WORD, SubsetCells
+from murmurate.randomizers.vectors.scratch import Scratch
+from murmurate.randomizers.vectors.subset_cells import SubsetCells
 from murmurate.randomizers.vectors.subset_lanes import SubsetLane
 from murmurate.randomizers.vectors.symbol_rows import SymbolRows
 from murmurate.randomizers.vectors.vector import VectorQuestion
 from murmurate.randomizers.viewed import MAX_REPORT
 
-_LANE = 1 << 19  # bytes of keys, or of bits as bytes, that are held at a time
+WORD = 32
+_LANE = 1 << 20  # bytes of keys, or of bits as bytes, that are held at a time
 MAX_COORDINATES = 1 << 24
 
 
@@ -72,7 +74,11 @@ class SubsetReports(VectorQuestion):
         if self.number > MAX_COORDINATES:
             found = f"{self.d} items and {self.s} stubs"
             raise ParameterError(f"{self.name}: layout: found {found}; allowed: {MAX_COORDINATES} together")
-        most = self._longest
+        most, tau = self._longest, self.tau or 0
+        if tau > min(self.s, self._wanted_m or self.s):
+            raise ParameterError(
+                f"{self.name}: tau: found {tau}; allowed: 1 to {min(self.s, self._wanted_m or self.s)}"
+            )
         if self._wanted_m is None:
             return best_length(self.d, self.s, self.epsilon_micro, self.tau, most)
         return whole(self.name, "m", self._wanted_m, 1, most)
@@ -133,13 +139,13 @@ class SubsetReports(VectorQuestion):
     @cached_property
     def head(self) -> int:
         """The number of words before those that draw coordinates."""
-        return 2 + self.s + (-(-self.m // WORD) if self.has_signs else 0)
+        return 2 + 2 * self.s + (-(-self.m // WORD) if self.has_signs else 0)
 
     @cached_property
     def _words(self) -> int:
         """The number of words of 32 bits that nearly always suffice."""
         each = [self.draws.words_for(self.to_draw(None), 0)]
-        inside = {cell.agreeing + cell.opposite for cell in self.table.cells}
+        inside = {cell.specials for cell in self.table.cells}
         each += [self.draws.words_for(self.to_draw(k), self.s) for k in inside]
         return self.head + -(-max(each) * self.draws.bits // WORD)
 
@@ -147,12 +153,13 @@ class SubsetReports(VectorQuestion):
         """Reports by the lane; for those whose words run out, from more of their words in plain Python."""
         reports = np.empty((len(held.items), self.wire_size), np.uint8)
         width = self.s + self.to_draw(None)
-        step = max(1, _LANE // max(width * self.draws.dtype.itemsize, 1 if self.rows.listed else self.number))
-        short: list[int] = []
+        most = max(1, _LANE // max(width * self.draws.dtype.itemsize, 1 if self.rows.listed else self.number))
+        short, scratch = list[int](), Scratch()
         for rows, words in lanes.words(self._words, np.uint32):
+            step = -(-len(words) // -(-len(words) // most))  # parts of one size: a small one takes as many calls
             for start in range(0, len(words), step):
                 lane = slice(rows.start + start, min(rows.start + start + step, rows.stop))
-                part = SubsetLane(self, held.items[lane], held.signs[lane], words[start : start + step])
+                part = SubsetLane(self, held.items[lane], held.signs[lane], words[start : start + step], scratch)
                 reports[lane] = part.reports()
                 short += (part.more + lane.start).tolist()
         for row in short:
@@ -188,7 +195,7 @@ class SubsetReports(VectorQuestion):
             return None
         out = set(drawn)
         free = out if not self.leaves_out else set(range(self.number)) - out - taken
-        coins = sum(word << WORD * i for i, word in enumerate(words[2 + self.s : self.head]))
+        coins = sum(word << WORD * i for i, word in enumerate(words[2 + 2 * self.s : self.head]))
         coordinates = sorted(free | set(forced))
         minus = [forced[j] < 0 if j in forced else bool(coins >> i & 1) for i, j in enumerate(coordinates)]
         return self.encoded(list(zip(coordinates, minus, strict=True)))
@@ -205,7 +212,7 @@ class SubsetReports(VectorQuestion):
         agreeing, opposite, *_ = cell
         order = list(range(self.s))
         for i in range(agreeing + opposite):
-            at = words[2 + i] // ((1 << WORD) // (self.s - i))
+            at = (words[2 + 2 * i] | words[3 + 2 * i] << WORD) // ((1 << 2 * WORD) // (self.s - i))
             if at >= self.s - i:
                 return None
             order[i], order[i + at] = order[i + at], order[i]
@@ -222,7 +229,7 @@ class SubsetReports(VectorQuestion):
         if form.listed:
             row = np.zeros((1, form.width), form.dtype)
             row[0, : self.m] = [2 * j + minus if self.has_signs else j for j, minus in chosen]
-            return form.pack(row).tobytes()
+            return form.pack(row, Scratch()).tobytes()
         bits, signs = sum(1 << j for j, _ in chosen), sum(minus << i for i, (_, minus) in enumerate(chosen))
         body = bits.to_bytes(bit_bytes(self.number), "little")
         return body + signs.to_bytes(bit_bytes(self.m), "little") if self.has_signs else body

@@ -4,7 +4,8 @@ Contract: a public hash gives every coordinate a sign h_j, +1 or -1, under a see
 set of entries is padded to s with dummies, keys d, d + 1, ..., and V, the sum of sign times h_j in `steps` to 1, is
 clipped to +-clip.  The report is the seed and V with noise around a circle (circular_noise.py): whatever is held, every
 number is possible, and P[y|x] <= e^epsilon P[y|x'] for numbers at most 2 clip apart, in exact arithmetic (`law`).  The
-support of coordinate j is the sum of h_j y over reports, which is signed.  Divided by n and
+support of coordinate j is the sum of h_j y over reports, and half a circle for each report besides.  Without that,
+divided by n and
 
     kappa = E[mean of y at the clipped S, times S] / s        S the sum of s random signs
 
@@ -74,7 +75,8 @@ class SUCCINCT(SignedSums):
     def printed(cls, layout: Any, epsilon: Epsilon, users: int, steps: int = 1 << 10) -> Self:
         """The mechanism with the clip of its paper, sqrt(s ln users) / 2.5."""
         most = int(getattr(layout_of(layout), "most", 1))
-        return cls(layout, epsilon, round(math.sqrt(most * math.log(users)) / 2.5 * steps), steps)
+        clip = round(math.sqrt(most * math.log(max(users, 2))) / 2.5 * steps)
+        return cls(layout, epsilon, min(clip, most * steps), steps)
 
     def parameters(self) -> dict[str, Any]:
         """The clip, the steps and the number of seeds."""
@@ -204,15 +206,19 @@ class SUCCINCT(SignedSums):
         return np.asarray(bad | (numbers >= self.pool) if self.pool else bad)
 
     def support(self, reports: Reports) -> Counts:
-        """The sums, over reports, of what is told times the sign of each coordinate: int64[d]."""
+        """The sums, over reports, of what is told times the sign of each coordinate, and half a circle for each report:
+        int64[d].
+        """
         numbers, told = self._read(self._well_formed(reports))
         told = self._signed(told)
         if self.pool:
             totals = np.zeros(self.pool, np.int64)
             np.add.at(totals, numbers.view(np.int64), told)
             numbers, told = np.arange(self.pool, dtype=np.uint64), totals
+        n = len(reports)
         table = np.stack((told, -told), axis=1).reshape(-1)
-        return sum_table(table, numbers + np.uint64(self._first), np.arange(self.d, dtype=np.uint64), 2)
+        sums = sum_table(table, numbers + np.uint64(self._first), np.arange(self.d, dtype=np.uint64), 2)
+        return sums + n * self.largest
 
     @property
     def largest(self) -> int:

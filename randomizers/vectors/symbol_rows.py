@@ -1,11 +1,11 @@
 """Reports of m different coordinates, each with a sign, as rows of constant length in one canonical form.
 
 Contract: symbols are coordinates without signs, or 2 j for +1 at coordinate j and 2 j + 1 for -1, rising.  A report
-lists them in b bits each, the fewest that hold all of them; where 2 m > number, or that is shorter, it has a bit for each of
-`number` coordinates, m of them set, and then m bits for signs, in the order of the coordinates, 1 for -1.  A list is
-cut into planes: the lowest 8 bits of every symbol, the next 8, ...; then of the bits that are left the lowest 4, 2 and
-1, as there are, in planes of their own: part i of p bits begins at bit p i of its plane (bit v of a row is bit v mod 8
-of byte v // 8).  Bits behind the last part are 0.  Whatever else comes is malformed.  Not here: what the symbols mean.
+lists them in b bits each, the fewest that hold all of them.  Where 2 m > number, or that is shorter, it has a bit for
+each of `number` coordinates, m of them set, and then m bits for signs, in the order of the coordinates, 1 for -1.  A
+list is cut into planes: the lowest 8 bits of every symbol, the next 8, ...; then of the bits that are left the lowest
+4, 2 and 1, as there are, in planes of their own: part i of p bits begins at bit p i of its plane (bit v of a row is bit
+v mod 8 of byte v // 8).  Bits behind the last part are 0.  All else is malformed.  Not here: what symbols mean.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.packing import bit_bytes, pack_bits, padding_set
+from murmurate.randomizers.vectors.scratch import Scratch
 
 Reports = NDArray[np.uint8]
 Symbols = NDArray[np.unsignedinteger[Any]]
@@ -48,15 +49,17 @@ class SymbolRows:
 
     # ---- lists ----
 
-    def pack(self, symbols: Symbols) -> Reports:
+    def pack(self, symbols: Symbols, scratch: Scratch) -> Reports:
         """Lists of rising symbols as reports. symbols: dtype[n, width], whose last columns from m on are 0."""
         n, flat = len(symbols), symbols.reshape(-1)
         reports, at = np.empty((n, self.size), np.uint8), 0
         for shift, part in self.planes:
-            parts = flat >> shift if shift else flat
+            parts, small = scratch.array("parts", flat.shape, flat.dtype), scratch.array("small", flat.shape, np.uint8)
+            np.right_shift(flat, flat.dtype.type(shift), out=parts)
+            small[:] = parts
             if part < 8:
-                parts = parts & ((1 << part) - 1)
-            plane, size = _folded(parts.astype(np.uint8), part).reshape(n, -1), bit_bytes(self.m * part)
+                small &= np.uint8((1 << part) - 1)
+            plane, size = _folded(small, part).reshape(n, -1), bit_bytes(self.m * part)
             reports[:, at : at + size] = plane[:, :size]
             at += size
         return reports

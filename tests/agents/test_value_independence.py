@@ -169,7 +169,13 @@ def recorded(folder: Path, events: Sequence[Event], kind: str, *, wrong: bool) -
     return str(path)
 
 
-@pytest.mark.parametrize(("kind", "carry_ms"), [("jsonl", 0), ("jsonl", None), ("csv", 2000), ("csv", None)])
+@pytest.mark.parametrize(
+    ("kind", "carry_ms"),
+    [
+        ("jsonl", 0), ("csv", None),
+        pytest.param("jsonl", None, marks=pytest.mark.audit), pytest.param("csv", 2000, marks=pytest.mark.audit),
+    ],
+)  # fmt: skip
 def test_a_replay_asks_and_hears_the_same_users_whatever_their_values_are(
     kind: str, carry_ms: int | None, tmp_path: Path
 ) -> None:

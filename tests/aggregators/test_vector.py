@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -14,14 +14,15 @@ from murmurate.agents.simulate.simulated_answers import run
 from murmurate.agents.simulate.simulated_vectors import support_of_vectors
 from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.measures.figure_kinds import figure_kind
+from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.measure import stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, errors_from_zero, quotients
 from murmurate.aggregators.measures.vector import Vector
 from murmurate.aggregators.methods.method import Answer, Estimate
 from murmurate.randomizers import Key, ParameterError
 from murmurate.randomizers.randomness import contexts
-from murmurate.randomizers.vectors import SparseOracle
-from murmurate.topics.domains import Signed
+from murmurate.randomizers.vectors import SparseOracle, VectorQuestion
+from murmurate.topics.domains import Items, Signed
 from tests.cases import every
 from tests.config.deployments import planned
 
@@ -81,7 +82,7 @@ def total(variance: Callable[[int, float], Any], d: int, most: int) -> float:
 
 def test_with_shares_only_mechanisms_serve_that_tell_them_and_without_only_others() -> None:
     told, alone = Vector(TASTE), Vector(TASTE, shares=False)
-    assert set(told.possible).isdisjoint(alone.possible)
+    assert set(told.possible) & set(alone.possible) <= {"exsub_majority"}  # with other parameters
     assert "kvue" in told.possible
     with pytest.raises(ParameterError, match="kvue: found asked for means alone; allowed: "):
         alone.question("kvue", 1.0)
@@ -110,34 +111,50 @@ def crowded(n: int) -> tuple[Vector, NDArray[np.uint32]]:
 
 
 def test_figures_are_unbiased_and_as_spread_and_as_correlated_as_they_are_said() -> None:
-    """2 000 users, 300 rounds: of means four standard errors, of variances 25 %."""
-    measure, held = crowded(2_000)
-    d, rounds, n = 4, 300, len(held)
+    unbiased(["kvue", "collision", "exsub"], users=500, rounds=100)
+
+
+@pytest.mark.audit
+def test_figures_of_every_mechanism_are_unbiased_and_as_spread_and_as_correlated_as_they_are_said() -> None:
+    unbiased(Vector(TASTE).possible, users=2_000, rounds=300)
+
+
+def unbiased(names: Iterable[str], *, users: int, rounds: int) -> None:
+    """Means within five standard errors, covariances too, variances together within 20 %: of eight figures in so many
+    rounds the latter have a standard error of 3 to 5 %.
+    """
+    measure, held = crowded(users)
+    d, n = 4, len(held)
     true = measure.truth(held)
-    for name in measure.possible:
+    for name in names:
         question = asked(measure, name, 2.0)
         found = simulated(measure, held, question, rounds)
         # Numbers are drawn as signs anew in each round, and what reports do not tell is taken for noise.
         wanted = question.noise(true[: 2 * d]) / n
-        assert (np.abs(found.mean(axis=0) - true[: 2 * d]) <= 4 * np.sqrt(wanted / rounds)).all(), name
+        assert (np.abs(found.mean(axis=0) - true[: 2 * d]) <= 5 * np.sqrt(wanted / rounds)).all(), name
         signed = np.sign(true[:d]) * (found[:, :d] - true[:d]) * (found[:, d:] - true[d : 2 * d])
         together = np.abs(question.covariance(n, true[:d]))
         spread = np.sqrt(wanted[:d] * wanted[d:])
         assert (np.abs(signed.mean(axis=0) - together) <= 5 * spread / np.sqrt(rounds)).all(), name
-        assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.1), name
+        assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.2), name
 
 
 def test_simulated_counts_are_spread_as_those_of_reports() -> None:
-    """Of 400 rounds: means within five standard errors, and the covariance of the two counts of an item."""
+    """Of 400 rounds, for vectors and for sets: means within five standard errors, variances within 15 %."""
     measure, held = crowded(1_000)
-    rows, sample = np.unique(held, axis=0, return_counts=True)
-    question, generator = asked(measure, "kvue", 2.0), np.random.default_rng(7)
-    counts = np.array([support_of_vectors(question, sample, generator, rows) for _ in range(400)])
-    found = np.array([question.estimate(count, len(held)) for count in counts])
-    true = measure.truth(held)[:8]
-    wanted = question.noise(true) / len(held)
-    assert (np.abs(found.mean(axis=0) - true) <= 5 * np.sqrt(wanted / len(counts))).all()
-    assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.1)
+    sets = ItemShares(Items(TASTE.items, 3), pad=3)
+    generator = np.random.default_rng(7)
+    for of, users, names in ((measure, held, ("kvue", "collision")), (sets, held[:, ::2], ("set_subset", "collision"))):
+        rows, sample = np.unique(users, axis=0, return_counts=True)
+        for name in names:
+            question = of.question(name, 2.0)
+            assert isinstance(question, VectorQuestion)
+            counts = np.array([support_of_vectors(question, sample, generator, rows) for _ in range(400)])
+            found = np.array([question.estimate(count, len(held)) for count in counts])
+            true = of.truth(users)[: question.statistics]
+            wanted = question.noise(true) / len(held) + question.added_variance(len(held), true)
+            assert (np.abs(found.mean(axis=0) - true) <= 5 * np.sqrt(wanted / len(counts))).all()
+            assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.15)
 
 
 def pair(measure: Vector, n: int) -> tuple[MeasuredPair, SparseOracle]:

@@ -41,6 +41,7 @@ from murmurate.randomizers.numeric.wave_mean import WaveMean
 from murmurate.randomizers.question import Blanket, Value
 from murmurate.randomizers.vectors import VectorQuestion
 from tests.audit.questions import told_by
+from tests.cases import every
 
 ROUND = hashlib.sha256(b"mixing").digest()
 Law = dict[int, float]
@@ -178,11 +179,11 @@ def check(question: Question, n: int, parts: Sequence[float] = (0.1, 0.5, 0.9)) 
         assert seen <= blanket_delta(clones, n, epsilon).bound + 1e-14, (question, n, epsilon)
 
 
-def test_no_histogram_of_few_reports_shows_more_than_the_blanket_or_clones_say() -> None:
+@every(("n", "histograms"), [(1, 40), (2, 40), (3, 12)], long=[(3, 40)])
+def test_no_histogram_of_few_reports_shows_more_than_the_blanket_or_clones_say(n: int, histograms: int) -> None:
     for question in questions(Fraction(1)):
-        for n in (1, 2, 3):
-            if math.comb(len(merged(question)[0]) + n - 1, n) <= 40:
-                check(question, n)
+        if math.comb(len(merged(question)[0]) + n - 1, n) <= histograms:
+            check(question, n)
 
 
 def test_no_histogram_of_reports_about_vectors_shows_more_than_their_blankets_say() -> None:

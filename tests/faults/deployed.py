@@ -84,10 +84,10 @@ class Deployed:
         self.others.append(process)
         return process
 
-    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *args: str, within_s: float = 600.0) -> subprocess.CompletedProcess[str]:
         """A verb, to its end."""
         command = [*self.command, *args, "-c", str(self.file)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=self.folder)
+        return subprocess.run(command, capture_output=True, text=True, timeout=within_s, cwd=self.folder)
 
     def expected(self, source: str, stream: str | None = None) -> list[bytes]:
         """The releases of a replay of the same recording with the same keys: no broker, no fault."""

@@ -47,9 +47,7 @@ def cells(name: str, d: int, s: int, m: int, tau: int, epsilon_micro: int) -> li
     context = Context(prec=DIGITS)
     power = context.exp(Decimal(epsilon_micro).scaleb(-6))
     low, high = Fraction(power.next_minus(context)) - Fraction(1, 1 << 180), Fraction(power.next_plus(context))
-    answers = []
-    for e in (low, high):
-        answers.append([(a, b, (e - 1) * share * 2**64 // (1 + (e - 1) * total)) for a, b, share in found])
+    answers = [[(a, b, (e - 1) * share * 2**64 // (1 + (e - 1) * total)) for a, b, share in found] for e in (low, high)]
     assert answers[0] == answers[1], "a number of words sits on a knife's edge"
     return [(a, b, int(level)) for a, b, level in answers[0]]
 
@@ -65,13 +63,13 @@ def entries(signs: bool, d: int, value: list[int], coins: Iterator[int]) -> list
 
 def report(spec: Spec, held: list[tuple[int, int]], stream: Iterator[int]) -> bytes:
     """The report of these entries from words of 32 bits."""
-    name, (_, d, s, _), m = str(spec["name"]), spec["layout"], spec["m"]  # type: ignore[misc]
-    assert isinstance(d, int)
-    assert isinstance(m, int)
+    name, layout, m = str(spec["name"]), spec["layout"], int(str(spec["m"]))
+    assert isinstance(layout, list)
+    d, s = int(layout[1]), int(layout[2])
     number, signed, tau = d + s, name != "set_subset", int(str(spec.get("tau", 0)))
     specials = held + [(d + i, 1) for i in range(s - len(held))]
     u = next(stream) + 2**32 * next(stream)
-    order_words = [next(stream) for _ in range(s)]
+    order_words = [next(stream) + 2**32 * next(stream) for _ in range(s)]
     sign_words = [next(stream) for _ in range(-(-m // 32))] if signed else []
     # 1. the cell
     cell = None
@@ -85,7 +83,7 @@ def report(spec: Spec, held: list[tuple[int, int]], stream: Iterator[int]) -> by
     if cell:
         order = list(range(s))
         for i in range(sum(cell)):
-            t = order_words[i] // (2**32 // (s - i))
+            t = order_words[i] // (2**64 // (s - i))
             if t >= s - i:
                 cell = None
                 break

@@ -13,7 +13,7 @@ import pytest
 from murmurate.aggregators.accounting import blanket_epsilon
 from murmurate.randomizers import ParameterError, ReportError
 from murmurate.randomizers.thresholds import exp_floor
-from murmurate.randomizers.vectors import DDRM, EFMRTT, PCKVAGRR, PCKVGRR, PCKVUE, FutureRand, SparseOracle
+from murmurate.randomizers.vectors import DDRM, EFMRTT, PCKVAGRR, PCKVGRR, PCKVUE, ExSub, FutureRand, SparseOracle
 from murmurate.randomizers.vectors.future_rand import flip_pattern
 from tests.cases import every
 from tests.randomizers.vectors.compared import COMPARED
@@ -48,6 +48,9 @@ def test_pckv_agrr_has_the_law_of_exsub_with_one_symbol(d: int, most: int, epsil
     gap = own - absent
     inside = (most * made.mean_moments.held + (places - most) * made.mean_moments.absent) + most
     assert inside == pytest.approx(1 / gap**2, rel=1e-12)  # the total over all d + s coordinates is m / g^2 - s
+    exsub = ExSub(("signed", d, most, 0), epsilon, 1)
+    assert made.mean_moments == pytest.approx(exsub.mean_moments, rel=1e-9)
+    assert made.share_moments == pytest.approx(exsub.share_moments, rel=1e-9)
     assert made.realised <= exp_floor(made.epsilon_micro)
     assert float(made.realised) == pytest.approx(ratio, rel=1e-12)
 

@@ -36,7 +36,7 @@ def check_law(made: SUCCINCT, *, occurs: bool = False) -> None:
     law = made.law(made.value(held))
     rows = np.array([list(report) for report in law], np.uint8)
     assert not made.malformed(rows).any()
-    each = np.array([made.support(row[np.newaxis]) for row in rows])
+    each = np.array([made.support(row[np.newaxis]) - made.largest for row in rows])
     found = np.array([float(chance) for chance in law.values()]) @ each
     expected = np.zeros(made.d)
     for number in range(made.pool):
@@ -49,7 +49,7 @@ def check_law(made: SUCCINCT, *, occurs: bool = False) -> None:
 
 
 def test_epsilon_holds_and_means_are_those_of_the_clipped_sums() -> None:
-    for layout in small((1, 1), (3, 2)):
+    for layout in small((1, 1), (2, 2)):
         check_law(SUCCINCT(layout, 1, pool=2))
     check_law(SUCCINCT(("signed", 3, 2, 0), 3, clip=3, steps=2, pool=4), occurs=True)
 
@@ -58,7 +58,7 @@ def test_epsilon_holds_and_means_are_those_of_the_clipped_sums() -> None:
 @every("epsilon", [0.05, 0.1, 0.2, 0.3, 0.5, math.log(2), 0.9, 1, math.log(3), 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20])
 def test_epsilon_holds_for_every_vector_of_four_coordinates(epsilon: float) -> None:
     for layout in small((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (4, 3)):
-        for clip in (1, layout[2]):
+        for clip in (1, min(layout[2], 2 if epsilon < 0.1 else 3)):
             check_law(SUCCINCT(layout, epsilon, clip=clip, pool=1))
     check_law(SUCCINCT(("signed", 4, 3, 0), epsilon, clip=2 if epsilon < 0.2 else 7, steps=3, pool=1))
 
@@ -107,21 +107,34 @@ def test_reports_follow_the_law() -> None:
     reports_follow_the_law(made, made.value(((0, 1), (2, -1))), 20_000)
 
 
-@every(("layout", "pool"), [(("signed", 4, 3, 0), 0), (("items", 4, 2, 0), 0)])
-def test_estimates_are_unbiased_and_vary_within_five_percent(layout: tuple[str, int, int, int], pool: int) -> None:
-    """Over 10 000 rounds of 20 users who hold fewer than s: the error of a variance is .014 of it, 3.5 of which are 5 %
-    (false alarm below .4 % for the seeds that the fixed key draws, once and for all).
-    """
-    made = SUCCINCT(layout, 2, pool=pool)
-    held = ((0, 1), (3, -1)) if made.signed else ((0, 1),)
-    values = np.repeat(made.of.array([made.value(held)]), 200_000, axis=0)
+HOLDERS = [(("signed", 4, 3, 0), ((0, 1), (3, -1))), (("items", 4, 2, 0), ((0, 1),))]
+"""Layouts, and what all users hold: fewer entries than they may."""
+
+
+@every(("layout", "held"), HOLDERS)
+def test_estimates_are_unbiased(layout: tuple[str, int, int, int], held: tuple[tuple[int, int], ...]) -> None:
+    simulated(layout, held, 1_000, 0.27)  # six standard errors of a variance
+
+
+@pytest.mark.audit
+@every(("layout", "held"), HOLDERS)
+def test_variances_are_within_five_percent(
+    layout: tuple[str, int, int, int], held: tuple[tuple[int, int], ...]
+) -> None:
+    simulated(layout, held, 30_000, 0.05)  # likewise
+
+
+def simulated(layout: tuple[str, int, int, int], held: tuple[tuple[int, int], ...], rounds: int, within: float) -> None:
+    """Rounds of 20 users: means within 5 standard errors, variances within a part of themselves."""
+    made = SUCCINCT(layout, 2)
+    values = np.repeat(made.of.array([made.value(held)]), 20 * rounds, axis=0)
     reports = made.perturb(values, KEY.draw(contexts(np.arange(len(values)), 3), round=ROUND))
-    found = np.array([made.estimate(made.support(part), 20) for part in np.split(reports, 10_000)])
+    found = np.array([made.estimate(made.support(part), 20) for part in np.split(reports, rounds)])
     truth = np.zeros(4)
     truth[[item for item, _ in held]] = [sign for _, sign in held]
     variance = made.variance(20, np.abs(truth))
-    assert (np.abs(found.mean(axis=0) - truth) < 5 * np.sqrt(variance / len(found))).all()
-    assert (np.abs(found.var(axis=0) / variance - 1) < 0.05).all()
+    assert (np.abs(found.mean(axis=0) - truth) < 5 * np.sqrt(variance / rounds)).all()
+    assert (np.abs(found.var(axis=0) / variance - 1) < within).all()
 
 
 def test_sums_of_a_pool_and_of_fresh_seeds_are_additive_and_bounded() -> None:
@@ -133,7 +146,7 @@ def test_sums_of_a_pool_and_of_fresh_seeds_are_additive_and_bounded() -> None:
         assert (whole == made.support(reports[:7]) + made.support(reports[7:])).all()
         made.check(whole, 40)
         with pytest.raises(ReportError, match="no 1 reports"):
-            made.check(np.full(5, made.circle.half + 1), 1)
+            made.check(np.full(5, made.circle.size + 1), 1)
         assert made.added_variance(40, np.ones(5)).tolist() == [4 / 8 if pool else 0] * 5
 
 
@@ -152,10 +165,10 @@ def test_the_evidence_for_an_extreme_is_about_as_likely_as_it_says(layout: tuple
     made = SUCCINCT(layout, 1)
     one, other = made.extremes
     for value, said in zip((one, other), made.telling, strict=True):
-        values = np.repeat(made.of.array([value]), 40_000, axis=0)
-        reports = made.perturb(values, KEY.draw(contexts(np.arange(40_000), 5), round=ROUND))
+        values = np.repeat(made.of.array([value]), 20_000, axis=0)
+        reports = made.perturb(values, KEY.draw(contexts(np.arange(20_000), 5), round=ROUND))
         share = made.evidence(reports, one, other).mean()
-        assert abs(share - float(said)) < 6 * math.sqrt(float(said) / 40_000)
+        assert abs(share - float(said)) < 6 * math.sqrt(float(said) / 20_000)
 
 
 def test_a_spec_gives_the_same_question() -> None:

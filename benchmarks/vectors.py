@@ -1,0 +1,158 @@
+"""Reports a second of one core's time, of every mechanism for sparse vectors: keyed randomness and estimates included.
+
+`python -m benchmarks.vectors` prints, for vectors of signs with 8 of 1 024 items at epsilon 1, the rates of client and
+server, and beside them those of a plain NumPy implementation where this file has one: a loop over users, and one over
+reports, as papers' code has them.  Then the client for 64 of 65 536 items, with the most memory that it takes at once
+beyond its values and reports, for two numbers of users.  Processor time, best of several; nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import short
+from benchmarks.questions import least_seconds
+from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.layouts import UNIT
+from murmurate.randomizers.randomness import Key, contexts
+from murmurate.randomizers.registry import VECTORS
+
+N, PLAIN_N, WIDE_N = 100_000, 300, 10_000
+D, S, WIDE_D, WIDE_S, EPSILON = 1024, 8, 65_536, 64, 1.0
+KEY, ROUND = Key(bytes(range(32)), deployment="bench"), bytes([2]) * 32
+TARGETS = {"collision": (3.3e6, 4.5e6, 2e5), "coco": (3.3e6, 4.5e6, 2e5)}
+"""Users a second, reports a second, and users a second with 64 of 65 536 items."""
+PRIME = (1 << 31) - 1
+
+Vectors = np.ndarray[Any, np.dtype[np.uint32]]
+
+
+def vectors(of: Any, n: int) -> Vectors:
+    """Vectors of s signs each, or sets of s items."""
+    rng = np.random.default_rng(1)
+    rows = np.empty((n, 2 * of.s), np.uint32)
+    rows[:, ::2] = np.sort(rng.integers(0, of.d - of.s, (n, of.s)), axis=1) + np.arange(of.s)
+    rows[:, 1::2] = np.where(rng.random((n, of.s)) < 0.5, 0, 2 * UNIT)
+    return rows if of.signed else np.ascontiguousarray(rows[:, ::2])
+
+
+def lines() -> Iterator[str]:
+    yield f"{'':<30}{'murmurate':>11}{'plain':>10}{'ratio':>9}  target"
+    for name in VECTORS:
+        targets = TARGETS.get(name, (None, None, None))
+        for halves, d, s in ((few_lines, D, S), (wide_lines, WIDE_D, WIDE_S)):
+            try:
+                kind = "signed" if VECTORS[name].signs_are_drawn else "items"
+                made = VECTORS[name]([kind, d, s, 0], EPSILON)
+            except ParameterError as refused:  # reports of many items may be too long
+                yield f"{refused}"[:80]
+                continue
+            yield from halves(name, made.of_round(ROUND), targets)
+
+
+def few_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterator[str]:
+    """Both halves for few items."""
+    values, users = vectors(asked, N), contexts(np.arange(N), part=3)
+    plain = PLAIN[name](asked) if name in PLAIN else {}
+    rate = N / least_seconds(lambda: asked.perturb(values, KEY.draw(users, round=ROUND)))
+    yield line(f"{name} client", rate, plain.get("client"), targets[0])
+    reports = asked.perturb(values, KEY.draw(users, round=ROUND))
+    rate = N / least_seconds(lambda: asked.estimate(asked.support(reports), N))
+    yield line(f"{name} server", rate, plain.get("server"), targets[1])
+
+
+def wide_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterator[str]:
+    """The client for many items, and its memory."""
+    values, users = vectors(asked, 2 * WIDE_N), contexts(np.arange(2 * WIDE_N), part=3)
+    half = KEY.draw(users[:WIDE_N], round=ROUND)
+    rate = WIDE_N / least_seconds(lambda: asked.perturb(values[:WIDE_N], half))
+    yield line(f"{name} client, {WIDE_S} of {WIDE_D}", rate, None, targets[2])
+    peaks = []
+    for n in (WIDE_N, 2 * WIDE_N):
+        draw = KEY.draw(users[:n], round=ROUND)
+        tracemalloc.start()
+        asked.perturb(values[:n], draw)
+        peaks.append((tracemalloc.get_traced_memory()[1] - n * asked.wire_size) / 1e6)
+        tracemalloc.stop()
+    yield f"  memory of {WIDE_N} and {2 * WIDE_N} users: {peaks[0]:.0f} MB and {peaks[1]:.0f} MB"
+
+
+def line(what: str, rate: float, plain: float | None, target: float | None) -> str:
+    """One row of the table; `!` marks a target that was missed."""
+    peer = f"{short(plain):>10}{rate / plain:>8.0f}x" if plain else " " * 19
+    goal = "" if target is None else f">= {short(target)}{'' if rate >= target else ' !'}"
+    return f"{what:<30}{short(rate) + '/s':>11}{peer}  {goal}"
+
+
+def plain_rates(made: Any, client: Callable[[Any, Any], Any], server: Callable[[Any], Any]) -> dict[str, float]:
+    """Users and reports a second of a loop over each."""
+    rows = vectors(made, PLAIN_N)
+    users = [(row[::2].astype(np.int64), np.where(row[1::2] > 0, 1, -1)) for row in rows]
+    reports = [client(*user) for user in users]
+    return {
+        "client": PLAIN_N / least_seconds(lambda: [client(*user) for user in users]),
+        "server": PLAIN_N / least_seconds(lambda: server(reports)),
+    }
+
+
+def plain_collision(made: Any) -> dict[str, float]:
+    """Collision as it is described: a weight for each of t cells, one draw from them; all symbols for each report."""
+    rng, t, e = np.random.default_rng(2), made.t, np.exp(EPSILON)
+    whole, every = S * e + t - S, np.arange(2 * D)
+
+    def cells(seed: int, symbols: Any) -> Any:
+        return (symbols * 48_271 + seed) % PRIME * 69_621 % PRIME % t
+
+    def client(items: Any, signs: Any) -> tuple[int, int]:
+        seed = int(rng.integers(0, PRIME))
+        held = np.unique(cells(seed, 2 * items + (signs < 0)))
+        weights = np.full(t, (whole - len(held) * e) / (t - len(held)))
+        weights[held] = e
+        return seed, int(rng.choice(t, p=weights / whole))
+
+    def server(reports: Any) -> Any:
+        counts = np.zeros(2 * D)
+        for seed, cell in reports:
+            counts += cells(seed, every) == cell
+        return (counts[::2] - counts[1::2]) / (len(reports) * (e / whole - 1 / t))
+
+    return plain_rates(made, client, server)
+
+
+def plain_coco(made: Any) -> dict[str, float]:
+    """CoCo as it is described: entries in random order overwrite the weights of their pair of cells."""
+    rng, t, e = np.random.default_rng(2), made.t, np.exp(EPSILON)
+    whole, every = S * (e + 1) + t - 2 * S, np.arange(D)
+
+    def cells(seed: int, items: Any) -> Any:
+        return (items * 48_271 + seed) % PRIME * 69_621 % PRIME % t
+
+    def client(items: Any, signs: Any) -> tuple[int, int]:
+        seed = int(rng.integers(0, PRIME))
+        held = rng.permutation(cells(seed, items) ^ (signs < 0))
+        pairs = len(np.unique(held >> 1))
+        weights = np.full(t, 1 + (S - pairs) * (e - 1) / max(1, t - 2 * pairs))
+        for cell in held:
+            weights[cell], weights[cell ^ 1] = e, 1
+        return seed, int(rng.choice(t, p=weights / weights.sum()))
+
+    def server(reports: Any) -> Any:
+        counts = np.zeros(D)
+        for seed, cell in reports:
+            hashed = cells(seed, every)
+            counts += (hashed == cell) * 1.0 - (hashed == cell ^ 1)
+        return counts / len(reports) * whole / (e - 1)
+
+    return plain_rates(made, client, server)
+
+
+PLAIN: dict[str, Callable[[Any], dict[str, float]]] = {"collision": plain_collision, "coco": plain_coco}
+
+
+if __name__ == "__main__":
+    for text in lines():
+        print(text, flush=True)
