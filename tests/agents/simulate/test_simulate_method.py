@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from murmurate.agents.simulate import simulate_method
-from murmurate.agents.simulate.simulate_method import MOST_OF_COSTLY, SCORED, Bench, scored
+from murmurate.agents.simulate.simulate_method import FEWEST, MOST_OF_COSTLY, SCORED, Bench, scored
 from murmurate.agents.simulate.simulated_answers import Holders
 from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.measures.distribution import Distribution
@@ -89,7 +89,7 @@ def test_fewer_scored_periods_change_neither_the_series_nor_luck(monkeypatch: py
     assert few.filtered.tobytes() == every.filtered[at].tobytes()
 
 
-@pytest.mark.parametrize("most", [2, pytest.param(MOST_OF_COSTLY, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("most", [FEWEST + 1, pytest.param(MOST_OF_COSTLY, marks=pytest.mark.audit)])
 def test_a_trial_of_a_distribution_ends_and_says_how_well_errors_are_known(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
