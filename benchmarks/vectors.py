@@ -31,32 +31,32 @@ PRIME = (1 << 31) - 1
 Vectors = np.ndarray[Any, np.dtype[np.uint32]]
 
 
-def vectors(n: int, d: int, s: int) -> Vectors:
-    """Vectors of s signs each."""
+def vectors(of: Any, n: int) -> Vectors:
+    """Vectors of s signs each, or sets of s items."""
     rng = np.random.default_rng(1)
-    rows = np.empty((n, 2 * s), np.uint32)
-    rows[:, ::2] = np.sort(rng.integers(0, d - s, (n, s)), axis=1) + np.arange(s)
-    rows[:, 1::2] = np.where(rng.random((n, s)) < 0.5, 0, 2 * UNIT)
-    return rows
+    rows = np.empty((n, 2 * of.s), np.uint32)
+    rows[:, ::2] = np.sort(rng.integers(0, of.d - of.s, (n, of.s)), axis=1) + np.arange(of.s)
+    rows[:, 1::2] = np.where(rng.random((n, of.s)) < 0.5, 0, 2 * UNIT)
+    return rows if of.signed else np.ascontiguousarray(rows[:, ::2])
 
 
 def lines() -> Iterator[str]:
     yield f"{'':<30}{'murmurate':>11}{'plain':>10}{'ratio':>9}  target"
-    for name, kind in VECTORS.items():
-        try:
-            made = kind(["signed", D, S, 0], EPSILON)
-            wide = kind(["signed", WIDE_D, WIDE_S, 0], EPSILON)
-        except ParameterError as refused:
-            yield f"{name:<30}{refused}"
-            continue
+    for name in VECTORS:
         targets = TARGETS.get(name, (None, None, None))
-        yield from few_lines(name, made.of_round(ROUND), targets)
-        yield from wide_lines(name, wide.of_round(ROUND), targets[2])
+        for halves, d, s in ((few_lines, D, S), (wide_lines, WIDE_D, WIDE_S)):
+            try:
+                kind = "signed" if VECTORS[name].signs_are_drawn else "items"
+                made = VECTORS[name]([kind, d, s, 0], EPSILON)
+            except ParameterError as refused:  # reports of many items may be too long
+                yield f"{refused}"[:80]
+                continue
+            yield from halves(name, made.of_round(ROUND), targets)
 
 
 def few_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterator[str]:
     """Both halves for few items."""
-    values, users = vectors(N, D, S), contexts(np.arange(N), part=3)
+    values, users = vectors(asked, N), contexts(np.arange(N), part=3)
     plain = PLAIN[name](asked) if name in PLAIN else {}
     rate = N / least_seconds(lambda: asked.perturb(values, KEY.draw(users, round=ROUND)))
     yield line(f"{name} client", rate, plain.get("client"), targets[0])
@@ -65,12 +65,12 @@ def few_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterato
     yield line(f"{name} server", rate, plain.get("server"), targets[1])
 
 
-def wide_lines(name: str, asked: Any, target: float | None) -> Iterator[str]:
+def wide_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterator[str]:
     """The client for many items, and its memory."""
-    values, users = vectors(2 * WIDE_N, WIDE_D, WIDE_S), contexts(np.arange(2 * WIDE_N), part=3)
+    values, users = vectors(asked, 2 * WIDE_N), contexts(np.arange(2 * WIDE_N), part=3)
     half = KEY.draw(users[:WIDE_N], round=ROUND)
     rate = WIDE_N / least_seconds(lambda: asked.perturb(values[:WIDE_N], half))
-    yield line(f"{name} client, {WIDE_S} of {WIDE_D}", rate, None, target)
+    yield line(f"{name} client, {WIDE_S} of {WIDE_D}", rate, None, targets[2])
     peaks = []
     for n in (WIDE_N, 2 * WIDE_N):
         draw = KEY.draw(users[:n], round=ROUND)
@@ -88,9 +88,9 @@ def line(what: str, rate: float, plain: float | None, target: float | None) -> s
     return f"{what:<30}{short(rate) + '/s':>11}{peer}  {goal}"
 
 
-def plain_rates(client: Callable[[Any, Any], Any], server: Callable[[Any], Any]) -> dict[str, float]:
+def plain_rates(made: Any, client: Callable[[Any, Any], Any], server: Callable[[Any], Any]) -> dict[str, float]:
     """Users and reports a second of a loop over each."""
-    rows = vectors(PLAIN_N, D, S)
+    rows = vectors(made, PLAIN_N)
     users = [(row[::2].astype(np.int64), np.where(row[1::2] > 0, 1, -1)) for row in rows]
     reports = [client(*user) for user in users]
     return {
@@ -120,7 +120,7 @@ def plain_collision(made: Any) -> dict[str, float]:
             counts += cells(seed, every) == cell
         return (counts[::2] - counts[1::2]) / (len(reports) * (e / whole - 1 / t))
 
-    return plain_rates(client, server)
+    return plain_rates(made, client, server)
 
 
 def plain_coco(made: Any) -> dict[str, float]:
@@ -147,7 +147,7 @@ def plain_coco(made: Any) -> dict[str, float]:
             counts += (hashed == cell) * 1.0 - (hashed == cell ^ 1)
         return counts / len(reports) * whole / (e - 1)
 
-    return plain_rates(client, server)
+    return plain_rates(made, client, server)
 
 
 PLAIN: dict[str, Callable[[Any], dict[str, float]]] = {"collision": plain_collision, "coco": plain_coco}

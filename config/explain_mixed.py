@@ -6,14 +6,19 @@ here: the choice under a central target (mixed.py), what a release claims for wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Final
 
 from murmurate.aggregators.accounting.claim import MixedClaim
 from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.config.enough import spaced
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import claim_alone, smallest_claim
+
+ROUNDED_UP: Final = Context(prec=4, rounding=ROUND_CEILING)
+"""How a sum is shown: never smaller than it is."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,17 @@ def mixed_facts(made: Plan, stream: StreamPlan) -> MixedFacts:
     return MixedFacts(*_figures(claim), made.min_batch, claim.n, target, gain, made.fakes, *known)
 
 
+def claims_together(claims: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The (epsilon, delta) of several streams together for a user who serves all of them: sums, to four digits.
+
+    >>> claims_together([(0.1, 1e-8), (0.2, 1e-8), (0.5, 0.0)])
+    (0.8, 2e-08)
+    """
+    exact = [(Decimal(repr(float(epsilon))), Decimal(repr(float(delta)))) for epsilon, delta in claims]
+    epsilon, delta = (ROUNDED_UP.plus(sum(part, Decimal(0))) for part in zip(*exact, strict=True))
+    return float(epsilon), float(delta)
+
+
 def _figures(claim: MixedClaim | FakesClaim) -> tuple[float, float, str]:
     return claim.epsilon, claim.delta, claim.bound
 
@@ -65,6 +81,7 @@ def mixed_promise(made: Plan) -> Iterator[str]:
             "Reports are mixed. Each release says what that is worth for its own stream, against everybody but the "
             f"mixing zone and but for a chance of {made.delta:g}{corrupt if made.assumed_corrupt else ''}."
         )
+        yield from _together(made)
         return
     yield (
         f"Everybody but the mixing zone learns at most epsilon {made.mixed:g} about one user in a window, but for a "
@@ -76,6 +93,25 @@ def mixed_promise(made: Plan) -> Iterator[str]:
         + ("" if made.fakes else ", or all others of a round do")
         + ", what a stream's reports have by themselves is all that holds: the epsilon of its mechanism."
     )
+
+
+def _together(made: Plan) -> Iterator[str]:
+    """What the claims of all streams add up to, where every user serves all of them."""
+    if made.split != "budget" or len(made.streams) < 2:
+        return
+    epsilon, delta = claims_together(_figures(smallest_claim(made, stream))[:2] for stream in made.streams)
+    if not delta:
+        return  # what holds against everybody is said as the promise
+    said = (
+        "Every user answers for every stream, so these claims add up: where each round is a smallest batch, all "
+        f"streams together have epsilon {epsilon:g} in a window, but for a chance of {delta:g}"
+    )
+    known = [claim for stream in made.streams if (claim := claim_alone(made, stream)) is not None]
+    if known:
+        alone, chance = claims_together((claim.epsilon, claim.delta) for claim in known)
+        unless = f", but for a chance of {chance:g}" if chance else ""
+        said += f"; against a server that knows all other users' reports epsilon {alone:g}{unless}"
+    yield f"{said}."
 
 
 def mixed_lines(found: MixedFacts) -> Iterator[str]:

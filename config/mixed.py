@@ -17,7 +17,7 @@ from typing import Final
 
 from murmurate.aggregators.accounting.errors import AccountingError
 from murmurate.aggregators.accounting.target import Chosen, MixedTarget, smallest_batch, under_target
-from murmurate.aggregators.candidates import candidates
+from murmurate.aggregators.candidates import candidates, cells_at
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.options import MethodOptions
@@ -73,7 +73,8 @@ def _chosen(
     measure: Measure, mechanism: str, prefer: Prefer, target: MixedTarget, smallest: int, limit: int, rounds: int,
     fakes: int,
 ) -> Chosen:  # fmt: skip
-    able = candidates(measure, mechanism, prefer, fakes)
+    cells = cells_at(measure, target, smallest=smallest, limit=limit, rounds=rounds)
+    able = candidates(measure, mechanism, prefer, fakes, cells)
     return under_target(able, target, smallest=smallest, limit=limit, rounds=rounds, prefer=prefer)
 
 

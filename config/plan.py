@@ -72,7 +72,7 @@ class MixedPlan:
     epsilon_micro: int
     """The local epsilon that a user spends in any w periods, in micro-nats."""
     mechanism: str
-    """The chosen mechanism's name."""
+    """The chosen mechanism's name, with the number of cells where it is not local hashing's usual one."""
     question: str
     """The digest of the one question that devices answer, 64 hexadecimal digits."""
     claim: MixedClaim

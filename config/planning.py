@@ -21,6 +21,7 @@ from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.aggregators.accounting.schedules import WindowRounds
 from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.accounting.worst import worst_window
+from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.faked_questions import question_with_fakes
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.registry import METHODS, method
@@ -106,7 +107,7 @@ def resolve(made: Plan, name: str) -> Question:
     stream = made.stream(name)
     epsilon = Fraction(answer_micro(made, name), MICRO)
     name = stream.mechanism if stream.mixed is None else stream.mixed.mechanism
-    return question_with_fakes(stream.measure, name, epsilon, stream.prefer, made.fakes)
+    return question_with_fakes(stream.measure, name, epsilon, stream.prefer, made.fakes, worth_asking(made.min_batch))
 
 
 def smallest_claim(made: Plan, stream: StreamPlan) -> MixedClaim | FakesClaim:

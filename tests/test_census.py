@@ -16,10 +16,14 @@ PAGE = (ROOT / "docs/MIXING.md").read_text(encoding="utf-8").split("## What is s
 CENSUS = [row.groupdict() for row in ROW.finditer(PAGE) if not row["said"].startswith(("said", "---"))]
 SPEAKING = (
     "README.md", "docs/THREATS.md", "agents/mixed_claims.py", "config/explain_mixed.py", "agents/web/static/values.js",
-    "agents/cli/account.py", "agents/cli/remarks.py", "agents/cli/status.py", "topics/promises.py",
+    "agents/cli/account.py", "agents/cli/remarks.py", "agents/cli/status.py", "agents/replay/score.py",
+    "topics/promises.py",
 )  # fmt: skip
 """The files whose words about mixing users read."""
-CLAIMS = re.compile(r"mixing zone|hide (?:each|one an)other|after mixing|honest reports|mixing (?:makes|adds)", re.I)
+CLAIMS = re.compile(
+    r"mixing zone|hide (?:each|one an)other|after mixing|honest reports|mixing (?:makes|adds)|others' rep|claims add",
+    re.I,
+)
 """Words by which a sentence says what mixing is worth."""
 
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +22,14 @@ from tests.cases import every
 
 ROOT = Path(__file__).resolve().parent.parent
 SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A file's tree, read once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 FOLDERS: dict[str, str] = SETUP["package-dir"]
 
 
@@ -79,7 +88,7 @@ def test_class_names_are_unique() -> None:
     found: dict[str, list[str]] = {}
     for folder in FOLDERS.values():
         for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.ClassDef):
                     found.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     twice = {name: places for name, places in found.items() if len(places) > 1}
@@ -90,7 +99,7 @@ def test_class_names_are_unique() -> None:
 def test_no_module_imports_one_that_imports_it() -> None:
     known, imports = set(modules()), {}
     for name in known:
-        tree = ast.parse(Path(str(importlib.import_module(name).__file__)).read_text(encoding="utf-8"))
+        tree = parsed(Path(str(importlib.import_module(name).__file__)))
         imports[name] = {
             inner if (inner := f"{node.module}.{alias.name}") in known else str(node.module)
             for node in tree.body  # as it is loaded: not inside functions, nor for types alone
@@ -160,7 +169,7 @@ def explained(node: ast.AST, of: str = "") -> Iterator[tuple[str, int, str]]:
 @every("folder", sorted(FOLDERS.values()))
 def test_what_explains_a_field_stands_by_itself(folder: str) -> None:
     """An editor shows one such string at a time, so none may go on where another one ends."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).rglob("*.py"))}
+    trees = {path: parsed(path) for path in sorted((ROOT / folder).rglob("*.py"))}
     found = [
         f"{path.relative_to(ROOT)}:{line} {of}: {text}"
         for path, tree in trees.items()
@@ -173,7 +182,7 @@ def test_what_explains_a_field_stands_by_itself(folder: str) -> None:
 @every("name", modules())
 def test_what_explains_a_function_stands_by_itself(name: str) -> None:
     """An editor shows it where the function is called, not below the one before."""
-    tree = ast.parse(Path(str(importlib.import_module(name).__file__)).read_text(encoding="utf-8"))
+    tree = parsed(Path(str(importlib.import_module(name).__file__)))
     each = [
         (node, ast.get_docstring(node) or "")
         for node in ast.walk(tree)
@@ -189,7 +198,7 @@ STEPS = re.compile(r"\b1\. .*\b2\. ", re.DOTALL)
 
 @every("folder", sorted(FOLDERS.values()))
 def test_a_function_of_more_than_forty_lines_numbers_its_steps(folder: str) -> None:
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).rglob("*.py"))}
+    trees = {path: parsed(path) for path in sorted((ROOT / folder).rglob("*.py"))}
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path, tree in trees.items()

@@ -116,7 +116,7 @@ def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     score = outcome.score(plan)
     Console(width=WIDTH).print(table(score))
     click.echo(click.wrap_text(LEGEND, WIDTH, subsequent_indent="  "))
-    for line in claims(score):
+    for line in claims(score, serve_all=plan.split == "budget"):
         click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))
     rate = round(outcome.events / max(outcome.seconds, 1e-9))
     done = f"{grouped(outcome.events)} events in {outcome.seconds:.1f} s ({grouped(rate)} a second)"

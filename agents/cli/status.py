@@ -23,7 +23,7 @@ from murmurate.agents.cli.replay import grouped
 from murmurate.agents.cli.watch import clock
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, status
-from murmurate.agents.mixed_claims import mixed_words
+from murmurate.agents.mixed_claims import mixed_words, together_words
 from murmurate.agents.shortage import lacking
 from murmurate.topics.release import Release
 
@@ -46,7 +46,8 @@ def command(config: Path, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(as_table(found, this.plan.name, now_ms)))
     else:
-        for line in lines(found, this.plan.name, this.plan.min_batch, now_ms):
+        serve_all = this.plan.split == "budget"
+        for line in lines(found, this.plan.name, this.plan.min_batch, now_ms, serve_all=serve_all):
             click.echo(line)
     sys.exit(FAILED if found.wrong else 0)
 
@@ -104,8 +105,10 @@ def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
     }
 
 
-def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0) -> Iterator[str]:
-    """The tables, what waits and what is wrong, and of which stream the newest round had too few reports."""
+def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0, *, serve_all: bool = False) -> Iterator[str]:
+    """The tables, what waits and what is wrong, and of which stream the newest round had too few reports. serve_all:
+    whether every user answers for every stream.
+    """
     yield deployment
     yield f"{'stage':<10}{'zone':<10}{'instances':>9}   {'behind':<{LAG}}{'workers'}"
     for stage in found.stages:
@@ -115,7 +118,7 @@ def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0) -> It
     yield f"{'stream':<14}{'begun at':>12}{'settled':>12}{'open':>6}   {'last release'}"
     for stream in found.streams:
         yield _stream(stream)
-    yield from _mixed(found.streams)
+    yield from _mixed(found.streams, serve_all=serve_all)
     for one in found.transactions:
         yield from _wrapped(
             f"{one.place.topic}/{one.place.partition}: a producer's transaction has been open at offset {one.offset} "
@@ -203,14 +206,21 @@ def _stream(found: StreamStatus) -> str:
     return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 3]}..."
 
 
-def _mixed(streams: Iterable[StreamStatus]) -> Iterator[str]:
-    """What the newest release of each stream claims of the mixing: under a heading, since a row is full."""
-    said = {one.stream: mixed_words(one.release.model_dump(), reports=True) for one in streams if one.release}
+def _mixed(streams: Iterable[StreamStatus], *, serve_all: bool) -> Iterator[str]:
+    """What the newest release of each stream claims of the mixing: under a heading, since a row is full. Where users
+    serve all streams, also what these claims add up to.
+    """
+    newest = {one.stream: one.release.model_dump() for one in streams if one.release}
+    said = {name: mixed_words(release, reports=True) for name, release in newest.items()}
     told = {name: words for name, words in said.items() if words is not None}
     if told:
         yield "after mixing"
     for name, words in told.items():
         yield from _wrapped(words, f"{name:<12}")
+    privacies = [release["privacy"] or {} for release in newest.values()]
+    claims = [claim for privacy in privacies if (claim := privacy.get("shuffled")) is not None]
+    if serve_all and (both := together_words(claims)) is not None:
+        yield from _wrapped(f"every user answers for all of these, so claims add up: {both}", f"{'together':<12}")
 
 
 def age(length_ms: int) -> str:

@@ -248,10 +248,8 @@ def _fitted(
 
     rows: what may stand before them, the widest first; without it those left out are counted.  top: is called "max".
     """
-    held, known, by_size = _held(release), release.known, measure.ranked
-    scored = set(measure.scored or names)
-    size = {name: -abs(known[name][0]) if by_size else 0.0 for name in names}
-    order = sorted(names, key=lambda name: (name not in held, by_size and name not in scored, size[name]))
+    held, known, first = _held(release), release.known, set(measure.scored or names) if measure.ranked else set[str]()
+    order = sorted(names, key=lambda name: (name not in held, name not in first, -abs(known[name][0]) if first else 0))
     most = min(len(order), room // LEAST)
     for least in range(max(1, min(most, len(held))), 0, -1):
         for form, row, count in product(FORMS, rows or [""], range(most, least - 1, -1)):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 
-from murmurate.agents.mixed_claims import LargestClaim, largest_claim
+from murmurate.agents.mixed_claims import LargestClaim, largest_claim, together_words
 from murmurate.agents.replay.error_measures import SMALLEST, bits, mean_relative_error, mean_squared_error, report_bits
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
@@ -179,9 +179,15 @@ def table(score: Score) -> Table:
     return shown
 
 
-def claims(score: Score) -> list[str]:
-    """One line for each stream: the largest claim of the run of what the mixing is worth."""
-    return [f"{one.stream}, after mixing: {one.mixed.words}" for one in score.streams if one.mixed is not None]
+def claims(score: Score, *, serve_all: bool = False) -> list[str]:
+    """One line for each stream: the largest claim of the run of what the mixing is worth. serve_all: whether every user
+    answers for every stream, so that these add up to one line more.
+    """
+    mixed = {one.stream: one.mixed for one in score.streams if one.mixed is not None}
+    lines = [f"{name}, after mixing: {largest.words}" for name, largest in mixed.items()]
+    words = together_words(largest.claim for largest in mixed.values() if largest.claim is not None)
+    together = f"all streams together, for a user who answers for each: at most {words}"
+    return [*lines, together] if serve_all and words else lines
 
 
 def _nothing_summed(plan: CentralPlan, score: StreamScore) -> list[str]:

@@ -1,9 +1,9 @@
 """Federated learning by sparse signs: logistic regression from what mechanisms for sparse vectors tell of gradients.
 
-Contract: the same arguments and seed give the same accuracy.  Examples are made up: features are normal
-numbers, labels are the side of a plane on which they lie, some of them wrong.  Each user holds one example and answers
-once: in each step other users report the signs of the s largest entries of their gradients, and the plane moves
-against the estimated mean.  Supports are drawn for each coordinate from the exact law (sparse_laws.py).  Not here: learning
+Contract: the same arguments and seed give the same accuracy.  Examples are made up: features are normal numbers,
+labels are the side of a plane on which they lie, some of them wrong.  Each user holds one example and answers once: in
+each step other users report the signs of the s largest entries of their gradients, and the plane moves against the
+estimated mean.  Supports are drawn for each coordinate from the exact law (sparse_laws.py).  Not here: learning
 that anybody should use; it shows how far each mechanism's noise carries.
 """
 
@@ -41,7 +41,7 @@ def accuracy(name: str, epsilon: float, seed: int, of: Learning = Learning()) ->
     line = np.zeros(of.d)
     for _ in range(of.steps):
         x, y = examples(batch, truth, generator)
-        gradients = x * (1 / (1 + np.exp(-x @ line)) - y)[:, np.newaxis]
+        gradients = x * ((1 + np.tanh(x @ line / 2)) / 2 - y)[:, np.newaxis]
         line -= told(name, epsilon, of.s, gradients, noise)
     x, y = examples(TESTED, truth, generator)
     return float(np.mean((x @ line > 0) == (y > 0)))
@@ -62,5 +62,6 @@ def told(name: str, epsilon: float, s: int, gradients: Floats, generator: np.ran
     up, down = (np.bincount(largest[which], minlength=d) for which in (signs, ~signs))
     found = None if name == EXACT else law(name, d, s, epsilon)
     if found is None:
-        return (up - down) / n
-    return drawn_supports(found, up, down, n - up - down, generator) / (n * (found.own - found.opposite))
+        return np.asarray((up - down) / n)
+    more = drawn_supports(found, up, down, n - up - down, generator)
+    return np.asarray(more / (n * (found.own - found.opposite)))

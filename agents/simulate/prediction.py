@@ -35,7 +35,7 @@ from murmurate.aggregators.expected import (
     usual_mechanism,
     usual_users,
 )
-from murmurate.aggregators.faked_questions import taking_fakes
+from murmurate.aggregators.faked_questions import question_with_fakes, taking_fakes
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, kind_of
@@ -287,7 +287,9 @@ class _MethodOnStream:
             filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, filter_ratio)
         more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
         epsilon = Fraction(mine.epsilon_micro, MICRO)
-        wire = self.stream.measure.question(self._as_declared(name), epsilon, self.setting.prefer).wire_size
+        wire = question_with_fakes(
+            self.stream.measure, self._as_declared(name), epsilon, self.setting.prefer, 0
+        ).wire_size
         return Expected(name, sqrt(series), series_by, sqrt(filtered), by, tried.bits + more * tried.reports, wire)
 
     def _mechanism(self, method: str, name: str) -> Question:
@@ -295,6 +297,8 @@ class _MethodOnStream:
 
     def _as_declared(self, name: str) -> str:
         """The mechanism's name as a file would give it; for several mechanisms the measure's choice, "auto"."""
+        if self.stream.mixed is not None:  # it is the only one that is asked
+            return self.setting.mechanism
         return name if name in self.stream.measure.serving else AUTO
 
 

@@ -28,7 +28,7 @@ MEANS: Final = ("ExSub", "majority", "CoCo", "Collision", "SUCCINCT", "PCKV-AGRR
                 "PrivKV", "DDRM", "EFMRTT", "FutureRand")  # fmt: skip
 """The mechanisms whose means are compared."""
 SHARES: Final = ("ExSub", "CoCo", "Collision", "PCKV-AGRR", "PCKV-UE", "PCKV-GRR", "KVUE", "PrivKV")
-"""Those that tell shares of holders, too."""
+"""The mechanisms that tell shares of holders, too."""
 _CHUNK: Final = 8192
 
 
@@ -88,7 +88,7 @@ def share_square(name: str, d: int, s: int, epsilon: float, parameter: int | Non
 
 
 def item_square(name: str, d: int, s: int, epsilon: float, parameter: int | None = None) -> float:
-    """The same of the share of holders of +1, or of -1: half of the share of holders and of the mean each."""
+    """The exact squared error of the share of holders of +1, or of -1: half of the share and half of the mean."""
     found = law(name, d, s, epsilon, parameter)
     if found is None:
         return math.inf
@@ -147,6 +147,8 @@ def reported(question: Any, n: int, seed: int) -> Errors:
     """Errors of the means of n reports of one of the product's mechanisms, with its own coins."""
     d, s = question.d, question.s
     generator = np.random.default_rng([seed, d, s])
+    round_ = hashlib.sha256(b"vectors %d" % seed).digest()
+    question = question.of_round(round_)
     key = Key(hashlib.sha256(b"murmurate reproduce vectors %d" % seed).digest(), deployment="reproduce")
     support, true = np.zeros(question.outcomes, np.int64), np.zeros(d)
     for start in range(0, n, _CHUNK):
@@ -157,7 +159,7 @@ def reported(question: Any, n: int, seed: int) -> Errors:
         rows[:, 0 : 2 * s : 2], rows[:, 1 : 2 * s : 2] = items, UNIT + UNIT * signs
         users = np.zeros((size, 16), np.uint8)
         users[:, :8] = np.arange(start, start + size).view(np.uint8).reshape(size, 8)
-        draw = key.draw(users, round=hashlib.sha256(b"vectors").digest())
+        draw = key.draw(users, round=round_)
         support += question.support(question.perturb(rows, draw))
     distance = np.abs(question.estimate(support, n)[:d] - true / n)
     return Errors(float(distance.sum()), float(distance.max()))
@@ -166,6 +168,6 @@ def reported(question: Any, n: int, seed: int) -> Errors:
 def held_at_random(
     d: int, s: int, n: int, generator: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
-    """s rising coordinates of each of n users, and their signs: int64[n, s] each."""
+    """Rising coordinates of each of n users, and their signs: int64[n, s] each."""
     items = np.sort(np.argpartition(generator.random((n, d)), s - 1, axis=1)[:, :s], axis=1)
     return items, 2 * generator.integers(0, 2, (n, s)) - 1

@@ -1,11 +1,11 @@
 """How often reports about sparse vectors support a sign, by the formulas of the literature, for any d, s and epsilon.
 
-Contract: exact in real arithmetic, as floats, at the epsilon itself: the mechanisms of the product (randomizers/vectors)
+Contract: exact in real arithmetic, as floats, at the epsilon itself: the product's mechanisms (randomizers/vectors)
 round chances to 64-bit words and refuse values of more entries than a layout has, these do not.  A law is what a report
 says about one coordinate; `squared_mean` and `squared_share` are the exact variances of one user's part of an estimate,
 summed over all coordinates and divided by d.  Parameters are the exact best ones, found by looking at all that matter;
 `paper_parameter` has the papers' rules.  Source: SaO2, section 5; Collision and CoCo, sections 5 and 7; the papers of
-the mechanisms that they compare with.  Not here: errors of whole tables (sparse_tables.py).
+the mechanisms that they compare with.  Not here: errors of whole tables (sparse_errors.py).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SparseLaw(NamedTuple):
 
     @property
     def share_moments(self) -> tuple[float, float]:
-        """The same of a share of holders; infinite where reports do not tell it."""
+        """The variance of one user's part of a share of holders, at both; infinite where reports do not tell it."""
         held, absent, told = self.own + self.opposite, 2 * self.absent, self.told
         squared = (held - absent) ** 2
         if not np.any(squared):
@@ -59,7 +59,7 @@ class SparseLaw(NamedTuple):
 def averaged(moments: tuple[float, float], d: int, s: int) -> float:
     """A variance at the mean over all coordinates, of which each user holds s of d."""
     absent, held = moments
-    return absent + (held - absent) * s / d
+    return absent * (1 - s / d) + held * s / d
 
 
 # ---- subsets of m of d + s coordinates, one sign each: ExSub and what it is compared with ----
@@ -117,9 +117,9 @@ def _drawn(places: int, s: int) -> Floats:
     return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
-def at(law: SparseLaw, place: int) -> SparseLaw:
+def at(laws: SparseLaw, place: int) -> SparseLaw:
     """A law of arrays at one place."""
-    return SparseLaw(*(float(part[place]) if isinstance(part, np.ndarray) else part for part in law))
+    return SparseLaw(*(float(np.broadcast_to(part, np.shape(laws.own))[place]) for part in laws))
 
 
 def exsub(d: int, s: int, epsilon: float, m: int) -> SparseLaw:
@@ -145,7 +145,7 @@ def collision(s: int, epsilon: float, t: float) -> SparseLaw:
 
 
 def coco(s: int, epsilon: float, t: float) -> SparseLaw:
-    """CoCo: both signs of a coordinate are hashed into one pair of buckets. own + opposite does not depend on clashes."""
+    """CoCo: both signs of a coordinate are hashed into one pair of buckets; clashes do not change their sum."""
     ratio = math.exp(epsilon)
     total = s * (ratio + 1) + t - 2 * s
     lost = -math.expm1(s * math.log1p(-2 / t)) * t / (2 * s) if t > 2 else 1 / s
@@ -233,7 +233,7 @@ def future_gap(s: int, epsilon: float) -> float:
 
 
 def succinct(s: int, epsilon: float, n: int) -> tuple[float, float]:
-    """SUCCINCT without correction for what clipping takes: the variance of a user's part, and the share that is left."""
+    """SUCCINCT without correction for what clipping takes: a user's mean square, and the share that is left."""
     edge = math.sqrt(s * math.log(n)) / 2.5
     sums = np.arange(-s, s + 1, 2.0)
     chances = np.array([math.comb(s, up) / 2**s for up in range(s + 1)])

@@ -19,7 +19,7 @@ from murmurate.aggregators.accounting.literature import FORMS, LiteratureForm
 from murmurate.aggregators.accounting.pairs import Pair, pair_delta, pair_epsilon
 from murmurate.aggregators.accounting.schedules import Absorbed, Often, SharedOut, WindowRounds
 from murmurate.aggregators.accounting.search import CertifiedDelta
-from murmurate.aggregators.accounting.solh import HashChoice, solh_buckets
+from murmurate.aggregators.accounting.solh import HashChoice, cells_below, solh_buckets
 from murmurate.aggregators.accounting.target import Candidate, Chosen, MixedTarget, smallest_batch, under_target
 from murmurate.aggregators.accounting.window_target import largest_epsilon
 from murmurate.aggregators.accounting.worst import worst_window
@@ -45,6 +45,7 @@ __all__ = [
     "appended",
     "blanket_delta",
     "blanket_epsilon",
+    "cells_below",
     "claim_against_users",
     "claim_with_fakes",
     "clones_blanket",

@@ -4,7 +4,8 @@ Contract: `solh_buckets` gives the number of cells and the largest local epsilon
 reports is certified to keep (epsilon, delta), so that a claim for OLH with these cells is at most the target.  Exact:
 of all numbers the one whose variance is least, the mean over d values; it is never worse than the paper's.  Paper: d' =
 round((m + 2) / 3) with m = epsilon^2 (n - 1) / (14 ln(2 / delta)), which minimises a bound that is several times too
-large (Wang 2021, section 9.3.3, ARCHITECTURE erratum C27); its local epsilon is the certified one, too.  A pool of
+large (Wang 2021, section 9.3.3, ARCHITECTURE erratum C27); its local epsilon is the certified one, too.
+`cells_below` finds a number that is near enough in a tenth of the time, for a choice among mechanisms.  A pool of
 seeds adds its own variance, which depends on who holds what and is left out.  Not here: the mechanism (OLH with `g`),
 other mechanisms at a central target.
 """
@@ -34,6 +35,8 @@ _GRID: Final = 24
 """Numbers of cells that are tried before the search goes on between the best one's neighbours."""
 _CLOSE: Final = 1e-3
 """Numbers of cells whose logarithms are as close as this are not told apart, but for the next ones to the best."""
+_NEAR: Final = 0.1
+"""How close is close enough for a choice among mechanisms: the variance is flat around its least."""
 _GOLDEN: Final = (math.sqrt(5) - 1) / 2
 
 
@@ -71,6 +74,30 @@ def solh_buckets(
     target = float(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(float(epsilon)))))
     asked = _Asked(reports, target, checked_delta(delta), d, int(limit * MICRO))
     return _paper(asked) if rule == "paper" else _exact(asked)
+
+
+def cells_below(n: int, epsilon: float, delta: float, *, d: int, limit: float) -> int | None:
+    """About the best number of cells below d, for a batch of n honest reports and a local epsilon up to the limit; None
+    where more would be better, since as many cells as values are a randomized response that has no collisions.
+
+    1. Halves of d, down to where the variance rises.  2. Golden sections between the neighbours of the best one.
+    """
+    if d < 4 or not FLOOR <= epsilon < limit:
+        return None
+    asked = _Asked(floored(n), epsilon, checked_delta(delta), d, int(limit * MICRO))
+
+    def variance(cells: float) -> float:
+        return _at(asked, round(cells), COARSE).variance
+
+    best = d / 2
+    while best >= 4 and variance(best / 2) < variance(best):
+        best /= 2
+    low, high = math.log(max(2, best / 2)), math.log(min(d - 1, 2 * best))
+    while high - low > _NEAR:
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        low, high = (low, right) if variance(math.exp(left)) <= variance(math.exp(right)) else (left, high)
+    found = round(math.exp((low + high) / 2))
+    return found if math.log(d / found) > 2 * _NEAR else None
 
 
 class _Asked(NamedTuple):

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,8 @@ U = 2.0**-53
 _FEWEST, _MOST = 1 << 16, 1 << 20  # points of a lattice
 _STEP = 0.0229  # standard deviations of one tilted score
 _REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
-_TRIED = 48  # steps of the lattice: the one whose points lie nearest to the scores is taken
+_TRIED = np.geomspace(1.0, 4 / 3, 48)  # steps of the lattice: the one whose points lie nearest to the scores is taken
+_NEAR = 1e-6  # a tilted mean of so small a part of its spread is 0
 _FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
 _STEEPEST = 300.0  # over the largest score: beyond twice that doubles overflow
 _RARE = 8.0  # over the largest score: no need of a steeper tilt than this where few scores are large
@@ -130,7 +132,9 @@ def _points(n: int, sharpness: float) -> int:
 
 
 def _tilted(kinds: Kinds) -> Tilt:
-    """The theta at which the mean is 0, by halving; a larger one where that is below one over the spread."""
+    """The theta at which the mean is about 0, by Newton's steps; a larger one where that is below one over the spread.
+    Any theta gives a bound.
+    """
     values = kinds[0][0].values
     largest = float(values.max())
 
@@ -145,15 +149,24 @@ def _tilted(kinds: Kinds) -> Tilt:
         return mean, variance
 
     low, high = 0.0, 1 / largest
-    while moments(high)[0] < 0 and high * largest < _STEEPEST:
+    while (found := moments(high))[0] < 0 and high * largest < _STEEPEST:
         low, high = high, 2 * high
-    for _ in range(20):  # any theta gives a bound
-        middle = (low + high) / 2
-        low, high = (middle, high) if moments(middle)[0] < 0 else (low, middle)
-    if not 0 < moments(high)[1] < math.inf:
+    theta = high
+    for _ in range(20):
+        mean, variance = found
+        low, high = (theta, high) if mean < 0 else (low, theta)
+        if not 0 < variance < math.inf or abs(mean) < _NEAR * math.sqrt(variance):
+            break
+        step = theta - mean / variance  # the slope of the mean by theta is the variance
+        theta = step if low < step < high else (low + high) / 2
+        found = moments(theta)
+    variance = found[1]
+    if not 0 < variance < math.inf:
         raise FloatingPointError("tilted scores that are all alike")
-    theta = max(high, min(1 / math.sqrt(moments(high)[1]), _RARE / largest))
-    return Tilt(theta, math.sqrt(moments(theta)[1]))
+    more = min(1 / math.sqrt(variance), _RARE / largest)
+    if theta < more:
+        theta, variance = more, moments(more)[1]
+    return Tilt(theta, math.sqrt(variance))
 
 
 def _lattice(kinds: Kinds, n: int, tilt: Tilt, points: int) -> Lattice:
@@ -186,7 +199,7 @@ def _lattice(kinds: Kinds, n: int, tilt: Tilt, points: int) -> Lattice:
 def _nearest_step(kinds: Kinds, theta: float, least: float) -> float:
     """The step, up to a third above the least one, whose lattice adds the least variance."""
     values = kinds[0][0].values
-    steps = least * np.geomspace(1.0, 4 / 3, _TRIED)
+    steps = least * _TRIED
     parts = np.mod(values[:, None] / steps[None], 1)
     chances = sum((number * scores.chances for scores, number in kinds), np.zeros(len(values)))
     weights = chances * np.exp(theta * values)
@@ -209,25 +222,26 @@ Sized = Sequence[tuple[Floats, int]]
 
 def _log_beyond(sized: Sized, values: Floats, tilt: Tilt, x: float) -> float:
     """The logarithm of a bound of E[S; S >= x]: S is at most x e^(k (S - x)) there, for every k of at least 1 / x."""
-    rates = [max(tilt.theta + more / tilt.spread, 1 / x) for more in range(0, 14, 2)]
-    return min(
-        math.log(x) - k * x + sum(n * _log_moment(weights, (k - tilt.theta) * values) for weights, n in sized)
-        for k in rates
-    )
+    rates = np.maximum(tilt.theta + np.arange(0, 14, 2) / tilt.spread, 1 / x)
+    powers = (rates - tilt.theta)[:, None] * values
+    found = math.log(x) - rates * x + sum(n * _log_moments(weights, powers) for weights, n in sized)
+    return float(found.min())
 
 
 def _log_below(sized: Sized, values: Floats, tilt: Tilt, x: float) -> float:
     """The logarithm of a bound of the tilted chance of sums of at most -x, which a cyclic lattice puts above 0."""
     total = sum(n * math.log(float(weights.sum())) for weights, n in sized)
-    rates = [more / tilt.spread for more in range(2, 16, 2)]
-    return min(sum(n * _log_moment(weights, -k * values) for weights, n in sized) - total - k * x for k in rates)
+    rates = np.arange(2, 16, 2) / tilt.spread
+    powers = -rates[:, None] * values
+    found = sum(n * _log_moments(weights, powers) for weights, n in sized) - total - rates * x
+    return float(found.min())
 
 
-def _log_moment(weights: Floats, exponents: Floats) -> float:
-    """The logarithm of the sum of weights times e to these."""
+def _log_moments(weights: Floats, exponents: Floats) -> Floats:
+    """The logarithm of the sum of weights times e to these, by row."""
     exponents = np.where(weights > 0, exponents, -np.inf)
-    top = float(exponents.max())
-    return top + math.log(float(weights @ np.exp(exponents - top)))
+    top = exponents.max(axis=1)
+    return np.asarray(top + np.log(np.exp(exponents - top[:, None]) @ weights))
 
 
 def _weighed(
@@ -257,7 +271,16 @@ def _weighed(
 
 def _weights(frequencies: NDArray[np.int64], points: int, rate: float, last: int) -> NDArray[np.complex128]:
     """The sum of j z^j over 0 < j < last, z = e^(-rate + 2 pi i k / points): a geometric series, differentiated."""
-    turn = -rate + 2j * np.pi * frequencies / points
-    ends = np.exp(-rate * (last - 1) + 2j * np.pi * (frequencies * (last - 1) % points) / points)
-    less = -np.expm1(turn)
-    return np.asarray(np.exp(turn) * (1 - ends * (1 + (last - 1) * less)) / less**2, np.complex128)
+    turned, less_one = _turns(points)
+    # z and 1 - z, without loss where z is near 1
+    z = math.exp(-rate) * turned[frequencies]
+    less = -(math.expm1(-rate) * turned[frequencies] + less_one[frequencies])
+    ends = math.exp(-rate * (last - 1)) * turned[frequencies * (last - 1) % points]
+    return np.asarray(z * (1 - ends * (1 + (last - 1) * less)) / less**2, np.complex128)
+
+
+@lru_cache(maxsize=8)
+def _turns(points: int) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """e^(2 pi i k / points) for all k below points, and the same less 1."""
+    angles = 2j * np.pi * np.arange(points) / points
+    return np.exp(angles), np.expm1(angles)

@@ -38,6 +38,8 @@ _PLACES: Final = 4
 """How many digits of a local epsilon are looked through."""
 _NEAR: Final = 64
 """How far beyond a coarse epsilon a finer one is looked for, in steps of the last digit."""
+_DOUBT: Final = 1.1
+"""Variances at coarse epsilons that are nearer than this are compared at finer ones."""
 _LESS: Final = 8
 """How often the search goes down, from one step of the last digit to twice as many, where a claim fails by rounding."""
 
@@ -102,8 +104,9 @@ def under_target(
     round. rounds: how often a user answers in a window.
 
     1. Each candidate's largest epsilon, by a coarse bound for rounds put together in one.
-    2. Their variances there: of those near the smallest the quickest, or the one with the shortest reports.
-    3. Of that one the largest epsilon by the bound that certifies, near the other.
+    2. Of those whose variances there are near the smallest the largest epsilon by the bound that certifies, near the
+       other one.
+    3. Of those near the smallest variance the quickest, or the one with the shortest reports.
     4. The claim itself, a little further down where it fails by its rounding; else the next best candidate.
     """
     checked_target(target)
@@ -119,11 +122,15 @@ def under_target(
     n = honest(smallest, target.corrupt)
     at = {one.name: _largest(one, target, n, limit, rounds) for one in candidates}
     variance = {one.name: _rounded(one.variance(one.question(at[one.name]), smallest)) for one in candidates}
+    doubtful = _DOUBT * NEAR[prefer] * min(variance.values())
+    for one in [one for one in candidates if variance[one.name] <= doubtful]:
+        at[one.name] = _finer(one, target, n, limit, rounds, at[one.name])
+        variance[one.name] = _rounded(one.variance(one.question(at[one.name]), smallest))
     local = min(one.variance(one.question(min(alone, limit)), smallest) for one in candidates)
     left = list(candidates)
     while True:
         best = _best(left, at, variance, prefer)
-        made = _certified(best, target, smallest, _finer(best, target, n, limit, rounds, at[best.name]), rounds)
+        made = _certified(best, target, smallest, at[best.name], rounds)
         if made is not None or len(left) == 1:
             break
         left.remove(best)

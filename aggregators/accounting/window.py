@@ -13,7 +13,7 @@ one exceeds are kept.  Not here: one round (claim.py), schedules (worst.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from murmurate.aggregators.accounting.claim import MixedClaim, mixed_claim, unclaimed
@@ -31,6 +31,15 @@ NoClaim = Literal["nothing was counted", "public measure", "lasting reports"]
 their round.
 """
 NOTHING: Final[NoClaim] = "nothing was counted"
+
+
+def _smallest(rounds: list[tuple[int, Question, int]]) -> Iterator[tuple[Question, int]]:
+    """Each question with the fewest reports that any of its rounds had: what holds for them holds for more."""
+    fewest: dict[bytes, tuple[Question, int]] = {}
+    for _, asked, n in rounds:
+        if asked.digest not in fewest or n < fewest[asked.digest][1]:
+            fewest[asked.digest] = asked, n
+    yield from fewest.values()
 
 
 class MixedWindow:
@@ -58,7 +67,7 @@ class MixedWindow:
         if reasons:
             return reasons[0]
         if self._division == "population":
-            return max((self._alone(asked, n) for _, asked, n in rounds), key=lambda claim: claim.epsilon)
+            return max((self._alone(*one) for one in _smallest(rounds)), key=lambda claim: claim.epsilon)
         try:
             return worst_window(most, min(n for _, _, n in rounds), self._delta, self._corrupt)
         except AccountingError:  # a report has nobody to hide it

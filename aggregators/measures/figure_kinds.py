@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from murmurate.aggregators.measures.summed import COUNT, TOTAL
-from murmurate.aggregators.measures.vector import HELD, Vector
+from murmurate.aggregators.measures.vector import HELD, ItemNumbers
 
 FigureKind = Literal["share", "mean", "total", "count"]
 """A part of all users; a mean of numbers; a sum of numbers, of a local stream per user; a number of events."""
@@ -24,7 +24,7 @@ def figure_kind(measure: str, name: str, *, central: bool) -> FigureKind:
     """
     if central:
         return "total" if measure == TOTAL and name != COUNT else "count"
-    if measure == Vector.name:
+    if measure == ItemNumbers.name:
         return "share" if name.endswith(HELD) else "mean"
     if name != measure:
         return "share"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.result import Floats
-from murmurate.aggregators.measures.rows import Rows, quickest
+from murmurate.aggregators.measures.rows import Rows, quickest, smallest
 from murmurate.aggregators.measures.vector_ways import is_of_vectors, vector_question
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.randomizers import Question, Viewed
@@ -152,5 +152,4 @@ def sets(d: int, most: int, largest: int) -> Rows:
 
 @lru_cache(maxsize=256)
 def _best(measure: ItemShares, epsilon: Epsilon) -> Question:
-    asked = (measure.question(name, epsilon) for name in measure.possible)
-    return min(asked, key=lambda one: measure.usual_variance(one, 1))
+    return smallest(measure, epsilon)

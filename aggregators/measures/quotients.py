@@ -65,7 +65,7 @@ def errors_from_zero(d: int) -> float:
     """The number of standard errors by which a share among d must exceed 0 before the mean of its holders is told.
 
     >>> errors_from_zero(1), round(errors_from_zero(1000), 2)
-    (2.0, 4.08)
+    (2, 4.08)
     """
     return SEEN if d == 1 else -NORMAL.inv_cdf(NORMAL.cdf(-SEEN) / d)
 

@@ -16,9 +16,9 @@ from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.measures.strings import Prefixes
 from murmurate.aggregators.measures.total import Total
-from murmurate.aggregators.measures.vector import Vector
+from murmurate.aggregators.measures.vector import ItemNumbers
 
 KINDS: Final[dict[str, type[Measure]]] = {
-    kind.name: kind for kind in (Frequency, Mean, Total, Distribution, ItemShares, Marginals, Prefixes, Vector)
+    kind.name: kind for kind in (Frequency, Mean, Total, Distribution, ItemShares, Marginals, Prefixes, ItemNumbers)
 }
 """The kinds of measures by name."""

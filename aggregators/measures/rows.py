@@ -23,6 +23,7 @@ from murmurate.aggregators.measures.result import Floats
 from murmurate.aggregators.measures.wandering import wandering_shares
 from murmurate.aggregators.methods.dissimilarity import finite_population_factor
 from murmurate.randomizers import ParameterError, Question
+from murmurate.randomizers.thresholds import Epsilon
 
 Rows = NDArray[np.uint32]
 """Values of several words: uint32[n, words]."""
@@ -31,6 +32,10 @@ ROWS_AT_ONCE: Final = 1 << 12
 """The number of rows examined at once, which bounds the memory for one number per row and statistic."""
 QUICK: Final = ("kvue", "pckv_grr", "pckv_agrr", "collision", "coco", "exsub")
 """Mechanisms for vectors by how little they ask of a device: of those that are as accurate, the first is taken."""
+
+
+ALIKE: Final = 1.000001
+"""How many times the smallest variance is as good."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +160,17 @@ def quickest(names: Iterable[str]) -> tuple[str, ...]:
     ('kvue', 'coco', 'other')
     """
     return tuple(sorted(names, key=lambda name: (QUICK.index(name) if name in QUICK else len(QUICK), name)))
+
+
+def smallest(measure: RowMeasure, epsilon: Epsilon) -> Question:
+    """The question with the smallest variance of all that are possible; of equally good ones the first, since variances
+    are compared up to a millionth.
+    """
+    asked = [measure.question(name, epsilon) for name in measure.possible]
+    if not asked:
+        raise ParameterError(f"{measure.name}: found no mechanism that serves; allowed: {', '.join(measure.serving)}")
+    of = [measure.usual_variance(one, 1) for one in asked]
+    return next(one for one, variance in zip(asked, of, strict=True) if variance <= min(of) * ALIKE)
 
 
 @lru_cache(maxsize=2)  # of a hundred megabytes at most

@@ -3,8 +3,8 @@
 Contract: a user holds some items, each with a number from -1 to 1 (0 counts as not held), and one report tells of all
 of them (randomizers/vectors).  "jam" is the mean of its numbers over all users, with 0 for who does not hold it; "jam
 present" the share of holders; "jam mean of holders" their quotient, with the standard error of a ratio, NaN unless the
-share is significantly above 0 among as many as there are items.  With `shares` false the first figure stands alone, and
-mechanisms serve that tell no shares.  A user without a value reports like one who holds nothing.
+share is significantly above 0 among as many as there are items.  With `shares` false the first figure stands alone,
+told by mechanisms that tell nothing else.  A user without a value reports like one who holds nothing.
 Source: ARCHITECTURE section 5.17.  Not here: errors of quotients (quotients.py), sets without numbers (items.py).
 """
 
@@ -23,13 +23,12 @@ from murmurate.aggregators.measures.items import CROWD, sets
 from murmurate.aggregators.measures.measure import AUTO, Range, stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, quotients
 from murmurate.aggregators.measures.result import Floats, NamedFigures
-from murmurate.aggregators.measures.rows import RowMeasure, Rows, quickest
-from murmurate.aggregators.measures.vector_ways import vector_question
+from murmurate.aggregators.measures.rows import RowMeasure, Rows, smallest
+from murmurate.aggregators.measures.vector_questions import serving_vectors, telling_question, told_variance
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
-from murmurate.randomizers import ParameterError, Question
+from murmurate.randomizers import Question
 from murmurate.randomizers.layouts import layout
-from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors import SparseOracle
 from murmurate.topics.domains import Signed
@@ -45,7 +44,7 @@ WHOLE: Final[Range] = (-1.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Vector(RowMeasure):
+class ItemNumbers(RowMeasure):
     """The mean of each item's numbers, the share of its holders, and the mean among them."""
 
     domain: Signed
@@ -107,26 +106,22 @@ class Vector(RowMeasure):
 
     @property
     def serving(self) -> tuple[str, ...]:
-        """The mechanisms for vectors, those that ask least of a device first."""
-        return quickest(name for name, kind in VECTORS.items() if kind.signs_are_drawn)
+        """The mechanisms that tell what this measure does, those that ask least of a device first."""
+        return serving_vectors(shares=self.shares)
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """The question with the smallest exact total variance of the means where users hold `most` items."""
+        """The question with the smallest exact variance of what is told where users hold `most` items."""
         return _best(self, epsilon)
 
     def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """The question by the mechanism of this name."""
         if name == AUTO:
             return self.choose(epsilon, prefer)
-        made = vector_question(name, self.layout, epsilon)
-        if made.statistics != self.statistics:
-            told = "no shares of holders" if self.shares else "shares of holders"
-            raise ParameterError(f"{name}: found one that tells {told}; allowed: with shares = {not self.shares}")
-        return made
+        return telling_question(name, self.layout, epsilon, shares=self.shares)
 
     def usual_variance(self, question: Question, n: int) -> float:
-        """The mean variance of the means of signs where users hold `most` items."""
-        return float(question.variance(n, min(1.0, self.domain.most / self.domain.d)).mean())
+        """The mean variance of means of signs, and of shares where they are told, where users hold `most` items."""
+        return told_variance(question) / n
 
     def ranges(self, question: Question) -> Sequence[Range]:
         """From -1 to 1 for means, from 0 to 1 for shares."""
@@ -257,6 +252,5 @@ def _course_of_holders(course: Floats) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _best(measure: Vector, epsilon: Epsilon) -> Question:
-    asked = (measure.question(name, epsilon) for name in measure.possible)
-    return min(asked, key=lambda one: measure.usual_variance(one, 1))
+def _best(measure: ItemNumbers, epsilon: Epsilon) -> Question:
+    return smallest(measure, epsilon)

@@ -25,10 +25,10 @@ def is_of_vectors(name: str) -> bool:
     return name in VECTORS or name in WAYS
 
 
-def vector_question(name: str, layout: Any, epsilon: Epsilon) -> Question:
-    """The question by this name over values of a layout.
+def vector_question(name: str, layout: Any, epsilon: Epsilon, **parameters: int) -> Question:
+    """The question by this name over values of a layout. parameters: others than the best or fixed ones.
 
     >>> vector_question("exsub, m = 1", ("signed", 128, 8, 0), 1)
     ExSub(['signed', 128, 8, 0], epsilon=1.0, m=1)
     """
-    return question({**WAYS.get(name, {"name": name}), "layout": layout, "epsilon": epsilon})
+    return question({**WAYS.get(name, {"name": name}), "layout": layout, "epsilon": epsilon, **parameters})

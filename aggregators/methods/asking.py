@@ -135,7 +135,9 @@ def oracle(setting: Setting, epsilon_micro: int) -> Question:
         )
     epsilon = Fraction(epsilon_micro, MICRO)
     if setting.clip is None:
-        return question_with_fakes(setting.measure, setting.mechanism, epsilon, setting.prefer, setting.fakes)
+        return question_with_fakes(
+            setting.measure, setting.mechanism, epsilon, setting.prefer, setting.fakes, setting.min_batch
+        )
     name = setting.mechanism
     if name == "auto":
         name = setting.measure.choose(epsilon, setting.prefer).name

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.measures.vector import HELD, OF_HOLDERS, Vector
+from murmurate.aggregators.measures.vector import HELD, OF_HOLDERS, ItemNumbers
+from murmurate.aggregators.measures.vector_questions import serving_vectors
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import Flag, Texts, WholeNumber, seen
 from murmurate.config.measures.frequency import VALUE
 from murmurate.config.measures.items import declared_items
 from murmurate.config.measures.wide import RowStream
 from murmurate.config.streams import OneOf
-from murmurate.randomizers.registry import VECTORS
 from murmurate.topics.domains import Signed
 from murmurate.topics.domains.domain import MAX_LISTED
 from murmurate.topics.release_parts import MAX_NAME, MAX_NAMES
@@ -25,7 +25,7 @@ USUAL_MOST: Final = 8
 class VectorStream(RowStream):
     """Numbers from -1 to 1 that users have for some of many items."""
 
-    measured = Vector
+    measured = ItemNumbers
     measure: Literal["vector"]
     """What is measured."""
     values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_NAMES)] | None = None
@@ -38,10 +38,10 @@ class VectorStream(RowStream):
     """
     shares: Annotated[bool, Flag()] = True
     """Whether releases have the share of holders and the mean among holders of each item, besides the mean over all
-    users. Without them other mechanisms serve, some of which are more precise.
+    users. Without them other mechanisms serve, which are more precise where epsilon is small.
     """
-    mechanism: Annotated[str, OneOf(AUTO, *sorted(VECTORS))] = AUTO
-    """"auto": the one with the smallest exact variance of the means."""
+    mechanism: Annotated[str, OneOf(AUTO, *serving_vectors(shares=True), *serving_vectors(shares=False))] = AUTO
+    """"auto": the one with the smallest exact variance of what is told."""
 
     @property
     def known(self) -> tuple[str, ...] | int:
@@ -57,9 +57,9 @@ class VectorStream(RowStream):
         """How many items of a user are kept."""
         return min(USUAL_MOST, self._many) if self.most is None else self.most
 
-    def statistic(self) -> Vector:
+    def statistic(self) -> ItemNumbers:
         """Means of its items."""
-        return Vector(Signed(self.known, self.kept), self.says_none, shares=self.shares)
+        return ItemNumbers(Signed(self.known, self.kept), self.says_none, shares=self.shares)
 
     def meaning(self) -> dict[str, Any]:
         """Its items, how many of a user are kept, and what is told of them."""
@@ -82,6 +82,9 @@ class VectorStream(RowStream):
             yield Mistake("values" if self.values else "items", f"{self._many} items", allowed)
         if self.kept > self._many:
             yield Mistake("most", seen(self.most), f"a whole number from 1 to {self._many}, the number of items")
+        elif not self.statistic().possible:
+            told = "shares of holders" if self.shares else "means alone"
+            yield Mistake("shares", seen(self.shares), f"{seen(not self.shares)}: no mechanism tells {told} of them")
         for place, item in enumerate(self.values or ()):
             ends = [end for end in (HELD, OF_HOLDERS) if item.endswith(end)]
             if ends:

@@ -56,9 +56,9 @@ class SHE(Mechanism):
                 "for (2 reach + 1) grid"
             )
         super().__init__(d=d, epsilon=epsilon)
-        self.mean = _moment(self._levels, 1)
+        self.mean, square = _moments(self.epsilon_micro, self.grid, self.reach)
         self.gap = self.top - 2 * self.mean
-        self._spread = (_moment(self._levels, 2) - self.mean**2) / self.gap**2
+        self._spread = (square - self.mean**2) / self.gap**2
 
     def spec(self) -> dict[str, str | int]:
         """The description, with the grid and its reach."""
@@ -298,5 +298,9 @@ def _table(epsilon_micro: int, grid: int, reach: int) -> _Table:
     return _Table(steps, starts, crowded, np.append(steps, np.uint64((1 << _BITS) - 1)))
 
 
-def _moment(table: tuple[int, ...], power: int) -> Fraction:
-    return Fraction(sum(y**power * level for y, level in enumerate(table)), 1 << _BITS)
+@lru_cache(maxsize=1024)
+def _moments(epsilon_micro: int, grid: int, reach: int) -> tuple[Fraction, Fraction]:
+    """The means of an empty cell's number and of its square."""
+    table = levels(epsilon_micro, grid, reach)
+    mean, square = (sum(y**power * level for y, level in enumerate(table)) for power in (1, 2))
+    return Fraction(mean, 1 << _BITS), Fraction(square, 1 << _BITS)

@@ -6,9 +6,10 @@ of their own draw: with fewer, a report would name a held cell more often, and e
 the k pairs that entries fall into, one of its entries, drawn evenly, has the probability P for its cell and R for the
 partner; all other cells share what is left, evenly.  That is R (1 + (s - k) (e^epsilon - 1) / (t - 2 k)) each, from R
 to P, so that P[y|x] <= e^epsilon P[y|x'] under every hash function and whatever the dummies are, in exact arithmetic.
-Source: Wang et al. 2023 (CoCo), algorithms 1 and 2, with the corrections of ARCHITECTURE section 6; one pair's entry
-drawn evenly is what their random order of all comes to.  Dummies of a user's own draw, which no two users share, are
-ours: dummy keys would let all users of one hash function err together.  Not here: pools and reports (hashed.py).
+Source: Wang et al. 2023 (Collision and CoCo), section 7.  An entry of a pair that is drawn evenly is what their random
+order of all entries comes to.  They print half of a pair's probability, and t from 2 s + 2 on: summed over all hash
+functions it is P + R, and 2 s cells are enough.  Dummies of a user's own draw are ours: dummy keys, which all users
+share, would let those with the same hash function err together.  Not here: pools and reports (hashed.py).
 """
 
 from __future__ import annotations

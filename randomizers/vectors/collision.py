@@ -4,8 +4,8 @@ Contract: with t >= 2 s cells, of which a user's entries fill k, each of the k i
 other one with r_k = (1 - k p) / (t - k), about e^epsilon / W and at least 1 / W, W = s e^epsilon + t - s.  p does not
 depend on k, so that estimates are unbiased whatever collides: P[y|x] <= e^epsilon P[y|x'] under every hash function, in
 exact arithmetic.  An entry is hashed as its symbol: 2 item + (1 if its sign is -), of sets the item alone, which halves
-the variance.  Source: Wang et al. 2023 (Collision), definition 5; the probability of any number of cells, the variance
-and its smallest t are our own.  Not here: hash functions, pools and reports (hashed.py).
+the variance.  Source: Wang et al. 2023 (Collision and CoCo), definition 5; probabilities for any number of cells, the
+variance and its smallest t are our own.  Not here: hash functions, pools and reports (hashed.py).
 
 With fewer than s cells r_k would fall below p / e^epsilon; with less than 2 s no t is best, and the blanket's worst
 pair, two vectors without a common cell, would not exist.
@@ -71,8 +71,8 @@ class Collision(HashedOracle):
     # ---- the device's half ----
 
     def _symbols(self, items: Any, signs: Any) -> NDArray[np.uint32]:
-        items = np.asarray(items, np.uint32)
-        return items << np.uint32(1) | (signs < 0) if self.signed else items
+        symbols = np.asarray(items, np.uint32)
+        return np.asarray(symbols << np.uint32(1) | (signs < 0)) if self.signed else symbols
 
     def _drawn_from(self, cells: Cells, signs: NDArray[np.int8], coins: Words) -> Cells:
         """Cells in three steps: 1. the different ones of each user, in order; 2. the first coin names one of them, or

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.vectors.scratch import Scratch
+
 Keys = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.intp]
 NARROW = 1 << 12
@@ -29,7 +31,7 @@ class DrawnKeys(NamedTuple):
     """The coordinates of n users."""
 
     keys: Keys
-    """Rising in each row: 4 times the coordinate, plus its mark; `top` in places that are not needed."""
+    """Rising in each row: 4 times the coordinate, plus its mark; larger numbers in places that are not needed."""
     more: Rows
     """The users whose words ran out, and whose rows are therefore not complete."""
 
@@ -47,63 +49,79 @@ class DistinctCoordinates:
 
     def words_for(self, count: int, taken: int) -> int:
         """A number of words with which `count` coordinates are nearly always found, so many being taken."""
-        fits = self.number * self.share / 2**self.bits
+        fits = self.number * self.share / (1 << self.bits)
         free = [fits * (self.number - taken - i) / self.number for i in range(count)]
         return ceil(sum(1 / p for p in free) + 7 * sqrt(sum((1 - p) / (p * p) for p in free)) + 4 * bool(count))
 
-    def first(self, words: Keys) -> Keys:
-        """The keys of words as they come."""
+    def unused(self, columns: int) -> Keys:
+        """Keys, rising, for places where no coordinate is needed: larger than all others, and different."""
+        return np.asarray(self._past + 4 * np.arange(columns), self.dtype)
+
+    @property
+    def _past(self) -> int:
+        """What no word gives as a key: words that give no coordinate are below it."""
+        return 4 * (((1 << self.bits) - 1) // self.share + 1)
+
+    def _keys(self, words: Keys) -> Keys:
         keys = words // self.dtype.type(self.share)
         keys <<= 2
         keys |= DRAWN
         return np.asarray(keys)
 
-    def fill(self, keys: Keys, words: Keys, used: NDArray[np.int64]) -> DrawnKeys:
+    def start(self, words: Keys, taken: int, count: int, scratch: Scratch) -> Keys:
+        """The keys of each user's first `count` words, behind unused places for so many that are taken."""
+        keys = scratch.array("keys", (len(words), taken + count), self.dtype)
+        np.floor_divide(words[:, :count], self.dtype.type(self.share), out=keys[:, taken:])
+        keys <<= 2
+        keys |= DRAWN
+        keys[:, :taken] = self.unused(taken)
+        return keys
+
+    def fill(self, keys: Keys, words: Keys, used: NDArray[np.int64], scratch: Scratch) -> DrawnKeys:
         """Draw as many coordinates for each row of `keys` as it has places for words.
 
-        keys: dtype[n, width], which is overwritten: marked coordinates that are taken, `top` where none is needed, and
-        in all other places the user's first words, as `first` gives them.  words: dtype[n, k].  used: how many of the
-        words are in `keys`, which is overwritten, too.
+        keys: dtype[n, width], which is overwritten: marked coordinates that are taken, unused places, and the user's
+        first words, as `start` gives them.  words: dtype[n, k], contiguous.  used: how many of the words are in `keys`.
         1. Sort; of equal coordinates the first stays, which is the taken one if there is one.
         2. The others, and words that give no coordinate, are replaced by the user's next words.
         3. Repeat for the users that had any.
         """
-        n, width = keys.shape
-        active, short = np.arange(n), []
-        while len(active) and width:
-            all_of_them = len(active) == n
-            part = keys if all_of_them else keys[active]
+        (n, width), per_user = keys.shape, words.shape[1]
+        part, active, used, flat = keys, np.arange(n), used, words.reshape(-1)
+        more, turn = [np.empty(0, np.intp)], 0
+        while part.size:
             part.sort(axis=1)
-            wrong = self._wrong(part)
-            if not all_of_them:
-                keys[active] = part
-            if not len(wrong):
-                break
+            wrong = self._wrong(part.reshape(-1), width, scratch)
             row = wrong // width
-            counts = np.bincount(row, minlength=len(active))
-            rank = np.arange(len(wrong)) - (np.cumsum(counts) - counts)[row]
-            user = active[row]
-            at = used[user] + rank
-            there = at < words.shape[1]
-            if not there.all():
-                short.append(np.unique(user[~there]))
-            fresh = np.full(len(wrong), self.top)
-            fresh[there] = self.first(words[user[there], at[there]])
-            keys[user, wrong - row * width] = fresh
-            used[active] += counts
-            active = active[counts > 0]
-        return DrawnKeys(keys, np.unique(np.concatenate(short)) if short else np.empty(0, np.intp))
+            counts = np.bincount(row, minlength=len(part))
+            ready, short = counts == 0, used + counts > per_user
+            if part is not keys:
+                done = ready | short
+                keys[active[done]] = part[done]
+            if short.any():
+                more.append(active[short])
+                stays = ~short[row]
+                wrong, row = wrong[stays], row[stays]
+                counts[short], ready = 0, ready | short
+            following = active * per_user + used - (np.cumsum(counts) - counts)
+            part.reshape(-1)[wrong] = self._keys(flat[following[row] + np.arange(len(wrong))])
+            again, used = np.flatnonzero(~ready), used + counts
+            if 2 * len(again) > len(part):
+                continue  # a few rows that are ready already cost less than a copy of the others
+            room = scratch.array("even" if turn % 2 else "odd", (len(again), width), self.dtype)
+            part = np.take(part, again, axis=0, out=room, mode="clip")
+            active, used, turn = active[again], used[again], turn + 1
+        return DrawnKeys(keys, np.unique(np.concatenate(more)))
 
-    def _wrong(self, keys: Keys) -> Rows:
-        """The places in sorted rows that hold no coordinate, or one for the second time: flat indices."""
-        n, width = keys.shape
-        flat = keys.reshape(-1)
-        coordinate = flat >> self.dtype.type(2)
-        wrong = np.empty(n * width, np.bool_)
-        np.equal(coordinate[1:], coordinate[:-1], out=wrong[1:])
-        wrong.reshape(n, width)[:, 0] = False
-        wrong |= coordinate >= self.dtype.type(self.number)
-        wrong &= flat != self.top
+    def _wrong(self, flat: Keys, width: int, scratch: Scratch) -> Rows:
+        """The places in sorted rows that hold no coordinate, or one for the second time."""
+        wrong, none = (scratch.array(name, flat.shape, np.bool_) for name in ("wrong", "none"))
+        apart, first = scratch.array("apart", flat.shape, self.dtype), 4 * self.number
+        np.bitwise_xor(flat[1:], flat[:-1], out=apart[1:])
+        np.less(apart, self.dtype.type(4), out=wrong)
+        wrong[::width] = False
+        np.subtract(flat, self.dtype.type(first), out=apart)
+        wrong |= np.less(apart, self.dtype.type(self._past - first), out=none)
         return np.flatnonzero(wrong)
 
     def one(self, words: Sequence[int], count: int, taken: set[int]) -> list[int] | None:

@@ -4,8 +4,8 @@ Contract: a report is m of d + s coordinates (s of them stubs), each with a sign
 entries, and stubs for those that are missing.  A report with a specials that agree with the user and b that do not is
 in *cell* (a, b); all reports of a cell are equally likely, e^epsilon times as likely as others where the cell is
 accepted: a >= 1 (tau = 0), or a - b >= tau, or, of sets without signs, any special (tau = None).  Floats here are
-within 10^-12 of the exact values, without subtractions that cancel; `accepted_cells`
-is exact.  Source: Wang et al. 2023 (SaO2), section 5, with corrections; ARCHITECTURE section 5.17.  Not here: how
+within 10^-12 of the exact values, without subtractions that cancel; Fractions are
+exact.  Source: Wang et al. 2023 (SaO2), section 5, with corrections; ARCHITECTURE section 5.17.  Not here: how
 reports are drawn (subset_reports.py).
 """
 
@@ -51,20 +51,6 @@ class SupportTerms(NamedTuple):
             return self.absent * (1 - self.absent) / squared, self.held * (1 - self.held) / squared
 
 
-class Cell(NamedTuple):
-    """The reports with so many specials of the user."""
-
-    agreeing: int
-    opposite: int
-    chance: Fraction
-    """Its probability among all reports, each taken to be equally likely."""
-
-    @property
-    def specials(self) -> int:
-        """The number of the user's specials in such a report."""
-        return self.agreeing + self.opposite
-
-
 def is_accepted(agreeing: int, opposite: int, tau: int | None) -> bool:
     """Whether reports of this cell are the likelier ones."""
     return agreeing + opposite >= 1 if tau is None else agreeing >= 1 if tau == 0 else agreeing - opposite >= tau
@@ -74,19 +60,6 @@ def specials_law(d: int, s: int, m: int) -> list[Fraction]:
     """The probabilities of 0, 1 ... s specials among m of d + s coordinates: hypergeometric, exact."""
     of, chosen, left = _falling(d + s, s), _falling(m, s), _falling(d + s - m, s)
     return [Fraction(comb(s, k) * chosen[k] * left[s - k], of[s]) for k in range(s + 1)]
-
-
-def accepted_cells(d: int, s: int, m: int, tau: int | None) -> list[Cell]:
-    """The accepted cells that reports can be in, by the number of agreeing specials, then of the others."""
-    law = specials_law(d, s, m)
-    cells = []
-    for agreeing in range(s + 1):
-        for opposite in range(s + 1 - agreeing if tau is not None else 1):
-            k = agreeing + opposite
-            if law[k] and is_accepted(agreeing, opposite, tau):
-                ways = Fraction(comb(k, agreeing), 1 << k) if tau is not None else 1
-                cells.append(Cell(agreeing, opposite, law[k] * ways))
-    return cells
 
 
 def acceptance(k: int, tau: int | None) -> Fraction:

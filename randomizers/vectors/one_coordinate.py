@@ -222,12 +222,13 @@ class KVUE(OneCoordinate):
         return (content + (words[1] < self._low) + (words[1] < 2 * self._low)) % 3
 
     def blanket(self) -> Blanket:
-        """Between opposite vectors, and between sets without a common item (of sets, those are the worst), s of d
-        coordinates or twice as many tell them apart, each by two of three contents.
+        """Between vectors, or sets, that hold different coordinates, together as many as possible. At these they have
+        other contents, each of which one of them gives more often, and the third content neither of them. At the others
+        both hold nothing.
         """
         low = Fraction(self._low, _TOP)
-        told = self.s if self.signed else min(self.d, 2 * self.s)
-        return self.four_atoms(3 * low, Fraction(told, 3 * self.d), Fraction(0), 1 - Fraction(2 * told, 3 * self.d))
+        told = Fraction(min(2 * self.s, self.d), self.d)
+        return self.four_atoms(3 * low, told / 3, (1 - told) / 3, (2 - told) / 3)
 
 
 class PrivKV(OneCoordinate):

@@ -155,7 +155,7 @@ class SubsetCells:
 
     @cached_property
     def _others(self) -> list[Fraction]:
-        """Of the reports with 0, 1 ... s specials, the shares that are accepted for a user with s other ones."""
+        """The shares of the reports with 0, 1 ... s specials that are accepted for a user with s other ones."""
         shares = []
         for k in range(self.s + 1):
             rest = self.m - k

@@ -17,6 +17,7 @@ from murmurate.randomizers.layouts import FILLER
 from murmurate.randomizers.packing import bit_bytes
 from murmurate.randomizers.question import Reports
 from murmurate.randomizers.vectors.distinct import DrawnKeys, Keys
+from murmurate.randomizers.vectors.scratch import Scratch
 
 if TYPE_CHECKING:
     from murmurate.randomizers.vectors.subset_reports import SubsetReports
@@ -29,8 +30,10 @@ Rows = NDArray[np.intp]
 class SubsetLane:
     """The reports of one lane of users, drawn together."""
 
-    def __init__(self, of: SubsetReports, items: Words, signs: NDArray[np.int8], words: Words) -> None:
-        self.of, self.words = of, words
+    def __init__(
+        self, of: SubsetReports, items: Words, signs: NDArray[np.int8], words: Words, scratch: Scratch
+    ) -> None:
+        self.of, self.words, self.scratch = of, words, scratch
         self.forced, self.inside, self.state = self._forced(items, signs)
         drawn = self._drawn()
         self.keys = drawn.keys
@@ -57,14 +60,15 @@ class SubsetLane:
         inside = agreeing + np.array([cell.opposite for cell in of.table.cells], np.int64)[cell]
         order = np.tile(np.arange(s, dtype=np.int64), (len(rows), 1))
         choice = np.ascontiguousarray(self.words[rows, 2 : 2 + 2 * s]).view("<u8")
-        even, all_rows = np.ones(len(rows), np.bool_), np.arange(len(rows))
-        for i in range(int(inside.max(initial=0))):
-            one_left = i == s - 1  # 2^64 is no number of 64 bits
-            at = choice[:, i] // np.uint64((1 << 2 * WORD) // (s - i)) if not one_left else np.zeros(len(rows))
-            at = at.astype(np.int64)
-            even &= (at < s - i) | (i >= inside)
+        even = np.ones(len(rows), np.bool_)
+        for i in range(min(s - 1, int(inside.max(initial=0)))):  # of one that is left, nothing is chosen
+            some = np.flatnonzero(inside > i)
+            at = (choice[some, i] // np.uint64((1 << 2 * WORD) // (s - i))).astype(np.int64)
+            even[some] &= at < s - i
             at = np.minimum(at, s - i - 1) + i
-            order[all_rows, at], order[:, i] = order[:, i], order[all_rows, at]
+            moved = order[some, at]
+            order[some, at] = order[some, i]
+            order[some, i] = moved
         rows, order, agreeing, inside = rows[even], order[even], agreeing[even, np.newaxis], inside[even, np.newaxis]
         items, minus = items[rows], signs[rows] < 0
         missing = items == FILLER
@@ -78,20 +82,19 @@ class SubsetLane:
     def _drawn(self) -> DrawnKeys:
         """The keys of all users, rising, complete but for those in `more`."""
         of, s, n = self.of, self.of.s, len(self.words)
-        words = self.words[:, of.head :]
-        if of.draws.bits < WORD:
-            words = np.ascontiguousarray(words).view(of.draws.dtype)
+        rest = self.words[:, of.head :]
+        words = self.scratch.array("words", rest.shape, rest.dtype)
+        words[:] = rest
+        words = words.view(of.draws.dtype)
         count = of.to_draw(None)
-        keys = np.empty((n, s + count), of.draws.dtype)
-        keys[:, :s] = of.draws.top
-        keys[:, s:] = of.draws.first(words[:, :count])
+        keys, spare = of.draws.start(words, s, count, self.scratch), of.draws.unused(s + count)
         keys[self.forced, :s] = self.state
         fewer = of.to_draw(0) + (self.inside if of.leaves_out else -self.inside)
         for column in range(int(fewer.min(initial=count)), count):
-            keys[self.forced[fewer <= column], s + column] = of.draws.top
+            keys[self.forced[fewer <= column], s + column] = spare[column]
         used = np.full(n, count, np.int64)
         used[self.forced] = fewer
-        return of.draws.fill(keys, words, used)
+        return of.draws.fill(keys, words, used, self.scratch)
 
     def _coins(self) -> NDArray[np.uint8]:
         """The bytes whose bits are the signs of the coordinates: uint8[n, a whole number of words]."""
@@ -106,25 +109,32 @@ class SubsetLane:
             part[part & 3 == 0] = top
             part.sort(axis=1)
             keys[self.forced] = part
-        symbols = np.zeros((len(keys), form.width), self.of.draws.dtype)
+        shape = len(keys), form.width
+        symbols = self.scratch.array("symbols", shape, self.of.draws.dtype)
+        symbols[:, m:] = 0
         if not self.of.has_signs:
             np.right_shift(keys[:, :m], 2, out=symbols[:, :m])
-            return form.pack(symbols.astype(form.dtype, copy=False))
+            return form.pack(symbols.astype(form.dtype, copy=False), self.scratch)
         symbols[:, :m] = keys[:, :m]
-        coins = np.unpackbits(~self._coins(), bitorder="little").reshape(len(keys), -1)[:, : form.width]
-        plus = symbols & coins
+        coins = np.unpackbits(~self._coins(), bitorder="little").reshape(len(keys), -1)
+        plus = self.scratch.array("plus", shape, symbols.dtype)
+        plus[:] = coins[:, : form.width]
+        plus &= symbols
         symbols >>= 1
         plus &= symbols
         symbols ^= plus
-        return form.pack(symbols.astype(form.dtype, copy=False))
+        return form.pack(symbols.astype(form.dtype, copy=False), self.scratch)
 
     def _mapped(self) -> Reports:
         """Bits: a byte for each coordinate is set or cleared, and one more takes what is no coordinate."""
         of, n, number = self.of, len(self.keys), self.of.number
-        chosen = np.full((n, number + 1), of.leaves_out, np.bool_)
+        chosen = self.scratch.array("chosen", (n, number + 1), np.bool_)
+        chosen[:] = of.leaves_out
         mark = self.keys & 3
         value = (mark == 1) | (mark == 2) if of.leaves_out else mark != 0
-        at = np.minimum(self.keys >> 2, number).astype(np.int64)
+        at = self.scratch.array("at", self.keys.shape, np.int64)
+        np.right_shift(self.keys, 2, out=at)
+        np.minimum(at, number, out=at)
         at += (np.arange(n) * (number + 1))[:, np.newaxis]
         chosen.reshape(-1)[at] = value
         if not of.has_signs:

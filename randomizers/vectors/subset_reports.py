@@ -34,6 +34,7 @@ from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors.distinct import DistinctCoordinates
 from murmurate.randomizers.vectors.entries import Entries, Held
 from murmurate.randomizers.vectors.exsub_terms import best_length
+from murmurate.randomizers.vectors.scratch import Scratch
 from murmurate.randomizers.vectors.subset_cells import SubsetCells
 from murmurate.randomizers.vectors.subset_lanes import SubsetLane
 from murmurate.randomizers.vectors.symbol_rows import SymbolRows
@@ -41,7 +42,7 @@ from murmurate.randomizers.vectors.vector import VectorQuestion
 from murmurate.randomizers.viewed import MAX_REPORT
 
 WORD = 32
-_LANE = 1 << 19  # bytes of keys, or of bits as bytes, that are held at a time
+_LANE = 1 << 21  # bytes of keys, or of bits as bytes, that are held at a time
 MAX_COORDINATES = 1 << 24
 
 
@@ -152,12 +153,13 @@ class SubsetReports(VectorQuestion):
         """Reports by the lane; for those whose words run out, from more of their words in plain Python."""
         reports = np.empty((len(held.items), self.wire_size), np.uint8)
         width = self.s + self.to_draw(None)
-        step = max(1, _LANE // max(width * self.draws.dtype.itemsize, 1 if self.rows.listed else self.number))
-        short: list[int] = []
+        most = max(1, _LANE // max(width * self.draws.dtype.itemsize, 1 if self.rows.listed else self.number))
+        short, scratch = list[int](), Scratch()
         for rows, words in lanes.words(self._words, np.uint32):
+            step = -(-len(words) // -(-len(words) // most))  # parts of one size: a small one takes as many calls
             for start in range(0, len(words), step):
                 lane = slice(rows.start + start, min(rows.start + start + step, rows.stop))
-                part = SubsetLane(self, held.items[lane], held.signs[lane], words[start : start + step])
+                part = SubsetLane(self, held.items[lane], held.signs[lane], words[start : start + step], scratch)
                 reports[lane] = part.reports()
                 short += (part.more + lane.start).tolist()
         for row in short:
@@ -227,7 +229,7 @@ class SubsetReports(VectorQuestion):
         if form.listed:
             row = np.zeros((1, form.width), form.dtype)
             row[0, : self.m] = [2 * j + minus if self.has_signs else j for j, minus in chosen]
-            return form.pack(row).tobytes()
+            return form.pack(row, Scratch()).tobytes()
         bits, signs = sum(1 << j for j, _ in chosen), sum(minus << i for i, (_, minus) in enumerate(chosen))
         body = bits.to_bytes(bit_bytes(self.number), "little")
         return body + signs.to_bytes(bit_bytes(self.m), "little") if self.has_signs else body
@@ -293,11 +295,16 @@ class SubsetReports(VectorQuestion):
         return self.table.telling(self.signed)
 
     def blanket(self) -> Blanket:
-        """The plain part of all reports, by those that the two extremes have more often."""
+        """The plain part of all reports, by those that the two extremes have more often.
+
+        Cells are drawn by whole words, so that their ratios differ in the tenth digit: all are given the largest, and
+        the plain part is what that leaves, which is a little less than it is.
+        """
         apart, both, neither = self.table.apart(self.signed)
         high, one = self.realised, Fraction(1)
+        plain = 1 / (high * (apart + both) + apart + neither)
         split = (apart, high, one), (apart, one, high), (both, high, high), (neither, one, one)
-        return tuple(Atom(self.table.plain * mass, *ratios) for mass, *ratios in split if mass)
+        return tuple(Atom(plain * mass, *ratios) for mass, *ratios in split if mass)
 
     @abstractmethod
     def support(self, reports: Reports) -> NDArray[np.int64]:

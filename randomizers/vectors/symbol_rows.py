@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.packing import bit_bytes, pack_bits, padding_set
+from murmurate.randomizers.vectors.scratch import Scratch
 
 Reports = NDArray[np.uint8]
 Symbols = NDArray[np.unsignedinteger[Any]]
@@ -48,15 +49,17 @@ class SymbolRows:
 
     # ---- lists ----
 
-    def pack(self, symbols: Symbols) -> Reports:
+    def pack(self, symbols: Symbols, scratch: Scratch) -> Reports:
         """Lists of rising symbols as reports. symbols: dtype[n, width], whose last columns from m on are 0."""
         n, flat = len(symbols), symbols.reshape(-1)
         reports, at = np.empty((n, self.size), np.uint8), 0
         for shift, part in self.planes:
-            parts = flat >> shift if shift else flat
+            parts, small = scratch.array("parts", flat.shape, flat.dtype), scratch.array("small", flat.shape, np.uint8)
+            np.right_shift(flat, flat.dtype.type(shift), out=parts)
+            small[:] = parts
             if part < 8:
-                parts = parts & ((1 << part) - 1)
-            plane, size = _folded(parts.astype(np.uint8), part).reshape(n, -1), bit_bytes(self.m * part)
+                small &= np.uint8((1 << part) - 1)
+            plane, size = _folded(small, part).reshape(n, -1), bit_bytes(self.m * part)
             reports[:, at : at + size] = plane[:, :size]
             at += size
         return reports

@@ -63,8 +63,8 @@ SHARES: dict[str, Share] = {
         f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\npad = 3\n', _some,
         (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
     ),
-    "items, told whole": Share(
-        f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\nmechanism = "kvue"\n', _some,
+    "whole-items": Share(
+        f'measure = "items"\nvalues = {list(SCREENS)}\nmost = 3\nmechanism = "collision"\n', _some,
         (["cellar"], ["home", "home"], ["home", 1], "home", {"home": 1}, None, [["home"]], [None]), "sets",
     ),
     "marginals": Share(

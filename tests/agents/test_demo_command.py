@@ -85,7 +85,7 @@ def test_once_serves_its_page_while_it_runs_and_ends_by_itself_with_the_figures(
     assert re.fullmatch(r"  bits per user and period \d\.\d\d   \d+\.\d M events/s   reports over budget: 0", third)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.audit)])
 def test_ctrl_c_ends_the_endless_form_with_what_was_released_so_far(number: signal.Signals) -> None:
     with demo() as (running, url):
         assert any(frame["type"] == "release" for frame in frames(url))

@@ -7,10 +7,20 @@ from typing import Any
 
 import pytest
 
-from murmurate.agents.mixed_claims import AGAINST, REASONS, MixedClaims, largest_claim, mixed_words
+from murmurate.agents.mixed_claims import (
+    AGAINST,
+    AGAINST_USERS,
+    REASONS,
+    MixedClaims,
+    largest_claim,
+    mixed_words,
+    together_words,
+)
 from murmurate.topics.promises import NoClaim
 
 CLAIM = {"epsilon": 0.031, "delta": 1e-8, "per": "window", "n": 900, "assumed_corrupt": 0.1, "bound": "blanket"}
+FAKED = CLAIM | {"bound": "fakes", "fakes": 100, "against_users": {"epsilon": 0.4, "delta": 1e-8}}
+KNOWN = f"epsilon 0.4 but for a chance of 1e-08, {AGAINST_USERS}"
 LOCAL = CLAIM | {"epsilon": 1.0, "delta": 0.0, "n": 1, "bound": "local"}
 
 
@@ -25,6 +35,37 @@ def test_a_claim_says_against_whom_and_how_many_reports_hide_each_other() -> Non
     assert mixed_words(release(1, CLAIM), reports=True) == f"{said}; 900 honest reports hide each other"
     alone = "epsilon 1 against everybody, as without mixing: too few reports hide each other"
     assert mixed_words(release(1, LOCAL), reports=True) == alone
+
+
+def test_with_fakes_the_claim_against_whoever_knows_all_other_users_stands_beside_the_other_one() -> None:
+    said = f"epsilon 0.031 but for a chance of 1e-08, {AGAINST}"
+    assert mixed_words(release(1, FAKED)) == f"{said}; {KNOWN}"
+    hidden = "900 honest reports and 100 fake ones hide each other"
+    assert mixed_words(release(1, FAKED), reports=True) == f"{said}; {hidden}; {KNOWN}"
+    without = FAKED | {"bound": "blanket", "against_users": {"epsilon": 2.0, "delta": 0.0}}  # the bound has no fakes
+    few = f"epsilon 2 {AGAINST_USERS}: too few fake reports hide one"
+    assert mixed_words(release(1, without), reports=True) == f"{said}; 900 honest reports hide each other; {few}"
+
+
+def test_the_claim_against_whoever_knows_all_others_is_said_again_when_it_changes_and_once_for_a_run() -> None:
+    more = FAKED | {"against_users": {"epsilon": 0.5, "delta": 1e-8}}
+    follower = MixedClaims()
+    course = [release(0, FAKED), release(1, FAKED), release(2, more), release(3, CLAIM)]
+    assert [follower.take(one) is not None for one in course] == [True, False, True, True]
+    found = largest_claim(course)
+    assert found is not None
+    assert found.words.endswith(f"; at most epsilon 0.5 but for a chance of 1e-08, {AGAINST_USERS}")
+    assert found.table()["shuffled"]["against_users"] == {"epsilon": 0.5, "delta": 1e-8}
+
+
+def test_claims_of_streams_that_all_users_serve_add_up() -> None:
+    assert together_words([CLAIM]) is None
+    said = f"epsilon 0.062 but for a chance of 2e-08, {AGAINST}"
+    assert together_words([CLAIM, CLAIM]) == said
+    assert together_words([CLAIM, LOCAL]) == f"epsilon 1.031 but for a chance of 1e-08, {AGAINST}"
+    assert (
+        together_words([CLAIM | {"epsilon": 1.00001}, CLAIM]) == f"epsilon 1.032 but for a chance of 2e-08, {AGAINST}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,13 @@ def write(path: Path, lines: list[str]) -> None:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-@pytest.mark.parametrize("example", samples.names())
+SOME = ("central", "telemetry", "trips")
+"""Those of the short form; `check` and the page of every example are tested elsewhere, too."""
+
+
+@pytest.mark.parametrize(
+    "example", [one if one in SOME else pytest.param(one, marks=pytest.mark.audit) for one in samples.names()]
+)
 def test_what_init_writes_replays(example: str, tmp_path: Path) -> None:
     done = murmurate("replay", EVENTS, "--out", "run", cwd=deploy(tmp_path, example))
     assert done.returncode == 0, done.stderr
@@ -92,7 +98,7 @@ def test_the_report_opens_nothing_from_elsewhere(papers: Path) -> None:
     assert f'"releases":{len(written(papers)[0])}' in report
 
 
-@pytest.mark.parametrize("model", ["lns", "sin", "log"])
+@pytest.mark.parametrize("model", ["sin", *(pytest.param(model, marks=pytest.mark.audit) for model in ("lns", "log"))])
 def test_the_papers_streams_replay_and_json_is_the_summary_in_one_line(model: str, papers: Path) -> None:
     done = murmurate("replay", f"synthetic:{model},n=2000,periods=30", "--json", "--out", "run", cwd=papers)
     assert done.returncode == 0, done.stderr

@@ -90,6 +90,17 @@ def test_what_the_mixing_is_worth_stands_under_a_heading_against_whom_and_with_h
     json.dumps(as_table(status, "shop"))
 
 
+def test_where_every_user_serves_all_streams_it_is_said_what_their_claims_add_up_to() -> None:
+    claimed = decode(RELEASES[0])
+    assert isinstance(claimed, Release)
+    status = Status([], [StreamStatus(name, 1, 2, release=claimed, age_ms=900) for name in ("bus", "screen")], [])
+    found = list(lines(status, "shop", 1000, serve_all=True))
+    assert all(len(line) <= 80 for line in found)
+    said = "together every user answers for all of these, so claims add up: epsilon 0.3864 but for a chance of 2e-08"
+    assert said in " ".join(" ".join(found).split())
+    assert not any(line.startswith("together") for line in lines(status, "shop", 1000))
+
+
 def test_json_holds_every_partition() -> None:
     table = as_table(many(), "shop", NOW)
     json.dumps(table)

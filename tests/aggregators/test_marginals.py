@@ -104,7 +104,7 @@ def test_no_report_tells_more_than_epsilon_of_any_row_of_three_attributes_or_of_
     assert isinstance(small(none, TABLES[:1]).question("auto", epsilon), Viewed)
 
 
-@pytest.mark.parametrize(("name", "n"), [("auto", 90), ("oue", 240)])
+@pytest.mark.parametrize(("name", "n"), [("auto", 90), pytest.param("oue", 240, marks=pytest.mark.audit)])
 def test_estimates_are_unbiased_and_their_variance_is_as_it_is_said(name: str, n: int) -> None:
     """Users answer 2 500 rounds: of the mean four standard errors, of the variances together 5 %, also where a branch
     has but 30 reports.
@@ -129,14 +129,12 @@ TABLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-@every("filtered", ["off", "adaptive"])
-@every("mechanism", ["auto", "oue"])
+@every(("filtered", "mechanism"), [("adaptive", "auto")], long=[("off", "auto"), ("off", "oue"), ("adaptive", "oue")])
 def test_two_standard_errors_hold_the_truth_as_often_as_they_say(filtered: str, mechanism: str) -> None:
     assert 0.93 <= within(TABLE | {"mechanism": mechanism}, filtered=filtered).mean() <= 0.97
 
 
-@every("epsilon", [1.0, 4.0])
-@every("mechanism", ["grr", "oue"])
+@every(("epsilon", "mechanism"), [(1.0, "oue")], long=[(4.0, "oue"), (1.0, "grr"), (4.0, "grr")])
 def test_estimates_of_a_method_err_by_the_variance_of_its_question_where_branches_are_of_random_size(
     epsilon: float, mechanism: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -13,14 +14,15 @@ from murmurate.agents.simulate.simulated_answers import run
 from murmurate.agents.simulate.simulated_vectors import support_of_vectors
 from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.measures.figure_kinds import figure_kind
+from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.measure import stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, errors_from_zero, quotients
-from murmurate.aggregators.measures.vector import Vector
+from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.aggregators.methods.method import Answer, Estimate
 from murmurate.randomizers import Key, ParameterError
 from murmurate.randomizers.randomness import contexts
-from murmurate.randomizers.vectors import SparseOracle
-from murmurate.topics.domains import Signed
+from murmurate.randomizers.vectors import SparseOracle, VectorQuestion
+from murmurate.topics.domains import Items, Signed
 from tests.cases import every
 from tests.config.deployments import planned
 
@@ -30,11 +32,18 @@ SAID: list[dict[str, float]] = [{"jam": 1, "milk": -0.5}, {}, {"jam": -1}, {"jam
 
 
 def test_each_item_has_three_figures_with_names_of_their_own() -> None:
-    names = Vector(TASTE).names
+    names = ItemNumbers(TASTE).names
     assert names[:4] == ("jam", "tea", "rice", "milk")
     assert names[4::4] == ("jam present", "jam mean of holders")
-    assert Vector(Signed(2, 1)).names == ("0", "1", "0 present", "1 present", "0 mean of holders", "1 mean of holders")
-    assert Vector(TASTE, shares=False).names == names[:4]
+    assert ItemNumbers(Signed(2, 1)).names == (
+        "0",
+        "1",
+        "0 present",
+        "1 present",
+        "0 mean of holders",
+        "1 mean of holders",
+    )
+    assert ItemNumbers(TASTE, shares=False).names == names[:4]
     kinds = [figure_kind("vector", name, central=False) for name in names[::4]]
     assert kinds == ["mean", "share", "mean"]
 
@@ -42,50 +51,57 @@ def test_each_item_has_three_figures_with_names_of_their_own() -> None:
 def test_what_is_true_is_counted_from_what_was_said() -> None:
     rows = TASTE.rows(SAID)
     mean, held, among = [0.75 / 4, 0, -1 / 4, -0.5 / 4], [3 / 4, 0, 1 / 4, 1 / 4], [0.25, np.nan, -1, -0.5]
-    np.testing.assert_array_equal(Vector(TASTE, False).truth(rows), mean + held + among)
+    np.testing.assert_array_equal(ItemNumbers(TASTE, False).truth(rows), mean + held + among)
     everybody = np.vstack((rows, np.array([TASTE.nothing] * 4, np.uint32)))
     halved = [value / 2 for value in mean + held]
-    np.testing.assert_array_equal(Vector(TASTE).truth(everybody), halved + among)
-    np.testing.assert_array_equal(Vector(TASTE, shares=False).truth(everybody), halved[:4])
-    assert np.isnan(Vector(TASTE).truth(everybody[:0])).all()
+    np.testing.assert_array_equal(ItemNumbers(TASTE).truth(everybody), halved + among)
+    np.testing.assert_array_equal(ItemNumbers(TASTE, shares=False).truth(everybody), halved[:4])
+    assert np.isnan(ItemNumbers(TASTE).truth(everybody[:0])).all()
 
 
 def test_the_numbers_that_planning_counts_users_by_are_the_truth_of_one_user() -> None:
     rows = np.vstack((TASTE.rows(SAID), np.array([TASTE.nothing], np.uint32)))
-    for measure in (Vector(TASTE), Vector(TASTE, shares=False)):
+    for measure in (ItemNumbers(TASTE), ItemNumbers(TASTE, shares=False)):
         one_by_one = np.array([measure.truth(row[np.newaxis]) for row in rows])
         np.testing.assert_array_equal(measure.true_of(rows), one_by_one[:, : measure.statistics])
 
 
 @every("epsilon", [Fraction(1, 10), 1.0, 3.0])
 @every(("d", "most"), [(4, 3), (40, 8), (300, 2)])
-def test_auto_has_the_smallest_total_variance_of_the_means(d: int, most: int, epsilon: Any) -> None:
-    measure = Vector(Signed(d, most))
-    of = {}
+@every("shares", [True, False])
+def test_auto_has_the_smallest_total_variance_of_what_is_told(d: int, most: int, epsilon: Any, shares: bool) -> None:
+    measure, of = ItemNumbers(Signed(d, most), shares=shares), dict[str, float]()
     for name in measure.possible:
         asked = measure.question(name, epsilon)
-        of[name] = most * float(asked.variance(1, 1.0)) + (d - most) * float(asked.variance(1, 0.0))
+        assert asked.statistics == measure.statistics == len(measure.ranges(asked))
+        of[name] = total(asked.variance, d, most)
+        if shares:
+            assert isinstance(asked, SparseOracle)
+            of[name] = (of[name] + total(asked.share_variance, d, most)) / 2
         assert of[name] / d == pytest.approx(measure.usual_variance(asked, 1))
-    chosen = measure.question("auto", epsilon)
-    assert of[chosen.answered_by] == min(of.values())
-    assert chosen.statistics == measure.statistics == len(measure.ranges(chosen)) == 2 * d
+    if of:
+        assert of[measure.question("auto", epsilon).answered_by] == pytest.approx(min(of.values()))
+
+
+def total(variance: Callable[[int, float], Any], d: int, most: int) -> float:
+    return most * float(variance(1, 1.0)) + (d - most) * float(variance(1, 0.0))
 
 
 def test_with_shares_only_mechanisms_serve_that_tell_them_and_without_only_others() -> None:
-    told, alone = Vector(TASTE), Vector(TASTE, shares=False)
-    assert set(told.possible).isdisjoint(alone.possible)
+    told, alone = ItemNumbers(TASTE), ItemNumbers(TASTE, shares=False)
+    assert set(told.possible) & set(alone.possible) <= {"exsub_majority"}  # with other parameters
     assert "kvue" in told.possible
-    with pytest.raises(ParameterError, match="kvue: found one that tells shares of holders; allowed: with shares = Tr"):
+    with pytest.raises(ParameterError, match="kvue: found asked for means alone; allowed: "):
         alone.question("kvue", 1.0)
 
 
-def asked(measure: Vector, name: str, epsilon: float) -> SparseOracle:
+def asked(measure: ItemNumbers, name: str, epsilon: float) -> SparseOracle:
     found = measure.question(name, epsilon)
     assert isinstance(found, SparseOracle)
     return found
 
 
-def simulated(measure: Vector, held: NDArray[np.uint32], question: SparseOracle, rounds: int) -> NDArray[np.float64]:
+def simulated(held: NDArray[np.uint32], question: SparseOracle, rounds: int) -> NDArray[np.float64]:
     """The estimates of so many rounds in which these users answer by the keyed randomness."""
     key, n, found = Key(bytes(range(9, 41)), deployment="vectors"), len(held), []
     for k in range(rounds):
@@ -96,50 +112,66 @@ def simulated(measure: Vector, held: NDArray[np.uint32], question: SparseOracle,
     return np.array(found)
 
 
-def crowded(n: int) -> tuple[Vector, NDArray[np.uint32]]:
+def crowded(n: int) -> tuple[ItemNumbers, NDArray[np.uint32]]:
     rows = np.vstack((TASTE.rows(SAID), np.array([TASTE.nothing], np.uint32)))
-    return Vector(TASTE), rows[np.arange(n) % 5]
+    return ItemNumbers(TASTE), rows[np.arange(n) % 5]
 
 
 def test_figures_are_unbiased_and_as_spread_and_as_correlated_as_they_are_said() -> None:
-    """2 000 users, 300 rounds: of means four standard errors, of variances 25 %."""
-    measure, held = crowded(2_000)
-    d, rounds, n = 4, 300, len(held)
+    unbiased(["kvue", "collision", "exsub"], users=500, rounds=100)
+
+
+@pytest.mark.audit
+def test_figures_of_every_mechanism_are_unbiased_and_as_spread_and_as_correlated_as_they_are_said() -> None:
+    unbiased(ItemNumbers(TASTE).possible, users=2_000, rounds=300)
+
+
+def unbiased(names: Iterable[str], *, users: int, rounds: int) -> None:
+    """Means within five standard errors, covariances too, variances together within 20 %: of eight figures in so many
+    rounds the latter have a standard error of 3 to 5 %.
+    """
+    measure, held = crowded(users)
+    d, n = 4, len(held)
     true = measure.truth(held)
-    for name in measure.possible:
+    for name in names:
         question = asked(measure, name, 2.0)
-        found = simulated(measure, held, question, rounds)
+        found = simulated(held, question, rounds)
         # Numbers are drawn as signs anew in each round, and what reports do not tell is taken for noise.
         wanted = question.noise(true[: 2 * d]) / n
-        assert (np.abs(found.mean(axis=0) - true[: 2 * d]) <= 4 * np.sqrt(wanted / rounds)).all(), name
+        assert (np.abs(found.mean(axis=0) - true[: 2 * d]) <= 5 * np.sqrt(wanted / rounds)).all(), name
         signed = np.sign(true[:d]) * (found[:, :d] - true[:d]) * (found[:, d:] - true[d : 2 * d])
         together = np.abs(question.covariance(n, true[:d]))
         spread = np.sqrt(wanted[:d] * wanted[d:])
         assert (np.abs(signed.mean(axis=0) - together) <= 5 * spread / np.sqrt(rounds)).all(), name
-        assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.1), name
+        assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.2), name
 
 
 def test_simulated_counts_are_spread_as_those_of_reports() -> None:
-    """Of 400 rounds: means within five standard errors, and the covariance of the two counts of an item."""
+    """Of 400 rounds, for vectors and for sets: means within five standard errors, variances within 15 %."""
     measure, held = crowded(1_000)
-    rows, sample = np.unique(held, axis=0, return_counts=True)
-    question, generator = asked(measure, "kvue", 2.0), np.random.default_rng(7)
-    counts = np.array([support_of_vectors(question, sample, generator, rows) for _ in range(400)])
-    found = np.array([question.estimate(count, len(held)) for count in counts])
-    true = measure.truth(held)[:8]
-    wanted = question.noise(true) / len(held)
-    assert (np.abs(found.mean(axis=0) - true) <= 5 * np.sqrt(wanted / len(counts))).all()
-    assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.1)
+    sets = ItemShares(Items(TASTE.items, 3), pad=3)
+    generator = np.random.default_rng(7)
+    for of, users, names in ((measure, held, ("kvue", "collision")), (sets, held[:, ::2], ("set_subset", "collision"))):
+        rows, sample = np.unique(users, axis=0, return_counts=True)
+        for name in names:
+            question = of.question(name, 2.0)
+            assert isinstance(question, VectorQuestion)
+            counts = np.array([support_of_vectors(question, sample, generator, rows) for _ in range(400)])
+            found = np.array([question.estimate(count, len(held)) for count in counts])
+            true = of.truth(users)[: question.statistics]
+            wanted = question.noise(true) / len(held) + question.added_variance(len(held), true)
+            assert (np.abs(found.mean(axis=0) - true) <= 5 * np.sqrt(wanted / len(counts))).all()
+            assert (np.var(found, axis=0) / wanted).mean() == pytest.approx(1, abs=0.15)
 
 
-def pair(measure: Vector, n: int) -> tuple[MeasuredPair, SparseOracle]:
+def pair(measure: ItemNumbers, n: int) -> tuple[MeasuredPair, SparseOracle]:
     question = asked(measure, "kvue", 2.0)
-    variance = np.full(2 * measure.domain.d, 1e-4)
+    variance = np.full(8, 1e-4)
     return MeasuredPair(question, variance, Answer(np.zeros(8, np.int64), n), None), question
 
 
 def test_a_mean_of_holders_is_a_quotient_and_unknown_unless_there_surely_are_some() -> None:
-    newest, _ = pair(Vector(TASTE), 10_000)
+    newest, _ = pair(ItemNumbers(TASTE), 10_000)
     known = errors_from_zero(4) * 0.01
     statistics = np.array([0.2, -0.03, 0.3, 0.0, 0.4, known * 1.01, 0.2, known * 0.99])
     mean, error = quotients(newest, Estimate(0, statistics, newest.variance), filtered=False)
@@ -167,7 +199,7 @@ def within(table: dict[str, Any], *, filtered: str, truths: int) -> tuple[float,
     stream = {"measure": "vector", "every": "1m", "method": {"name": "lpu", "filter": filtered}, **table}
     plan = planned(streams={"it": stream}, privacy={"epsilon": 2.0, "window": "4m", "min_batch": 20})
     of = plan.stream("it")
-    d, held_within, known = of.measure.domain.d, list[Any](), list[Any]()
+    d, held_within, known = table["items"], list[Any](), list[Any]()
     for seed in range(truths):
         held = made_up(of, 20_000, drift=0.002, presence=0.9, periods=120, seed=seed)
         true = of.measure.true_statistics(held)

@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations_with_replacement, permutations, product
 
 import pytest
 
@@ -32,13 +32,16 @@ from murmurate.randomizers import (
     Question,
     SubsetSelection,
 )
+from murmurate.randomizers import question as made_question
 from murmurate.randomizers.frequency.unary import Unary
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.numeric import HM, PM, SR, SW, ValueAndPresence, WaveAndPresence
 from murmurate.randomizers.numeric.clipped import clipped
 from murmurate.randomizers.numeric.wave_mean import WaveMean
-from murmurate.randomizers.question import Blanket
+from murmurate.randomizers.question import Blanket, Value
+from murmurate.randomizers.vectors import VectorQuestion
 from tests.audit.questions import told_by
+from tests.cases import every
 
 ROUND = hashlib.sha256(b"mixing").digest()
 Law = dict[int, float]
@@ -63,9 +66,44 @@ def questions(epsilon: Fraction) -> Iterator[Question]:
     yield Branches(groups)
 
 
+def vectors(epsilon: Fraction) -> Iterator[Question]:
+    """Mechanisms for sparse vectors: signs of one or two of few items, and sets of them."""
+    one, two, sets = ("signed", 2, 1, 0), ("signed", 2, 2, 0), ("items", 3, 2, 0)
+    for name, layouts, parameters in (
+        ("kvue", (one, two, sets, ("signed", 3, 1, 0), ("items", 3, 1, 0)), {}),
+        ("exsub", (one, sets, ("items", 3, 1, 0)), {"m": 1}),
+        ("exsub", (one, two, sets), {"m": 2}),
+        ("exsub", (one, ("items", 2, 2, 0)), {"m": 3}),
+        ("exsub_majority", (one, two), {"m": 2}),
+        ("exsub_majority", (("signed", 2, 2, 0),), {"m": 4}),
+        ("set_subset", (sets, ("items", 3, 1, 0), ("items", 4, 2, 0)), {"m": 1}),
+        ("set_subset", (sets, ("items", 2, 1, 0)), {"m": 2}),
+        ("collision", (one, sets), {"t": 4, "pool": 2}),
+        ("coco", (one, sets), {"t": 4, "pool": 2}),
+        ("pckv_grr", (one, sets), {}),
+        ("pckv_agrr", (one, two, sets), {}),
+        ("efmrtt", (one, two, sets), {}),
+        ("ddrm", (one,), {}),
+    ):
+        for of in layouts:
+            made = made_question({"name": name, "layout": of, "epsilon": epsilon, **parameters})
+            yield made.of_round(ROUND) if hasattr(made, "of_round") else made
+
+
+def values_of(question: Question) -> Iterator[Value]:
+    """Every value; of vectors of numbers those of signs, since the laws of all others are mixtures of theirs."""
+    if not isinstance(question, VectorQuestion) or not question.signed:
+        yield from layout(question.layout).enumerate()
+        return
+    for signs in product((0, 1, -1), repeat=question.d):
+        held = tuple((item, sign) for item, sign in enumerate(signs) if sign)
+        if len(held) <= question.s:
+            yield question.value(held)
+
+
 def merged(question: Question) -> list[Law]:
     """The law of each value over kinds of reports."""
-    laws = [question.law(value) for value in layout(question.layout).enumerate()]
+    laws = [question.law(value) for value in values_of(question)]
     kinds: dict[tuple[Fraction, ...], int] = {}
     found: list[Law] = [{} for _ in laws]
     for report in sorted(set().union(*laws)):
@@ -141,11 +179,19 @@ def check(question: Question, n: int, parts: Sequence[float] = (0.1, 0.5, 0.9)) 
         assert seen <= blanket_delta(clones, n, epsilon).bound + 1e-14, (question, n, epsilon)
 
 
-def test_no_histogram_of_few_reports_shows_more_than_the_blanket_or_clones_say() -> None:
+@every(("n", "histograms"), [(1, 40), (2, 40), (3, 12)], long=[(3, 40)])
+def test_no_histogram_of_few_reports_shows_more_than_the_blanket_or_clones_say(n: int, histograms: int) -> None:
     for question in questions(Fraction(1)):
-        for n in (1, 2, 3):
-            if math.comb(len(merged(question)[0]) + n - 1, n) <= 40:
-                check(question, n)
+        if math.comb(len(merged(question)[0]) + n - 1, n) <= histograms:
+            check(question, n)
+
+
+def test_no_histogram_of_reports_about_vectors_shows_more_than_their_blankets_say() -> None:
+    for question in vectors(Fraction(1)):
+        if question.blanket() is not None and len(list(values_of(question))) <= 5:
+            for n in (1, 2):
+                if math.comb(len(merged(question)[0]) + n - 1, n) <= 30:
+                    check(question, n, (0.5,))
 
 
 def test_no_histogram_shows_more_of_a_value_that_is_removed_than_its_blanket_says() -> None:
@@ -163,6 +209,11 @@ def test_none_shows_more_at_any_epsilon_with_up_to_four_reports() -> None:
             for n in (1, 2, 3, 4):
                 if math.comb(kinds + n - 1, n) <= 1000:
                     check(question, n, (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99))
+        for question in vectors(epsilon):
+            kinds = len(merged(question)[0])
+            for n in (1, 2, 3, 4):
+                if question.blanket() is not None and math.comb(kinds + n - 1, n) <= 200:
+                    check(question, n, (0.1, 0.5, 0.9))
         for made in (SUE.removal(d=2, epsilon=epsilon), OUE(d=3, epsilon=epsilon), SUE(d=3, epsilon=epsilon)):
             for n in (1, 2, 3, 4):
                 check_removal(made, n, (0.02, 0.3, 0.7, 0.99))

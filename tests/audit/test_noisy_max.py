@@ -74,8 +74,7 @@ def test_all_70_databases_are_there() -> None:
     assert len(list(databases())) == 70
 
 
-@every("slope", [0.0, 0.77, 2.6])
-@every("gamma", [Fraction(2), Fraction(1)])
+@every(("slope", "gamma"), [(0.77, Fraction(2))], long=[(0.0, Fraction(2)), (2.6, Fraction(1))])
 def test_one_event_more_less_or_changed_moves_no_choice_by_more_than_gamma(slope: float, gamma: Fraction) -> None:
     assert audited(slope, gamma) == []
 

@@ -30,6 +30,7 @@ FLAGS = (
     "--disable-default-apps",
     "--disable-extensions",
     "--disable-sync",
+    "--disable-features=SpareRendererForSitePerProcess,Translate,MediaRouter,OptimizationHints",
     "--no-first-run",
     "--no-default-browser-check",
     "--hide-scrollbars",

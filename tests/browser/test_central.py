@@ -41,7 +41,7 @@ def test_a_hold_out_says_how_far_it_is_and_draws_no_line(
     assert painted(page, 1) > 50
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.audit), 400])
 def test_the_curators_promise_stands_beside_the_users_one_and_sums_have_their_unit(
     frames: list[Frame], feed: Feed, site: RunningServer, tab: Opened, width: int
 ) -> None:

@@ -19,7 +19,7 @@ from tests.browser.test_page import SETTLED, WIDE, text
 DRAWN = "[...panels.values()].reduce((sum, panel) => sum + panel.periods.length, 0)"
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.audit), 400])
 def test_releases_are_drawn_as_the_topic_gets_them(
     chromium: Chromium, feed: Feed, site: RunningServer, tab: Opened, width: int
 ) -> None:

@@ -37,7 +37,7 @@ def find(page: Page, words: str) -> list[str]:
     return list(page.run("[...document.querySelectorAll('.legend button')].map((b) => b.dataset.name)"))
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
+@pytest.mark.parametrize(("width", "dark"), [pytest.param(1280, False, marks=pytest.mark.audit), (400, True)])
 def test_the_largest_of_4096_items_come_first_and_every_one_is_found(
     shown: RunningServer, tab: Opened, width: int, dark: bool
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from murmurate.agents.mixed_claims import REASONS, claim_words, mixed_words
+from murmurate.agents.mixed_claims import REASONS, claim_words, known_words, mixed_words
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.report import report_html
 from murmurate.agents.web.server import RunningServer
@@ -20,6 +20,8 @@ FACTS = """Object.fromEntries([...document.querySelectorAll('.privacy dt')]
     .map((dt) => [dt.innerText, dt.nextElementSibling.innerText]))"""
 NAMED = "[...document.querySelectorAll('.privacy dt')].map((dt) => dt.innerText)"
 LARGER = MIXED | {"epsilon": 0.3, "n": 300}
+ALONE = {"epsilon": 0.211, "delta": 1e-8}
+FAKED = MIXED | {"bound": "fakes", "fakes": 1000, "against_users": ALONE}
 
 
 def claiming(frame: dict[str, Any], shuffled: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def fact(page: Page, name: str = "After mixing") -> str:
     return str(page.run(FACTS)[name])
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.audit), 400])
 def test_beside_the_promise_stands_what_mixing_is_worth_against_whom_and_on_demand_why(
     feed: Feed, site: RunningServer, tab: Opened, width: int
 ) -> None:
@@ -50,6 +52,32 @@ def test_beside_the_promise_stands_what_mixing_is_worth_against_whom_and_on_dema
     page.until(f"{SETTLED} && document.querySelector('.privacy summary').innerText.includes('0.3 ')")
     assert "300 honest reports" in fact(page)  # it stays open, and the keyboard where it was
     assert page.run("document.activeElement.tagName") == "SUMMARY"
+
+
+def with_fakes(frame: dict[str, Any]) -> dict[str, Any]:
+    """The frame as if the mixing zone had added fakes to the round."""
+    named = {"name": "faked", "fakes": 1000, "mechanism": "olh", "epsilon": 1.0, "digest": "0d6b1f2a55c3e790"}
+    claims = claiming(frame, FAKED)
+    return claims | {"release": claims["release"] | {"mechanism": named}}
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_with_fakes_the_mechanism_has_its_own_name_and_both_claims_stand_side_by_side(
+    feed: Feed, site: RunningServer, tab: Opened, width: int
+) -> None:
+    put(feed, [hello(), *(with_fakes(frame) for frame in FRAMES[:6])])
+    page = opened(tab, site, width)
+    assert fact(page, "Mechanism") == "olh, epsilon = 1, 1\u202f000 fake reports a round"
+    assert page.run(NAMED)[:3] == ["Promise", "After mixing", "Others known"]
+    assert (fact(page), fact(page, "Others known")) == (claim_words(FAKED), known_words(ALONE))
+    page.run("document.querySelectorAll('.privacy details').forEach((more) => { more.open = true; })")
+    assert "3\u202f870 honest reports and 1\u202f000 fake ones hide each other" in fact(page)
+    assert "The mixing zone adds 1\u202f000 fake reports to each round" in fact(page, "Others known")
+    assert page.run("document.documentElement.scrollWidth") <= width
+    few = {"epsilon": 1.0, "delta": 0.0}
+    put(feed, [claiming(with_fakes(FRAMES[6]), FAKED | {"against_users": few})])
+    page.until(f"{SETTLED} && document.querySelector('.privacy').innerText.includes('too few')")
+    assert fact(page, "Others known") == known_words(few)
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -100,3 +128,8 @@ def test_a_report_says_the_largest_claim_of_its_run(tmp_path: Path, tab: Opened)
     largest = frames[-1]["summary"]["mixed"]["screen"]["shuffled"]
     assert fact(page, "Whole run") == f"after mixing at most {claim_words(largest)}"
     assert page.run("document.documentElement.scrollWidth") <= 400
+    largest["against_users"] = ALONE
+    report.write_text(report_html([with_fakes(one) if one["type"] == "release" else one for one in frames]), "utf-8")
+    page.open(report.as_uri())
+    page.until(SETTLED)
+    assert fact(page, "Whole run") == f"after mixing at most {claim_words(largest)}; at most {known_words(ALONE)}"

@@ -49,8 +49,8 @@ def test_an_error_that_streams_have_not_in_common_is_not_shown(feed: Feed, site:
     assert "mean squared error" not in text(page, "#figures")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.audit)], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.audit), 400])
 def test_nothing_of_numbers_is_wider_than_the_window(
     feed: Feed, site: RunningServer, tab: Opened, width: int, dark: bool
 ) -> None:
@@ -107,7 +107,7 @@ def test_hostile_units_are_shown_and_never_run(feed: Feed, site: RunningServer, 
     assert f"mean, {hostile}" in rows(page)
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.audit), 400])
 def test_a_report_of_numbers_opens_from_disk(tmp_path: Path, tab: Opened, width: int) -> None:
     report = tmp_path / "report.html"
     frames = [rides("fare", "distance"), *FARE, *DISTANCE, done(192)]

@@ -115,7 +115,7 @@ def test_an_incremental_picture_is_the_whole_one(feed: Feed, site: RunningServer
     assert painted(page, 1) == pytest.approx(grown, rel=0.03)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.audit)], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_nothing_is_wider_than_the_window(feed: Feed, site: RunningServer, tab: Opened, width: int, dark: bool) -> None:
     put(feed, RUN)

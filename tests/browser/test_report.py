@@ -10,7 +10,7 @@ from tests.browser.conftest import Opened
 from tests.browser.test_page import SETTLED, painted, rows, text
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.audit), 400])
 def test_a_report_opens_from_disk_without_a_network(tmp_path: Path, tab: Opened, width: int) -> None:
     report = tmp_path / "report.html"
     report.write_text(report_html(whole_run()), encoding="utf-8")

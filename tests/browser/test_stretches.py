@@ -88,7 +88,7 @@ def test_a_running_total_is_what_the_releases_add_up_to_and_grows(feed: Feed, si
     page.until("/since 2025-11-17 17:26 UTC: /.test(document.querySelector('.running span').innerText)")  # no hold-out
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.audit)], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_sums_fit_every_window(feed: Feed, site: RunningServer, tab: Opened, width: int, dark: bool) -> None:
     put(feed, whole_sums())

@@ -29,7 +29,13 @@ def shown(page: Page) -> list[tuple[str, str]]:
     return [(kind, said.strip()) for kind, said in page.run(ROWS)]
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False), (400, True)])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (1280, False), (400, True),
+        pytest.param(1280, True, marks=pytest.mark.audit), pytest.param(400, False, marks=pytest.mark.audit),
+    ],
+)  # fmt: skip
 def test_each_table_has_a_heading_and_all_its_cells_whatever_lines_show(
     tables: RunningServer, tab: Opened, width: int, dark: bool
 ) -> None:

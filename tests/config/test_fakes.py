@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from murmurate.aggregators.accounting import claim_against_users, claim_with_fakes
+from murmurate.aggregators.chooser import choose
+from murmurate.aggregators.methods.asking import oracle
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.config.agreement import values
@@ -59,6 +62,18 @@ def test_devices_are_asked_a_question_that_names_the_fakes_by_a_mechanism_that_t
         setting = made.streams[0].setting(made, 0)
         assert method(made.streams[0].method, setting).later(5).question == asked  # type: ignore[union-attr]
         assert asked.epsilon_micro == resolve(planned(), "screen").epsilon_micro
+
+
+def test_auto_compares_mechanisms_with_the_fakes_of_a_round_that_is_worth_asking() -> None:
+    hundred = {"screen__values": [f"v{i}" for i in range(127)], "privacy__epsilon": 4.0, "privacy__min_batch": 2000}
+    few, many = (resolve(planned(**hundred, privacy__fakes=fakes), "screen") for fakes in (20, 2000))
+    assert (few.answered_by, many.answered_by) == ("grr", "olh")
+    for asked, fakes in ((few, 20), (many, 2000)):
+        others = [Faked(choose(d=128, epsilon=4, fakes=Fraction(other)), fakes) for other in (0, 1)]
+        assert asked.variance(2500, 1 / 128) == min(float(other.variance(2500, 1 / 128)) for other in others)
+    made = planned(**hundred, privacy__fakes=2000)
+    setting = made.streams[0].setting(made, 0)
+    assert oracle(setting, setting.epsilon_micro) == many
 
 
 def test_without_fakes_no_digest_no_setting_and_no_agreed_value_is_another_one() -> None:
@@ -123,3 +138,12 @@ def test_a_central_target_is_kept_without_the_fakes_by_a_question_that_names_the
     assert made.terms({}).streams[0].questions == (screen.mixed.question,)
     said = " ".join(" ".join(explain(made).lines()).split())
     assert "or all others of a round do" not in said
+
+
+def test_where_every_user_serves_all_streams_the_claims_against_whoever_knows_the_others_add_up_too() -> None:
+    other = {"measure": "frequency", "values": ["a", "b"], "every": "1m", "share": 0.5}
+    made = with_fakes(privacy__split="budget", streams__other=other, screen__share=0.5)
+    alone = [stream["mixed"]["alone"] for stream in explain(made).document()["streams"]]
+    said = " ".join(" ".join(explain(made).lines()).split())
+    chance = f"but for a chance of {2 * made.delta:g}"
+    assert f"; against a server that knows all other users' reports epsilon {sum(alone):.4g}, {chance}." in said

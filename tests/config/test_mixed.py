@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from murmurate.aggregators.accounting import mixed_claim, window_claim
+from murmurate.aggregators.methods.registry import method
 from murmurate.config.changes import compare
 from murmurate.config.errors import ConfigError
 from murmurate.config.explain import explain
 from murmurate.config.loader import build
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan, resolve
-from murmurate.randomizers import GRR, OUE
+from murmurate.randomizers import GRR, OLH, OUE, Faked
 from tests.agents.stages.hands import RAW, ROUNDS, perturb, progress, pseudonyms, question, reports, rows, start
 from tests.cases import every
 from tests.config.deployments import lines, planned, small
@@ -153,3 +154,42 @@ def test_check_says_both_promises_and_what_takes_the_second_one_away() -> None:
     alone = " ".join(" ".join(explain(planned(privacy__min_batch=1000)).lines()).split())
     assert "mixed, a smallest batch of 1 000 reports" in alone
     assert "Everybody but the mixing zone learns at most" not in alone
+
+
+def test_check_says_what_the_claims_of_streams_add_up_to_where_every_user_serves_all_of_them() -> None:
+    both: dict[str, Any] = {
+        "streams__other": {"measure": "frequency", "values": ["a", "b"], "every": "1m", "share": 0.4}
+    }
+    both |= {"screen__share": 0.6}
+    made = planned(**both, privacy__split="budget", privacy__min_batch=1000)
+    facts = [stream["mixed"] for stream in explain(made).document()["streams"]]
+    epsilon, delta = (sum(one[key] for one in facts) for key in ("epsilon", "delta"))
+    said = " ".join(" ".join(explain(made).lines()).split())
+    assert f"all streams together have epsilon {epsilon:.4g} in a window, but for a chance of {delta:g}." in said
+    rounds = [(resolve(made, stream.name), 1000, 1) for stream in made.streams]
+    assert window_claim(rounds, delta, 0.1).epsilon <= epsilon  # their exact composition is below the sum
+    for other in (planned(**both, privacy__min_batch=1000), planned(**both, **(TARGET | {"privacy__split": "budget"}))):
+        assert "these claims add up" not in " ".join(
+            explain(other).lines()
+        )  # each user serves one; they are the target
+
+
+@every("fakes", [0, 500])
+def test_over_many_values_devices_may_be_asked_by_local_hashing_with_as_many_cells_as_suit_the_target(
+    fakes: int,
+) -> None:
+    many = {"screen__values": [f"v{i}" for i in range(600)], "privacy__mixed": {"epsilon": 0.1}}
+    made = with_target(**many, privacy__fakes=fakes)
+    (screen,) = made.streams
+    asked = resolve(made, screen.name)
+    hashed = asked.inner if isinstance(asked, Faked) else asked
+    assert isinstance(hashed, OLH)
+    assert hashed.spec()["g"] == hashed.g != OLH(d=screen.d, epsilon=hashed.epsilon).g
+    assert screen.mixed is not None
+    assert screen.mixed.question == asked.digest.hex()
+    assert screen.mixed.claim.epsilon <= 0.1
+    setting = screen.setting(made, 0)
+    assert method(screen.method, setting).later(5).question == asked  # type: ignore[union-attr]
+    assert explain(made).streams[0].mechanism == "olh"
+    for plain in (GRR(d=screen.d, epsilon=2.668), OUE(d=screen.d, epsilon=1), OLH(d=screen.d, epsilon=1)):
+        assert hashed.variance(1000, 1 / screen.d) < plain.variance(1000, 1 / screen.d)  # which do not keep it

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from murmurate.aggregators.measures.vector import Vector
+from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.config.explain import explain
 from murmurate.topics.domains import Signed
 from tests.cases import every
 from tests.config.deployments import lines, planned
 
-TABLE = {"measure": "vector", "values": ["jam", "tea", "rice", "milk"], "every": "1m", "most": 3}
+NAMES = ("jam", "tea", "rice", "milk")
+TABLE: dict[str, Any] = {"measure": "vector", "values": list(NAMES), "every": "1m", "most": 3}
 MANY = {"values": None, "items": 1024}
 
 
@@ -23,11 +24,10 @@ def measured(**changes: Any) -> Any:
 
 
 def test_a_table_says_a_measure() -> None:
-    names = tuple(TABLE["values"])
-    assert measured() == Vector(Signed(names, 3))
-    assert measured(most=None) == Vector(Signed(names, 4))
-    assert measured(**MANY, most=None) == Vector(Signed(1024, 8))
-    assert measured(**MANY, missing={"carry": "always"}) == Vector(Signed(1024, 3), False)
+    assert measured() == ItemNumbers(Signed(NAMES, 3))
+    assert measured(most=None) == ItemNumbers(Signed(NAMES, 4))
+    assert measured(**MANY, most=None) == ItemNumbers(Signed(1024, 8))
+    assert measured(**MANY, missing={"carry": "always"}) == ItemNumbers(Signed(1024, 3), False)
     assert measured(values=["jam"], most=1).names == ("jam", "jam present", "jam mean of holders")
 
 

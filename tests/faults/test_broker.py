@@ -90,6 +90,7 @@ def test_a_frozen_broker_goes_on_where_it_was(broker: Broker, deployment_name: s
     assert run(held(broker.bootstrap, deployment_name, 1)) == [b"late"]
 
 
+@pytest.mark.faults
 def test_a_clean_stop_keeps_the_data_and_close_removes_it(tmp_path: Path) -> None:
     with Broker(tmp_path, brief=True) as broker:
         run(make_topic(broker.bootstrap, "t"))
@@ -101,6 +102,7 @@ def test_a_clean_stop_keeps_the_data_and_close_removes_it(tmp_path: Path) -> Non
     assert "Kafka Server started" in broker.log()
 
 
+@pytest.mark.faults
 def test_the_sasl_listener_lets_in_who_knows_the_password_to_what_is_allowed(tmp_path: Path) -> None:
     with Broker(tmp_path, sasl=True, users={"edge": "right"}, brief=True) as broker:
         how = {
@@ -137,6 +139,7 @@ def test_a_broker_does_not_outlive_a_process_that_is_killed(tmp_path: Path) -> N
     assert ended
 
 
+@pytest.mark.faults
 def test_the_foreground_broker_stops_cleanly_however_often_it_is_told(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.faults.broker", "--port", "0", "--folder", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as foreground:

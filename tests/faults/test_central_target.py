@@ -61,6 +61,7 @@ def test_a_batch_one_short_of_the_smallest_is_withheld_and_said_to_be_too_small(
         assert release["privacy"]["unshuffled"] == "nothing was counted"
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("d", "users", "limit"), SIZES)
 def test_a_target_gives_the_same_bytes_on_a_broker(

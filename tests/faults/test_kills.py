@@ -1,6 +1,7 @@
 """Workers die, freeze, join and leave, brokers go away; releases, reports and budgets do not notice.
 
-The short forms run in `make test`, the long ones (1 M events of 50 000 users, three seeds) in `make faults`.
+`make test` has a worker that is frozen; kill -9 is there in every phase of a round (test_every_phase.py), and forced
+offsets in test_isolation.py.  `make faults` has all of it, also at length: 1 M events of 50 000 users, three seeds.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def ends(deployed: Deployed, source: str, chaos: Chaos, *, workers: int = 2, spe
     assert audit.returncode == 0, audit.stdout + audit.stderr
 
 
-@pytest.mark.parametrize(("source", "kills"), [("shorter", 3), pytest.param("short", 5, marks=pytest.mark.faults)])
+@pytest.mark.faults
+@pytest.mark.parametrize(("source", "kills"), [("shorter", 3), ("short", 5)])
 def test_kill_9_of_workers_changes_no_byte(
     deployed: Deployed, source: str, kills: int, request: pytest.FixtureRequest
 ) -> None:
@@ -68,11 +70,15 @@ def test_kill_9_of_workers_changes_no_byte(
     assert chaos.kills == kills
 
 
-@pytest.mark.faults
-def test_a_frozen_worker_wakes_up_after_its_successor_and_changes_no_byte(deployed: Deployed, short: str) -> None:
-    chaos = Chaos(deployed, seed=2, pause_s=4.0)
+@pytest.mark.parametrize(
+    ("source", "pause_s"), [("shorter", 2.5), pytest.param("short", 4.0, marks=pytest.mark.faults)]
+)
+def test_a_frozen_worker_wakes_up_after_its_successor_and_changes_no_byte(
+    deployed: Deployed, source: str, pause_s: float, request: pytest.FixtureRequest
+) -> None:
+    chaos = Chaos(deployed, seed=2, pause_s=pause_s)
     chaos.plan([lambda: chaos.freeze(9.0)])
-    ends(deployed, short, chaos)
+    ends(deployed, request.getfixturevalue(source), chaos)
 
 
 @pytest.mark.faults
@@ -89,6 +95,7 @@ def test_a_broker_killed_and_group_offsets_forced_ahead_change_no_byte(
     ends(deployed, short, chaos)
 
 
+@pytest.mark.faults
 def test_a_zombie_a_broker_killed_and_group_offsets_forced_ahead_change_no_byte(
     deployed: Deployed, short: str, broker: Broker
 ) -> None:

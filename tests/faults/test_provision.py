@@ -155,7 +155,7 @@ def test_a_users_topic_has_to_be_there_and_is_never_touched(broker: Broker, depl
         with pytest.raises(TopicsError, match=theirs):
             await sources(of, made)
         assert len(await faults(of, this, made)) == 1
-        assert len(await faults(of, this, made, ("mixing",))) == 5  # no door, so no source is looked at
+        assert len(await faults(of, this, made, ("mixing",))) == 6  # no door, so no source is looked at
         async with of.admin() as admin:
             assert [name for name in await admin.topics() if name.startswith(deployment_name)] == []
             await admin.create({theirs: Described(3, 1, {"retention.ms": "7777777"})})

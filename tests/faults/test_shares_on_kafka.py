@@ -74,7 +74,7 @@ def ends(
 
 
 def test_a_killed_worker_changes_no_byte_of_any_of_them(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
-    ends(list(SHARES), tmp_path, deployment_name, broker, users=900, periods=4, kills=1, workers=2)
+    ends(list(SHARES), tmp_path, deployment_name, broker, users=1_600, periods=4, kills=1, workers=2)
 
 
 @pytest.mark.faults

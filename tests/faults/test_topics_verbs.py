@@ -62,13 +62,13 @@ def test_create_says_what_it_does_and_describe_what_there_is(
     listed = "".join(f"{name:<10}  {number:016x}  whatever\n" for number, name in enumerate(NAMES))
     (tmp_path / "fingerprints").write_text(listed)
     again = typed("topics", "create", "--fingerprints", "fingerprints")
-    assert (again.returncode, again.stdout) == (0, "right    15 topics\nagreed   config 2\n")
+    assert (again.returncode, again.stdout) == (0, "right    16 topics\nagreed   config 2\n")
     told = json.loads(typed("topics", "create", "--json").stdout)
-    assert (told["ok"], told["created"], told["started"], len(told["right"])) == (True, {}, {}, 15)
+    assert (told["ok"], told["created"], told["started"], len(told["right"])) == (True, {}, {}, 16)
     assert (told["config"], told["uncompared"]) == (None, [])  # what was told once stays
     described = typed("topics", "describe")
     assert described.returncode == 0
-    assert len(described.stdout.splitlines()) == 16
+    assert len(described.stdout.splitlines()) == 17
     assert f"{deployment_name}.state.door" in described.stdout
     assert json.loads(typed("topics", "describe", "--json").stdout)["complaints"] == []
     for one in (dry, made, described):

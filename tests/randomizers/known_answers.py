@@ -37,9 +37,10 @@ def _product(a: int, b: int) -> int:
 
 def _substitute(a: int) -> int:
     """The S-box of one byte: its inverse in the field, a^254, then the affine map (section 5.1.1)."""
-    inverse = 1
-    for _ in range(254):
-        inverse = _product(inverse, a)
+    inverse, power = 1, a
+    for _ in range(7):  # 2 + 4 + ... + 128 = 254
+        power = _product(power, power)
+        inverse = _product(inverse, power)
     rotations = (inverse << k | inverse >> (8 - k) for k in range(5))
     total = 0x63
     for rotation in rotations:

@@ -27,10 +27,11 @@ from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.randomness import canonical
 from murmurate.randomizers.reopening import reopen_devices
 from murmurate.randomizers.terms import StreamTerms, Terms
+from tests.cases import every
 from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, World, people, secret
 
 EVERY: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-SHORT = settings(max_examples=125, stateful_step_count=100, deadline=None, suppress_health_check=EVERY)
+SHORT = settings(max_examples=80, stateful_step_count=100, deadline=None, suppress_health_check=EVERY)
 LONG = settings(SHORT, max_examples=10_000, stateful_step_count=200)
 # One choice each where several would do the same: half of what a step costs is Hypothesis drawing it.
 STEPS = [*range(3)] * 15 + [*range(-3, 41)]
@@ -104,10 +105,11 @@ def test_no_long_sequence_of_rounds_breaks_a_promise() -> None:
 # ---- all small cases ----
 
 
-def test_every_population_schedule_of_two_users_keeps_the_gap() -> None:
-    # T = 6, w = 3, each period asks nobody, one or both; afterwards every round is asked once more.
+@every("periods", [5], long=[6])
+def test_every_population_schedule_of_two_users_keeps_the_gap(periods: int) -> None:
+    # w = 3, each period asks nobody, one or both; afterwards every round is asked once more.
     masks = [np.array(mask) for mask in itertools.product([False, True], repeat=2)]
-    for schedule in itertools.product(range(4), repeat=6):
+    for schedule in itertools.product(range(4), repeat=periods):
         ledger = Ledger(2, w=3, limit_micro=EPSILON, division="population")
         answered: dict[int, list[int]] = {0: [], 1: []}
         for t, choice in enumerate(schedule):
@@ -129,8 +131,9 @@ def test_every_population_schedule_of_two_users_keeps_the_gap() -> None:
             assert times == greedy
 
 
-def test_every_small_sequence_of_charges_keeps_every_window() -> None:
-    # Two slots, w = 3; four charges of a third, a half or all at any t < 6; the second slot is asked at even t only.
+@every("charges", [3], long=[4])
+def test_every_small_sequence_of_charges_keeps_every_window(charges: int) -> None:
+    # Two slots, w = 3; charges of a third, a half or all at any t < 6; the second slot is asked at even t only.
     options = [(t, EPSILON // share) for t in range(6) for share in (1, 2, 3)]
     seen = 0
 
@@ -153,8 +156,8 @@ def test_every_small_sequence_of_charges_keeps_every_window() -> None:
             if depth > 1:
                 explore(branch, after, depth - 1)
 
-    explore(Ledger(2, w=3, limit_micro=EPSILON, division="budget"), [[], []], 4)
-    assert seen == 18 + 18**2 + 18**3 + 18**4
+    explore(Ledger(2, w=3, limit_micro=EPSILON, division="budget"), [[], []], charges)
+    assert seen == sum(18**many for many in range(1, charges + 1))
 
 
 def test_a_charge_of_others_at_a_later_time_forgets_nothing_of_a_slot_that_was_not_asked() -> None:
@@ -206,8 +209,8 @@ def test_every_three_charges_of_two_slots_apart_keep_every_window_and_refuse_not
 
 # ---- seeded bugs: each is caught ----
 
-# A tenth of what the short form draws is enough for each of them.
-CATCH = settings(SHORT, max_examples=SHORT.max_examples // 10, phases=[Phase.generate], derandomize=True)
+# A seventh of what the short form draws is enough for each of them.
+CATCH = settings(SHORT, max_examples=12, phases=[Phase.generate], derandomize=True)
 
 
 def caught() -> None:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmurate.topics.block import (
@@ -28,10 +28,10 @@ from murmurate.topics.errors import (
     UnknownError,
     WireError,
 )
+from tests.cases import drawn
 from tests.topics import second_wire
 
 DIGEST = bytes(range(32))
-LAWS = settings(max_examples=200, deadline=None, derandomize=True)
 
 
 def some_reports(n: int, width: int, seed: int = 0) -> np.ndarray:
@@ -46,8 +46,14 @@ def one_block(n: int = 5, width: int = 3) -> bytes:
 # ---- laws ----
 
 
-@LAWS
-@given(n=st.integers(0, 3000), width=st.integers(1, 600), seed=st.integers(0, 99), part=st.integers(0, 2**32 - 1))
+@drawn(
+    40,
+    long=2000,
+    n=st.integers(0, 3000),
+    width=st.integers(1, 600),
+    seed=st.integers(0, 99),
+    part=st.integers(0, 2**32 - 1),
+)
 def test_what_is_decoded_is_what_was_encoded(n: int, width: int, seed: int, part: int) -> None:
     reports = some_reports(n, width, seed)
     for encode, kind in ((encode_reports, ReportBlock), (encode_batch, BatchBlock)):
@@ -63,8 +69,7 @@ def test_what_is_decoded_is_what_was_encoded(n: int, width: int, seed: int, part
         )
 
 
-@LAWS
-@given(n=st.integers(0, 40_000), seed=st.integers(0, 99))
+@drawn(40, long=2000, n=st.integers(0, 40_000), seed=st.integers(0, 99))
 def test_raw_rows_come_back_as_they_were(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     users = rng.integers(0, 256, (n, 16), np.uint8)
@@ -99,8 +104,9 @@ def test_a_tally_block_has_8_bytes_a_count() -> None:
         encode_tally(DIGEST, 0, np.zeros((2, 2), np.int64))
 
 
-@LAWS
-@given(n=st.integers(0, 3000), width=st.integers(1, 600), one=st.integers(0, 9), other=st.integers(10, 19))
+@drawn(
+    40, long=2000, n=st.integers(0, 3000), width=st.integers(1, 600), one=st.integers(0, 9), other=st.integers(10, 19)
+)
 def test_the_length_of_a_block_depends_on_rows_and_width_only(n: int, width: int, one: int, other: int) -> None:
     lengths = [[len(record) for record in encode_reports(DIGEST, 0, some_reports(n, width, s))] for s in (one, other)]
     assert lengths[0] == lengths[1]

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.topics.block import COUNTS_PER_BLOCK, encode_reports
@@ -14,7 +13,7 @@ from murmurate.topics.codec import MESSAGES as KINDS
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError, WireError
 from murmurate.topics.message import Message
 from murmurate.topics.messages import MAX_CELLS, MESSAGE_CELLS, Dead, Rejected, Settled, Tallied, Tally, TallyInBlocks
-from tests.cases import every
+from tests.cases import drawn, every
 from tests.topics.samples import DIGEST, MESSAGES, places, put, tables, without
 
 IDS = [message.tag for message in MESSAGES]
@@ -226,7 +225,6 @@ def test_a_dead_letter_holds_a_place_and_no_content() -> None:
     assert set(Dead.model_fields) == {"reason", "topic", "partition", "offset"}
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(stream=st.from_regex(r"[a-z][a-z0-9_-]{0,31}", fullmatch=True), t=st.integers(0, 2**53 - 1))
+@drawn(40, long=2000, stream=st.from_regex(r"[a-z][a-z0-9_-]{0,31}", fullmatch=True), t=st.integers(0, 2**53 - 1))
 def test_every_settled_period_comes_back(stream: str, t: int) -> None:
     assert decode(encode(Settled(stream=stream, t=t))) == Settled(stream=stream, t=t)

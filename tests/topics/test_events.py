@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.topics import Categories, Columns, EventReader, Fields, Reason
 from murmurate.topics.block import REFUSED
 from murmurate.topics.errors import MappingError
 from murmurate.topics.times import InstantReader
-from tests.cases import every
+from tests.cases import drawn, every
 from tests.topics.samples import ANY_JSON
 from tests.topics.test_frames import MALFORMED, frame
 
@@ -100,8 +99,7 @@ def json_keeps(event: Any) -> bool:
 # ---- laws ----
 
 
-@settings(max_examples=1500, deadline=None, derandomize=True)
-@given(events=st.lists(EVENTS.filter(json_keeps), max_size=4))
+@drawn(300, long=15000, events=st.lists(EVENTS.filter(json_keeps), max_size=4))
 def test_events_are_read_as_the_page_says(events: list[dict[str, Any]]) -> None:
     columns = read(*events)
     expected = [in_words(event) for event in events]
@@ -110,12 +108,13 @@ def test_events_are_read_as_the_page_says(events: list[dict[str, Any]]) -> None:
     assert columns.refusals == tuple((at, why) for at, (why, _) in enumerate(expected) if why)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(
+@drawn(
+    60,
+    long=3000,
     records=st.lists(
         st.binary(max_size=30) | st.just(json.dumps(GOOD).encode()) | EVENTS.map(lambda e: json.dumps(e).encode()),
         max_size=6,
-    )
+    ),
 )
 def test_a_record_is_read_the_same_whatever_stands_beside_it(records: list[bytes]) -> None:
     together = READER.read(records)

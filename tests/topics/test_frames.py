@@ -10,12 +10,11 @@ from typing import Any, Final
 
 import orjson
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.topics.frames import LIMIT, UNREADABLE, FrameReader, abridged
 from murmurate.topics.pointers import getter
-from tests.cases import every
+from tests.cases import drawn, every
 
 FLAT = FrameReader(("/user", "/time"), "/value")
 MALFORMED: Final = {
@@ -77,8 +76,9 @@ def test_fields_further_down_are_found_on_both_sides_of_a_malformed_value(order:
         assert nested.read(frame(*((key, fields[key]) for key in order))) == ('a"b', 5), name
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
-@given(
+@drawn(
+    80,
+    long=4000,
     value=st.binary(max_size=12)
     | st.lists(st.sampled_from([b'"', b"\\", b"{", b"}", b"[", b"]", b",", b" ", b"a", b"\xff"])).map(b"".join),
     order=st.permutations(("user", "time", "value", "more")),
@@ -120,8 +120,7 @@ def written(document: Any, chance: random.Random) -> str:
     return json.dumps(document, ensure_ascii=chance.random() < 0.5)
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
-@given(document=DOCUMENTS, seed=st.integers(0, 9))
+@drawn(50, long=2500, document=DOCUMENTS, seed=st.integers(0, 9))
 def test_where_a_parser_can_read_a_frame_the_same_is_found(document: Any, seed: int) -> None:
     text = written(document, random.Random(seed)).encode("utf-8", "surrogatepass")
     try:
@@ -138,8 +137,7 @@ def test_where_a_parser_can_read_a_frame_the_same_is_found(document: Any, seed: 
         ), pointer
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(noise=st.binary(max_size=80) | st.text('{}[]":,\\ua1 e.', max_size=60).map(str.encode))
+@drawn(30, long=1000, noise=st.binary(max_size=80) | st.text('{}[]":,\\ua1 e.', max_size=60).map(str.encode))
 def test_whatever_bytes_there_are_the_answer_is_a_text_a_number_or_nothing(noise: bytes) -> None:
     for text in (noise, b"{" + noise, b"{" + noise + b"}", b'{"value":' + noise + b',"user":"u"}'):
         for found in FLAT.read(text):

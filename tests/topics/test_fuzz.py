@@ -49,7 +49,7 @@ NAMED = st.sampled_from(["home", "help", "value", "measure", "7"])
 ANY_VALUE = (
     ANY_JSON | st.just("screen") | st.lists(NAMED | ANY_JSON, max_size=4) | st.dictionaries(NAMED, NAMED | ANY_JSON)
 )
-SIZES = pytest.mark.parametrize("examples", [700, pytest.param(15_000, marks=pytest.mark.audit)])
+SIZES = pytest.mark.parametrize("examples", [250, pytest.param(15_000, marks=pytest.mark.audit)])
 BLOCKS = [bytes.fromhex(text) for name, text in second_wire.golden().items() if "block" in name]
 TEXTS = [encode(message) for message in MESSAGES]
 TABLES = [tables(message) for message in MESSAGES]

@@ -2,19 +2,16 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.topics import Round, Slots, decode, encode
 from murmurate.topics.errors import ColumnError, MessageError
+from tests.cases import drawn
 from tests.topics.samples import ROUND, put, tables
 from tests.topics.second_wire import bitmap
 
-LAWS = settings(max_examples=300, deadline=None, derandomize=True)
 
-
-@LAWS
-@given(asked=st.lists(st.booleans(), min_size=1, max_size=200))
+@drawn(60, long=3000, asked=st.lists(st.booleans(), min_size=1, max_size=200))
 def test_the_slots_a_round_asks_come_back(asked: list[bool]) -> None:
     mask = np.array(asked)
     slots = Slots.chosen(mask)
@@ -28,8 +25,9 @@ def test_the_slots_a_round_asks_come_back(asked: list[bool]) -> None:
     assert sent.slots == slots
 
 
-@LAWS
-@given(
+@drawn(
+    60,
+    long=3000,
     of=st.integers(1, 40),
     asked=st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=", max_size=8),
 )

@@ -1,22 +1,24 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.topics.errors import MappingError
 from murmurate.topics.pointers import getter, tokens
 from murmurate.topics.times import InstantReader
-from tests.cases import every
+from tests.cases import drawn, every
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 ZONES = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-LAWS = settings(max_examples=500, deadline=None, derandomize=True)
 
 
-@LAWS
-@given(when=st.datetimes(timezones=ZONES), places=st.sampled_from(["seconds", "milliseconds", "microseconds"]))
+@drawn(
+    100,
+    long=5000,
+    when=st.datetimes(timezones=ZONES),
+    places=st.sampled_from(["seconds", "milliseconds", "microseconds"]),
+)
 def test_an_instant_is_read_as_python_reads_it(when: datetime, places: str) -> None:
     text = when.isoformat(timespec=places)
     exact = datetime.fromisoformat(text) - EPOCH
@@ -27,11 +29,12 @@ def test_an_instant_is_read_as_python_reads_it(when: datetime, places: str) -> N
             InstantReader().milliseconds(text)
 
 
-@LAWS
-@given(
+@drawn(
+    100,
+    long=5000,
     text=st.from_regex(
         r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{1,7})?(Z|[+-][0-2][0-9]:[0-6][0-9])"
-    )
+    ),
 )
 def test_what_was_read_before_changes_nothing(text: str) -> None:
     def read(clock: InstantReader) -> int | None:

@@ -43,16 +43,21 @@ def lines(found: Found, runs: int, few: int) -> Iterator[str]:
 def _printed(found: Found, number: str, runs: int) -> Iterator[str]:
     """A table of SaO2: printed, expected, drawn."""
     table = reference.TABLES[number]
-    yield f"SaO2, table {number}: n = {table.n}, {table.d} coordinates, s = {table.s}; drawn: mean of {runs} collections"
+    yield f"SaO2, table {number}: n = {table.n}, {table.d} coordinates, s = {table.s}; drawn: {runs} collections"
     for place, kind in enumerate(("total error (TVE)", "largest error (MAE)")):
         yield f"{kind:<28}" + "".join(f"{epsilon:>10g}" for epsilon in reference.EPSILONS)
         for name, printed in table.rows.items():
             exact = [of_normal(name, table, epsilon)[place] for epsilon in reference.EPSILONS]
             drawn = [found["drawn", number, name, epsilon][place] for epsilon in reference.EPSILONS]
-            yield from _rows(name, {"printed": printed[place], "expected": exact, "drawn": drawn})
+            rows = {"printed": printed[place], "expected": exact, "drawn": drawn}
+            if ("reported", number, name, reference.EPSILONS[0]) in found:
+                rows["reports"] = [found["reported", number, name, epsilon][place] for epsilon in reference.EPSILONS]
+            yield from _rows(name, rows)
     for (of, name, epsilon), why in reference.EXCUSED.items():
         if of == number:
             yield f"({name} at {epsilon:g}: {why})"
+    if number == "2":
+        yield "reports: one collection of what the product's mechanisms really answer"
     yield f"(judged up to epsilon {reference.JUDGED:g})"
     yield ""
 
@@ -108,7 +113,7 @@ def _reductions() -> Iterator[str]:
 
 def _buckets() -> Iterator[str]:
     """Parameters: the best ones, the papers', and what theirs cost."""
-    yield "parameters at d = 128, s = 8: best, by the paper's rule, its squared error over the best"
+    yield "parameters at d = 128, s = 8: best, by the paper's rule, what that costs"
     yield f"{'epsilon':<14}" + "".join(f"{name:>22}" for name in ("ExSub's m", "Collision's t", "CoCo's t"))
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         line = f"{epsilon:<14g}"
@@ -121,15 +126,15 @@ def _buckets() -> Iterator[str]:
 
 
 def _amplified(found: Found) -> Iterator[str]:
-    yield "Collision and CoCo, figure 2: epsilon over the central one, at Collision's printed t"
+    yield "Collision and CoCo, figure 2: epsilon over the central one, at the printed t"
     yield f"delta {reference.AMPLIFIED_DELTA:g}; certified (blanket), and what the paper prints as its bound"
-    yield f"{'epsilon':<24}" + "".join(f"{epsilon:>8g}" for epsilon in reference.AMPLIFIED_EPSILONS)
+    yield f"{'s, n':<12}{'epsilon':>12}" + "".join(f"{epsilon:>8g}" for epsilon in reference.AMPLIFIED_EPSILONS)
     for s, n in reference.AMPLIFIED:
         each = [found["amplified", s, n, epsilon] for epsilon in reference.AMPLIFIED_EPSILONS]
         for place, kind in enumerate(("certified", "printed")):
             ratios = (epsilon / pair[place] for epsilon, pair in zip(reference.AMPLIFIED_EPSILONS, each, strict=True))
-            name = f"s = {s}, n = {n}" if not place else ""
-            yield f"{name:<16}{kind:<10}" + "".join(f"{ratio:>8.2f}" for ratio in ratios)[2:]
+            name = f"{s:>2}, {n:>6}" if not place else ""
+            yield f"{name:<14}{kind:<10}" + "".join(f"{ratio:>8.2f}" for ratio in ratios)
     yield "(the printed bound is a lower one, so that it claims a little too much)"
     yield ""
 
@@ -146,20 +151,19 @@ def _central(found: Found) -> Iterator[str]:
 
 
 def _ranks(found: Found) -> Iterator[str]:
-    yield "the two best, by squared error of one user's part, and ExSub's m, Collision's and"
-    yield "CoCo's t, each at the best for means"
-    yield f"{'d':>4}{'s':>4}{'eps':>5}  {'means':<38}shares of holders"
-    for key, (_, (means, shares), parameters) in found.items():
-        if key[0] == "rank":
-            d, s, epsilon = key[1:]
-            first, second = ("  ".join(f"{name} {value:.4g}" for name, value in each) for each in (means, shares))
-            yield f"{d:>4}{s:>4}{epsilon:>5g}  {first:<38}{second}"[:COLUMNS].rstrip()
+    yield "the best by exact variance, with the squared error of one user's part; then the"
+    yield "best parameters: ExSub's m (means, shares), Collision's t, CoCo's t (both)"
+    yield f"{'d':>4}{'s':>4}{'eps':>5}  {'of means':<20}{'of shares':<20}parameters"
+    for key, (_, both, parameters) in ((key, of) for key, of in found.items() if key[0] == "rank"):
+        d, s, epsilon = key[1:]
+        best = "".join(f"{first[0]} {first[1]:.4g}".ljust(20) for first, _ in both)
+        yield f"{d:>4}{s:>4}{epsilon:>5g}  {best}{' '.join(map(str, parameters))}"
     yield ""
 
 
 def _learned(found: Found, few: int) -> Iterator[str]:
     of = Learning()
-    yield f"federated learning: share of right labels, mean of {few} runs ({found['learned', EXACT, 0.0]:.3f} without noise)"
+    yield f"federated learning: share of right labels, {few} runs; {found['learned', EXACT, 0.0]:.3f} without noise"
     yield f"{of.users} users in {of.steps} steps, signs of the {of.s} largest of {of.d} entries of a gradient"
     yield f"{'epsilon':<16}" + "".join(f"{epsilon:>10g}" for epsilon in LEARNING_EPSILONS)
     for name in LEARNERS:

@@ -71,7 +71,7 @@ def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def amplified(s: int, n: int, epsilon: float, delta: float) -> tuple[float, float]:
-    """The central epsilon of n mixed reports by Collision with its paper's t: what is certified, and the lower bound."""
+    """The central epsilon of n mixed reports by Collision with its paper's t: certified, and the lower bound."""
     ratio, t = math.exp(epsilon), laws.paper_parameter("Collision", 1, s, epsilon)
     share = s / (s * ratio + t - s)
     lower = pair_epsilon(Pair(ratio, share, share), n, delta, epsilon)

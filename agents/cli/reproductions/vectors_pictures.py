@@ -18,8 +18,9 @@ from murmurate.agents.simulate.federated import EXACT
 from murmurate.agents.simulate.sparse_errors import expected, mean_square
 
 LOOKS: Final = {
-    "ExSub": Look(width=2.2), "majority": Look(0), "CoCo": Look(1), "Collision": Look(2), "PCKV-AGRR": Look(3, dashes=1),
-    "KVUE": Look(4, dashes=1), "DDRM": Look(6, dashes=1), "PCKV-UE": Look(7, dashes=1), "SUCCINCT": Look(5, dashes=2),
+    "ExSub": Look(width=2.2), "majority": Look(0), "CoCo": Look(1), "Collision": Look(2),
+    "PCKV-AGRR": Look(3, dashes=1), "KVUE": Look(4, dashes=1), "DDRM": Look(6, dashes=1),
+    "PCKV-UE": Look(7, dashes=1), "SUCCINCT": Look(5, dashes=2),
 }  # fmt: skip
 EPSILONS: Final = (0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
 USERS: Final = 100_000
@@ -67,7 +68,7 @@ def by_buckets() -> str:
                 for t, law in found
             ]
             curves.append(Curve(name, LOOKS[name], errors))
-        charts.append(Chart(title, across, curves, over="buckets t", height=120))
+        charts.append(Chart(title, across, curves, over="t", logarithmic=True, height=120))
     return picture("One user's squared error by the number of buckets: d = 128, s = 8, epsilon .5", charts)
 
 

@@ -49,10 +49,12 @@ OLDER: Final = ("PrivKV", "PCKV-UE", "PCKV-GRR", "PCKV-AGRR")
 REDUCED: Final = {"PrivKV": (-0.93, -0.65), "PCKV-UE": (-0.81, -0.47), "PCKV-AGRR": (-0.85, 0.09)}
 """By how much Collision's total error of items is below another's: at most and at least, over the whole grid."""
 REDUCED_MEANS: Final = (-0.57, -0.17)
-"""The same of means against the best of the older four, at d = 256 and epsilons up to 1."""
+"""By how much Collision's total error of means is below the best of the older four, at d = 256, epsilons up to 1."""
 CORRELATED: Final = {0.001: -0.14, 0.4: -0.09, 1.0: -0.05, 2.0: -0.02}
 """By how much CoCo's total error of means is below Collision's, by epsilon, at s = 16."""
-PRINTED_WORDS: Final = {"items, of the older four": -0.60, "means, of the best older": -0.30, "CoCo, of Collision": -0.15}
+PRINTED_WORDS: Final = {
+    "items, of the older four": -0.60, "means, of the best older": -0.30, "CoCo, of Collision": -0.15,
+}  # fmt: skip
 """Reductions as the text of Collision and CoCo has them."""
 FIGURE_5: Final = {"Collision": (30, 356.866), "CoCo": (22, 298.049)}
 """The best t and the error of a mean times d, over d, of one user at d = 128, s = 8 and epsilon 0.5."""

@@ -26,6 +26,7 @@ const UNCLAIMED = {
 const BOUNDS = {
   blanket: "worked out for the concrete mechanism (the bound \u201cblanket\u201d)",
   clones: "worked out for any mechanism of this epsilon (the bound \u201cclones\u201d)",
+  fakes: "worked out for the concrete mechanism with its fake reports (the bound \u201cfakes\u201d)",
 };
 
 /** A number above 0 with an exponent of two digits where it is below 0.0001. */
@@ -38,12 +39,21 @@ function roundedUp(value) {
 }
 
 /** What is claimed of the mixing, and the reports and the bound behind it. */
-function claimed({ epsilon, delta, n, bound, assumed_corrupt: corrupt }) {
+function claimed({ epsilon, delta, n, bound, fakes, assumed_corrupt: corrupt }) {
   const shown = `epsilon ${plain(roundedUp(epsilon))}`;
   if (!delta) return [`${shown} against everybody, as without mixing: too few reports hide each other`];
   const assumed = corrupt ? `, if at most ${Number((100 * corrupt).toPrecision(3))}\u202f% of all reports come from whoever attacks` : "";
-  const told = `In the smallest round that counts, ${grouped(n)} honest reports hide each other${assumed}. The epsilon is ${BOUNDS[bound] ?? bound}.`;
+  const more = fakes && bound === "fakes" ? ` and ${grouped(fakes)} fake ones` : "";
+  const told = `In the smallest round that counts, ${grouped(n)} honest reports${more} hide each other${assumed}. The epsilon is ${BOUNDS[bound] ?? bound}.`;
   return [`${shown} but for a chance of ${plain(delta)}, against everybody but the mixing zone`, told];
+}
+
+/** What fake reports leave to whoever knows all other users' reports, and why they hide a user. */
+function known({ epsilon, delta }, fakes) {
+  const shown = `epsilon ${plain(roundedUp(epsilon))}`, server = "against a server that knows all other users' reports";
+  if (!delta) return [`${shown} ${server}: too few fake reports hide one`];
+  const told = `The mixing zone adds ${grouped(fakes)} fake reports to each round, and whoever knows all others' reports cannot tell which of those left is the user's.`;
+  return [`${shown} but for a chance of ${plain(delta)}, ${server}`, told];
 }
 
 const MECHANISMS = { discrete_laplace: "discrete Laplace noise of every node", noisy_max: "noisy maximum over thresholds" };
@@ -160,20 +170,24 @@ class Values {
   /** Of a local stream: its promise, how users were asked and what came. */
   #local({ privacy, mechanism, method, reports }) {
     const window = typeof privacy.window === "string" ? privacy.window : `${privacy.window.periods} periods`;
-    const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism"].includes(key))
+    const own = (table) => Object.entries(table).filter(([key]) => !["name", "digest", "view", "mechanism", "fakes"].includes(key))
       .map(([key, value]) => `${key}${typeof value === "number" ? " =" : ""} ${value}`);
-    const asked = mechanism.view ? `${mechanism.mechanism} behind the view ${mechanism.view}` : mechanism.name;
+    const faked = mechanism.name === "faked", { shuffled } = privacy;
+    const asked = faked ? mechanism.mechanism
+      : mechanism.view ? `${mechanism.mechanism} behind the view ${mechanism.view}` : mechanism.name;
     const { malformed, undersized } = reports.rejected;
     const refused = undersized ? ", a round was too small" : malformed ? `, ${grouped(malformed)} rejected` : "";
     const reason = UNCLAIMED[privacy.unshuffled], { ofRun } = this;
     const none = ofRun?.unclaimed ? `; nothing is claimed in ${grouped(ofRun.unclaimed)} of its periods: ${UNCLAIMED[ofRun.unshuffled]}` : "";
-    const largest = ofRun?.shuffled && claimed(ofRun.shuffled)[0] + none;
+    const alone = ofRun?.shuffled?.against_users, also = alone ? `; at most ${known(alone, mechanism.fakes)[0]}` : "";
+    const largest = ofRun?.shuffled && claimed(ofRun.shuffled)[0] + also + none;
     return {
       Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
-      "After mixing": privacy.shuffled ? claimed(privacy.shuffled) : `nothing is claimed${reason ? `: ${reason}` : ""}`,
+      "After mixing": shuffled ? claimed(shuffled) : `nothing is claimed${reason ? `: ${reason}` : ""}`,
+      ...(shuffled?.against_users && { "Others known": known(shuffled.against_users, mechanism.fakes) }),
       ...(largest && { "Whole run": `after mixing at most ${largest}` }),
       "Window (w)": `${privacy.w} periods`,
-      Mechanism: [asked, ...own(mechanism)].join(", "),
+      Mechanism: [asked, ...own(mechanism), ...(faked ? [`${grouped(mechanism.fakes)} fake reports a round`] : [])].join(", "),
       Method: [method.name, ...own(method)].join(", "),
       Reports: `${grouped(reports.counted)} counted of ${grouped(reports.received)} received${refused}`,
       Digest: mechanism.digest,

@@ -131,13 +131,13 @@ CASES: dict[str, tuple[str, str, str]] = {
         "", WORDS + 'form = "hex"\nprefix = 4\nmethod = "lb-fast"\nmechanism = "hr"\n' + ALWAYS, STRINGS
     ),
     "items, told whole": (
-        "", ITEMS + 'method = { name = "lpd", revise = 2 }\nmechanism = "kvue"\nthresholds = { 3 = 0.2 }\n', SETS
+        "", ITEMS + 'method = { name = "lpd", revise = 2 }\nmechanism = "collision"\nthresholds = { 3 = 0.2 }\n', SETS
     ),
     "vector": (
-        "", RATINGS + 'method = { name = "lpu", revise = 2 }\nmechanism = "kvue"\nthresholds = { 0 = 0.1 }\n', VECTORS
+        "", RATINGS + 'method = { name = "lpu", revise = 2 }\nthresholds = { 0 = 0.1 }\n', VECTORS
     ),
     "vector of everybody": (
-        "", RATINGS + 'method = { name = "lbd", filter = "off" }\nmechanism = "kvue"\n' + ALWAYS, VECTORS
+        "", RATINGS + 'method = { name = "lbd", filter = "off" }\nshares = false\n' + ALWAYS, VECTORS
     ),
     "distribution of everybody": ("", SPREAD + 'method = "lpd"\n' + ALWAYS, NUMBERS),
 }  # fmt: skip

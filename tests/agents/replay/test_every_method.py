@@ -17,7 +17,13 @@ from tests.agents.replay.plans import plan, stream
 USERS, PERIODS = 4000, 16
 
 
-@pytest.mark.parametrize("name", METHODS)
+SOME = ("lbu", "lbd", "lba", "lpu", "lpa", "lsp", "lp-fast", "lb-pegasus", "lp-rescuedp")
+"""Those of the short form; the bytes of all are in the record of replays (test_recorded.py)."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.audit) for name in METHODS]
+)
 def test_a_method_by_its_name_releases_every_period_within_its_errors(name: str) -> None:
     one = stream(method=name, values=("0", "1"), w=4, carry_ms=None)
     one = dataclasses.replace(one, share_micro=1_000_000)

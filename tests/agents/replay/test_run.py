@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from murmurate.agents.cli.replay import known_secrets
@@ -30,6 +30,7 @@ from murmurate.agents.web.feed import Feed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.block import REFUSED
 from tests.agents.replay.plans import MINUTE, START, counts, plan, stream
+from tests.cases import drawn
 
 MOST = 20_000_000
 """Micro-nats, the most there are: a mechanism of a few values then lies once in 10^8."""
@@ -117,8 +118,16 @@ carries = st.sampled_from([0, 30_000, MINUTE, 3 * MINUTE, None])
 orders: st.SearchStrategy[Literal["last", "first"]] = st.sampled_from(["last", "first"])
 
 
-@settings(max_examples=100, deadline=None)
-@given(scripts, st.sampled_from([None, 6]), carries, carries, orders, st.booleans())
+@drawn(
+    30,
+    long=1000,
+    script=scripts,
+    enrolled=st.sampled_from([None, 6]),
+    carry=carries,
+    other=carries,
+    several=orders,
+    alone=st.booleans(),
+)
 def test_late_future_carried_and_missing_values_count_in_releases_as_in_the_truth(
     script: list[tuple[int, list[Event]]],
     enrolled: int | None,
@@ -162,7 +171,7 @@ def noisy(seed: int, folder: Path, *, clean: bool = False) -> tuple[str, Counter
     return str(path), count
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.audit) for seed in (2, 3))])
 @pytest.mark.parametrize("carry_ms", [0, 90_000, None])
 def test_a_noisy_file_is_released_as_the_truth_and_each_refusal_is_counted(
     seed: int, carry_ms: int | None, tmp_path: Path
@@ -175,7 +184,7 @@ def test_a_noisy_file_is_released_as_the_truth_and_each_refusal_is_counted(
     assert agreed(of, "screen", outcome) >= 14
 
 
-@pytest.mark.parametrize("method", ["lbu", "lpu", "lpa"])
+@pytest.mark.parametrize("method", ["lpu", *(pytest.param(name, marks=pytest.mark.audit) for name in ("lbu", "lpa"))])
 def test_late_future_doubled_and_unreadable_lines_change_no_byte_of_a_release(method: str, tmp_path: Path) -> None:
     of = plan(stream(method=method, carry_ms=90_000), min_batch=1)
     disturbed, calm = (replayed(of, open_source(noisy(4, tmp_path, clean=clean)[0], of)) for clean in (False, True))
@@ -211,7 +220,7 @@ def test_periods_in_which_nobody_speaks_count_from_the_first_one_on(tmp_path: Pa
     assert [counts(period) for period in outcome.truth[2:5]] == [[0, 0, 0, 5], [1, 1, 2, 1], [0, 0, 0, 5]]
 
 
-@pytest.mark.parametrize("method", ["lpu", "lpa"])
+@pytest.mark.parametrize("method", ["lpu", pytest.param("lpa", marks=pytest.mark.audit)])
 def test_a_sample_of_users_is_off_by_no_more_than_its_stated_error(method: str) -> None:
     of = plan(stream(method=method, carry_ms=None, values=("0", "1"), w=4), min_batch=2, epsilon_micro=MOST)
     whole = dataclasses.replace(of, streams=(dataclasses.replace(of.streams[0], share_micro=1_000_000),))

@@ -42,7 +42,8 @@ def squared_errors(plan: Plan, method: str, shares: np.ndarray, seed: int) -> tu
 
 @every(
     ("ends", "w", "method"),
-    [((0.0, 250.0), 1, "lbu"), ((0.0, 250.0), 4, "lpu"), ((100.0, 110.0), 4, "lbu"), ((-30.0, -10.0), 4, "lpu")],
+    [((0.0, 250.0), 1, "lbu"), ((-30.0, -10.0), 4, "lpu")],
+    long=[((0.0, 250.0), 4, "lpu"), ((100.0, 110.0), 4, "lbu")],
 )
 def test_the_error_of_a_totals_series_is_as_planned_wherever_its_range_lies(
     ends: tuple[float, float], w: int, method: str

@@ -89,13 +89,17 @@ def test_fewer_scored_periods_change_neither_the_series_nor_luck(monkeypatch: py
     assert few.filtered.tobytes() == every.filtered[at].tobytes()
 
 
-def test_a_trial_of_a_distribution_ends_and_says_how_well_errors_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [2, pytest.param(MOST_OF_COSTLY, marks=pytest.mark.audit)])
+def test_a_trial_of_a_distribution_ends_and_says_how_well_errors_are_known(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numbers = list[int]()
+    monkeypatch.setattr(simulate_method, "MOST_OF_COSTLY", most)
 
     def watched(number: int) -> Holders:
         numbers.append(number)
         return made(number)
 
     tried = replace(bench(within=1e-6), truths=watched).try_out(MethodOptions("lpu"), setting())
-    assert numbers == list(range(MOST_OF_COSTLY))
+    assert numbers == list(range(most))
     assert 0.005 < tried.within < 0.1

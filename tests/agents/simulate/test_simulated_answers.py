@@ -59,8 +59,9 @@ def joint(mechanism: Mechanism, sample: list[int]) -> dict[tuple[int, ...], floa
     [
         GRR(d=2, epsilon=1.0), GRR(d=4, epsilon=0.5), OUE(d=3, epsilon=1.0), SR(d=3, epsilon=0.5), PM(d=4, epsilon=2.0),
         HM(d=4, epsilon=1.0), ValueAndPresence(d=4, epsilon=1.0), SW(d=4, epsilon=1.0),
-        SubsetSelection(d=4, epsilon=0.5, k=1), SubsetSelection(d=4, epsilon=0.5, k=2),
-        SubsetSelection(d=5, epsilon=2.0, k=4),
+        SubsetSelection(d=4, epsilon=0.5, k=1),
+        pytest.param(SubsetSelection(d=4, epsilon=0.5, k=2), marks=pytest.mark.audit),
+        pytest.param(SubsetSelection(d=5, epsilon=2.0, k=4), marks=pytest.mark.audit),
     ],
     ids=repr,
 )  # fmt: skip
@@ -81,7 +82,7 @@ def test_all_cells_together_are_as_likely_as_with_real_reports(mechanism: Mechan
     [
         GRR(d=5, epsilon=1.0), OUE(d=5, epsilon=1.0), OLH(d=5, epsilon=1.0), OLH(d=5, epsilon=1.0, pool=64),
         BLH(d=5, epsilon=0.5, pool=64), SubsetSelection(d=5, epsilon=1.0),
-        SubsetSelection(d=32, epsilon=1.0), SubsetSelection(d=33, epsilon=1.0),
+        pytest.param(SubsetSelection(d=32, epsilon=1.0), marks=pytest.mark.audit), SubsetSelection(d=33, epsilon=1.0),
     ],
     ids=repr,
 )  # fmt: skip
@@ -184,7 +185,7 @@ def test_whoever_answers_is_a_sample_without_replacement() -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        Case("sin", "lpa", users=2_000, periods=40, w=5),
+        pytest.param(Case("sin", "lpa", users=2_000, periods=40, w=5), marks=pytest.mark.audit),
         Case("log", "lbd", users=2_000, periods=40, w=5, epsilon=4.0),
         Case("sin", "lpu + filter", users=2_000, periods=40, w=5, numbers=True),
     ],

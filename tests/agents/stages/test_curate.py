@@ -97,7 +97,7 @@ def told(
     return said(out)
 
 
-@pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.parametrize("torn", [False, pytest.param(True, marks=pytest.mark.audit)])
 def test_the_same_is_said_whatever_the_order_of_partitions_and_of_rounds_and_wherever_it_dies(torn: bool) -> None:
     calm = told(woven(random.Random(1)))
     assert {name: [one.t for one in each] for name, each in calm.items()} == {

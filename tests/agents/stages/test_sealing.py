@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from murmurate.agents.stages.errors import StateError
@@ -9,7 +10,7 @@ from murmurate.agents.stages.sealing import CHUNK_BYTES, SnapshotSeal
 from murmurate.agents.stages.stage import Log
 from tests.agents.world import secret
 
-DATA = bytes(i * i % 251 for i in range(2 * CHUNK_BYTES + 17))
+DATA = (np.arange(2 * CHUNK_BYTES + 17) ** 2 % 251).astype(np.uint8).tobytes()
 SEAL = SnapshotSeal(secret("state"), "shop/perturb/0")
 CHUNKS = list(SEAL.chunks([DATA]))
 OTHER = list(SEAL.chunks([b"x" + DATA[1:]]))

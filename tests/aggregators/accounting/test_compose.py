@@ -26,7 +26,7 @@ def composed(blankets: list[tuple[Blanket, int, int]], step: float, at: float, l
     return Composition(rounds, step, 0.1).delta(at).bound
 
 
-@every("ratio", [Fraction(21, 20), Fraction(6, 5), Fraction(9, 5)])
+@every("ratio", [Fraction(6, 5)], long=[Fraction(21, 20), Fraction(9, 5)])
 def test_rounds_together_are_no_worse_than_said_and_hardly_better(ratio: Fraction) -> None:
     blanket = collision(1, 3, P)
     for made in ([(blanket, 3, 2)], [(blanket, 2, 1), (collision(1, 2, P), 3, 2)]):

@@ -84,7 +84,7 @@ def test_with_users_it_is_the_exact_expectation_over_both_kinds(users: int, fake
 
 
 @pytest.mark.filterwarnings("error")
-@every("epsilon", [8, 20])
+@every("epsilon", [20], long=[8])
 def test_no_claim_is_below_what_an_attack_shows_however_large_epsilon_is(epsilon: int) -> None:
     for mechanism in (GRR(d=2, epsilon=epsilon), GRR(d=1000, epsilon=epsilon), HadamardResponse(d=10, epsilon=epsilon)):
         for n, fakes in ((1, 1), (1, 300), (10, 10), (3_000, 50)):

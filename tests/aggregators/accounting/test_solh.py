@@ -17,7 +17,7 @@ from tests.cases import every
 TARGETS = [(602_325, 915, 0.5, 1e-9), (10_000, 300, 0.2, 1e-6), (1_000, 20, 0.4, 1e-5)]
 
 
-@every(("n", "d", "epsilon", "delta"), TARGETS)
+@every(("n", "d", "epsilon", "delta"), TARGETS[1:], long=TARGETS[:1])
 def test_the_exact_choice_keeps_the_target_and_is_never_worse_than_the_papers(
     n: int, d: int, epsilon: float, delta: float
 ) -> None:

@@ -15,7 +15,7 @@ from murmurate.aggregators.accounting import (
     under_target,
     window_claim,
 )
-from murmurate.aggregators.candidates import candidates
+from murmurate.aggregators.candidates import candidates, cells_at
 from murmurate.aggregators.measures.attributes import Attribute
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.frequency import Frequency
@@ -60,15 +60,27 @@ def test_what_is_chosen_keeps_the_target_and_the_limit_and_a_step_more_would_not
             assert mixed_claim(more, 10_000, TIGHT.delta, TIGHT.corrupt).epsilon > TIGHT.epsilon
 
 
-def test_no_other_candidate_that_keeps_the_target_has_a_smaller_variance() -> None:
+@every("limit", [1_500_000], long=[3_000_000])
+def test_no_other_candidate_that_keeps_the_target_has_a_smaller_variance(limit: int) -> None:
     measure = Frequency.of_size(16)
-    for limit in (1_500_000, 3_000_000):
-        chosen = under_target(candidates(measure), TIGHT, smallest=5_000, limit=limit)
-        for one in candidates(measure):
-            for micro in np.linspace(100_000, limit, 6).astype(int).tolist():
-                question = one.question(micro)
-                if one.variance(question, 5_000) < chosen.variance / 1.01:
-                    assert mixed_claim(question, 5_000, TIGHT.delta, TIGHT.corrupt).epsilon > TIGHT.epsilon
+    chosen = under_target(candidates(measure), TIGHT, smallest=5_000, limit=limit)
+    for one in candidates(measure):
+        for micro in np.linspace(100_000, limit, 6).astype(int).tolist():
+            question = one.question(micro)
+            if one.variance(question, 5_000) < chosen.variance / 1.01:
+                assert mixed_claim(question, 5_000, TIGHT.delta, TIGHT.corrupt).epsilon > TIGHT.epsilon
+
+
+@every(("d", "limit", "better"), [(915, 4_000_000, 1.4), (16, 4_000_000, 1.0)])
+def test_local_hashing_with_cells_for_the_target_is_taken_where_it_is_better(d: int, limit: int, better: float) -> None:
+    measure, target = Frequency.of_size(d), MixedTarget(0.5, 1e-8, 0.1)
+    cells = cells_at(measure, target, smallest=1000, limit=limit)
+    usual, chosen = (
+        under_target(candidates(measure, cells=g), target, smallest=1000, limit=limit) for g in (None, cells)
+    )
+    assert usual.variance >= better * chosen.variance
+    assert chosen.claim.epsilon <= 0.5
+    assert (cells is None) == (chosen.name == usual.name)
 
 
 def test_where_mixing_adds_nothing_the_local_epsilon_is_the_target() -> None:

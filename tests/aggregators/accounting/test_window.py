@@ -65,7 +65,7 @@ def test_where_the_budget_is_divided_all_that_may_be_asked_is_claimed_with_the_f
     assert worst_window(EACH, 300, DELTA, CORRUPT) == window_claim([(grr(100_000), 270, W)], DELTA)
 
 
-@pytest.mark.parametrize("division", ["population", "budget"])
+@pytest.mark.parametrize("division", ["population", pytest.param("budget", marks=pytest.mark.audit)])
 def test_a_window_that_was_stored_goes_on_as_it_would_have(division: Division) -> None:
     newest, other = window(division), window(division)
     most = ONE if division == "population" else EACH

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
@@ -15,6 +14,7 @@ from murmurate.aggregators.methods.method import Answer
 from murmurate.randomizers import GRR, OUE, Mechanism, ParameterError, SnapshotError
 from murmurate.randomizers.mechanism import PureOracle
 from murmurate.randomizers.state import Arrays, StateForm, dump, load
+from tests.cases import drawn
 
 GRR2 = GRR(d=2, epsilon=1.0)
 """Its noise depends on no frequency."""
@@ -270,8 +270,9 @@ def test_what_makes_no_filter_is_refused() -> None:
         AdaptiveFilter(3).learn(GRR2, Answer(np.array([1, 1]), 2), users=None)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
+@drawn(
+    10,
+    long=300,
     d=st.sampled_from([2, 3, 50]),
     epsilon=st.sampled_from([1e-6, 1e-3, 1.0, 8.0, 20.0]),
     oracle=st.sampled_from([GRR, OUE]),

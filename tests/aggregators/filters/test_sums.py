@@ -102,7 +102,7 @@ def test_where_reports_sum_to_1_by_themselves_nothing_changes(mechanism: Mechani
 
 
 @pytest.mark.parametrize("name", sorted(ORACLES))
-@pytest.mark.parametrize("d", [3, 12])
+@pytest.mark.parametrize("d", [3, pytest.param(12, marks=pytest.mark.audit)])
 def test_errors_of_every_oracle_are_independent_or_sum_to_nothing(name: str, d: int) -> None:
     made, n, runs = mechanism({"name": name, "d": d, "epsilon": 1.0}), 500, 600
     values, users = np.minimum(np.arange(n) % (2 * d), d - 1), contexts(np.arange(n))

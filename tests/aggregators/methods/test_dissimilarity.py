@@ -58,7 +58,7 @@ def test_an_estimate_divides_by_the_reports_received() -> None:
     assert found.measured_t == 7
 
 
-@pytest.mark.parametrize("kind", [GRR, OUE])
+@pytest.mark.parametrize("kind", [GRR, pytest.param(OUE, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("rule", RULES)
 def test_dis_is_unbiased_by_sampling_and_too_large_by_the_papers_rule(kind: type[GRR | OUE], rule: Rule) -> None:
     rng = np.random.default_rng(1)

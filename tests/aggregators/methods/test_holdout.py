@@ -192,7 +192,7 @@ def test_a_phase_that_sees_nobody_begins_anew_after_its_window(codes: np.ndarray
     assert all(step.request.asked is None for step in asked)
 
 
-@pytest.mark.parametrize("none", [True, False])
+@pytest.mark.parametrize("none", [True, pytest.param(False, marks=pytest.mark.audit)])
 def test_the_mean_that_stands_meanwhile_lies_within_its_error(none: bool) -> None:
     # 20 phases; more than 5 of them outside of two errors would be chance once in 1e4.
     missed, errors = 0, []

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmurate.aggregators.methods.method import Decision, Request, Setting
@@ -15,6 +14,7 @@ from murmurate.aggregators.methods.registry import METHODS
 from murmurate.randomizers import SnapshotError
 from murmurate.randomizers.ledger import Ledger, Verdict
 from tests.aggregators.methods.driving import SEED, Asked, drive, method, random_answers, told
+from tests.cases import drawn
 from tests.measured import sized
 
 PERIODS = 25
@@ -81,8 +81,7 @@ def test_every_method_is_driven_here() -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-@settings(max_examples=8, deadline=None)
-@given(deployment=deployments())
+@drawn(4, long=40, deployment=deployments())
 def test_what_a_method_says_beforehand_that_it_will_ask_it_asks_whatever_comes_between(
     spec: dict[str, Any], deployment: tuple[Setting, Any]
 ) -> None:
@@ -103,8 +102,7 @@ def test_what_a_method_says_beforehand_that_it_will_ask_it_asks_whatever_comes_b
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-@settings(max_examples=20, deadline=None)
-@given(deployment=deployments())
+@drawn(5, long=100, deployment=deployments())
 def test_no_device_ever_refuses_an_honest_method(spec: dict[str, Any], deployment: tuple[Setting, Any]) -> None:
     setting, answer = deployment
     ledger = Ledger(
@@ -131,8 +129,7 @@ def test_no_device_ever_refuses_an_honest_method(spec: dict[str, Any], deploymen
 
 
 @pytest.mark.parametrize("name", ["lba", "lpa"])
-@settings(max_examples=40, deadline=None)
-@given(deployment=deployments())
+@drawn(12, long=200, deployment=deployments())
 def test_absorption_asks_at_most_w_units_of_publications_in_any_window(
     name: str, deployment: tuple[Setting, Any]
 ) -> None:
@@ -150,8 +147,7 @@ def test_absorption_asks_at_most_w_units_of_publications_in_any_window(
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-@settings(max_examples=8, deadline=None)
-@given(deployment=deployments())
+@drawn(4, long=40, deployment=deployments())
 def test_every_method_asks_in_every_window_so_that_it_learns_of_users_who_come(
     spec: dict[str, Any], deployment: tuple[Setting, Any]
 ) -> None:
@@ -178,8 +174,7 @@ def check_releases(setting: Setting, found: list[Asked | Decision], statistics: 
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-@settings(max_examples=10, deadline=None)
-@given(deployment=deployments())
+@drawn(4, long=50, deployment=deployments())
 def test_releases_are_finite_come_once_a_period_and_name_their_source(
     spec: dict[str, Any], deployment: tuple[Setting, Any]
 ) -> None:
@@ -189,8 +184,11 @@ def test_releases_are_finite_come_once_a_period_and_name_their_source(
 
 @pytest.mark.parametrize(
     ("measure", "says_none", "d", "statistics"),
-    [("mean", True, 65_538, 2), ("mean", False, 65_537, 1), ("distribution", True, 9, 9)],
-)
+    [
+        ("mean", True, 65_538, 2), pytest.param("mean", False, 65_537, 1, marks=pytest.mark.audit),
+        pytest.param("distribution", True, 9, 9, marks=pytest.mark.audit),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("spec", NUMBERS, ids=str)
 def test_every_method_follows_numbers_too(
     spec: dict[str, Any], measure: Any, says_none: bool, d: int, statistics: int
@@ -220,8 +218,7 @@ def said(step: Asked | Decision) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-@settings(max_examples=15, deadline=None)
-@given(deployment=deployments(), crashes=st.sets(st.integers(0, 3 * PERIODS)))
+@drawn(5, long=80, deployment=deployments(), crashes=st.sets(st.integers(0, 3 * PERIODS)))
 def test_a_method_restored_at_any_point_goes_on_as_if_nothing_had_happened(
     spec: dict[str, Any], deployment: tuple[Setting, Any], crashes: set[int]
 ) -> None:

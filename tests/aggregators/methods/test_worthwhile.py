@@ -47,7 +47,7 @@ def usual(w: int, *, averages: bool) -> ExpectedAnswers:
     return ExpectedAnswers(Fraction(1, w), divided=False, periods=PERIODS if averages else 1)
 
 
-@pytest.mark.parametrize("none", [False, True])
+@pytest.mark.parametrize("none", [False, pytest.param(True, marks=pytest.mark.audit)])
 @pytest.mark.parametrize(
     ("w", "averages", "looks"), [(20, True, False), (40, True, False), (100, True, True), (4, False, True)]
 )

@@ -18,6 +18,7 @@ from murmurate.aggregators.postprocess.norm import norm_sub
 from murmurate.aggregators.postprocess.registry import METHODS, NON_NEGATIVE, SUM_TO_ONE, post_process
 from murmurate.aggregators.postprocess.simplex import capped_simplex
 from murmurate.randomizers import GRR, OUE, ParameterError
+from tests.cases import drawn
 
 Estimate = NDArray[np.float64]
 Q = 1 / (math.e + 1)
@@ -30,20 +31,18 @@ def oue(d: int, n: int = 5000) -> Context:
 # Within what counts from 0 to n give at epsilon 1: -1.16 to 3.16. Quarters make ties.
 numbers = st.one_of(st.floats(-1, 3), st.integers(-4, 12).map(lambda i: i / 4))
 estimates = st.integers(2, 40).flatmap(lambda d: arrays(np.float64, d, elements=numbers))
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=25, deadline=None)
 every_method = pytest.mark.parametrize("name", sorted(METHODS))
 
 
 @pytest.mark.parametrize("name", sorted(NON_NEGATIVE))
-@few
-@given(estimate=estimates)
+@drawn(12, long=200, estimate=estimates)
 def test_no_frequency_is_negative(name: str, estimate: Estimate) -> None:
     assert post_process(name, estimate, oue(len(estimate))).min() >= 0
 
 
 @pytest.mark.parametrize("name", sorted(SUM_TO_ONE))
-@few
-@given(estimate=estimates)
+@drawn(12, long=200, estimate=estimates)
 def test_frequencies_sum_to_one(name: str, estimate: Estimate) -> None:
     assert abs(math.fsum(post_process(name, estimate, oue(len(estimate))).tolist()) - 1) < 1e-12
 
@@ -62,8 +61,7 @@ def test_norm_cut_never_sums_to_more_than_one_and_changes_nothing_it_keeps(estim
 
 
 @every_method
-@few
-@given(estimate=estimates)
+@drawn(12, long=200, estimate=estimates)
 def test_the_order_of_values_stays(name: str, estimate: Estimate) -> None:
     assume(name != "significant" or not _debt(estimate))
     found = post_process(name, estimate, oue(len(estimate)))
@@ -78,8 +76,7 @@ def _debt(estimate: Estimate) -> bool:
 
 
 @every_method
-@few
-@given(estimate=estimates, seed=st.integers(0, 1 << 30))
+@drawn(12, long=200, estimate=estimates, seed=st.integers(0, 1 << 30))
 def test_values_may_come_in_any_order_and_equal_ones_stay_equal(name: str, estimate: Estimate, seed: int) -> None:
     context, order = oue(len(estimate)), np.random.default_rng(seed).permutation(len(estimate))
     found = post_process(name, estimate, context)
@@ -91,8 +88,7 @@ def test_values_may_come_in_any_order_and_equal_ones_stay_equal(name: str, estim
 @pytest.mark.parametrize(
     "name", ["base", "base-pos", "base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "mle-apx"]
 )
-@few
-@given(estimate=estimates)
+@drawn(12, long=200, estimate=estimates)
 def test_once_is_enough(name: str, estimate: Estimate) -> None:
     context = oue(len(estimate))
     once = post_process(name, estimate, context)
@@ -101,8 +97,7 @@ def test_once_is_enough(name: str, estimate: Estimate) -> None:
 
 
 @pytest.mark.parametrize("name", ["norm", "norm-sub"])
-@few
-@given(estimate=estimates, shift=st.floats(-1e3, 1e3))
+@drawn(12, long=200, estimate=estimates, shift=st.floats(-1e3, 1e3))
 def test_a_common_shift_changes_nothing(name: str, estimate: Estimate, shift: float) -> None:
     context = oue(len(estimate))
     np.testing.assert_allclose(
@@ -129,8 +124,7 @@ def test_norm_changes_nothing_for_grr_whose_estimates_sum_to_one(support: NDArra
 
 
 @every_method
-@few
-@given(estimate=estimates)
+@drawn(12, long=200, estimate=estimates)
 def test_the_estimate_itself_stays_as_it_was_and_the_same_comes_twice(name: str, estimate: Estimate) -> None:
     before = estimate.tobytes()
     found = post_process(name, estimate, oue(len(estimate)))

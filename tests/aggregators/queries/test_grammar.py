@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from murmurate.aggregators.queries import ParsedQuery, QueryRefusedError, parse
 from murmurate.aggregators.queries.grammar import MAX_CHARACTERS, Between, Condition, Newest, WholeTime
 from murmurate.topics.message import MAX_TIME_MS
+from tests.cases import drawn
 
 NAMES = st.text(min_size=1, max_size=12)
 LENGTHS = st.integers(1, MAX_TIME_MS)
@@ -59,7 +60,7 @@ JUNK = st.text() | st.lists(st.sampled_from(BITS), max_size=14).map("".join) | Q
 )  # fmt: skip
 
 
-@given(QUERIES)
+@drawn(30, long=1000, query=QUERIES)
 def test_a_question_that_is_printed_is_read_as_the_same_question(query: ParsedQuery) -> None:
     assert parse(str(query)) == query
 

@@ -139,10 +139,10 @@ def test_reports_follow_the_law(made: Mechanism, value: int) -> None:
 @every(
     "made",
     [
-        BasicRAPPOR(d=5, epsilon=1.5),
         BasicRAPPOR(d=5, epsilon=1.5, steps=2),
         RAPPOR(d=5, epsilon=2, bits=8, hashes=2, cohorts=4),
     ],
+    long=[BasicRAPPOR(d=5, epsilon=1.5)],
 )
 def test_estimates_are_unbiased_and_as_variable_as_they_say(made: Mechanism) -> None:
     check_unbiased_and_as_variable_as_said(made)

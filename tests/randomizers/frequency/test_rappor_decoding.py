@@ -54,7 +54,7 @@ def test_frequent_values_are_found_within_five_standard_errors_and_others_are_fe
     assert np.isnan(found.standard_errors[~found.selected]).all()
 
 
-@pytest.mark.parametrize(("d", "n"), [(5000, 200_000), (20_000, 100_000)])
+@pytest.mark.parametrize(("d", "n"), [(5000, 200_000), pytest.param(20_000, 100_000, marks=pytest.mark.audit)])
 def test_erlingssons_test_finds_nothing_that_nobody_holds(d: int, n: int) -> None:
     # Zipf's long tail among 1 000 of the values leaves more in the bits than their noise, and the LASSO alone takes
     # hundreds of values for it. By the residuals one in twenty decodings finds any that is not there.

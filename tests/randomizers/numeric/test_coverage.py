@@ -17,7 +17,7 @@ RUNS, N = 2000, 500
 # 2000 intervals, of which 95.4 % should hold: one standard error is 0.5 %.
 
 
-@pytest.mark.parametrize("kind", [SR, PM, HM, SW])
+@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.audit) for kind in (SR, PM)), HM, SW])
 def test_intervals_of_a_mean_hold_as_often_as_they_say(kind: type[MeanMechanism | SW]) -> None:
     made = kind(d=257, epsilon=1.0)
     users, cells = contexts(np.arange(N)), np.full(N, 180)
@@ -42,7 +42,7 @@ def test_intervals_of_the_share_of_holders_hold_as_often_as_they_say() -> None:
     assert 0.93 < held / RUNS < 0.97
 
 
-@pytest.mark.parametrize("kind", [SR, PM, HM])
+@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.audit) for kind in (SR, HM)), PM])
 def test_intervals_of_a_mean_from_its_whole_profile_hold_as_often_as_they_say(kind: type[MeanMechanism]) -> None:
     # Values that differ, and all of them asked: the mechanism alone is what they do not know.
     made = kind(d=257, epsilon=1.0)

@@ -63,9 +63,9 @@ def entries(signs: bool, d: int, value: list[int], coins: Iterator[int]) -> list
 
 def report(spec: Spec, held: list[tuple[int, int]], stream: Iterator[int]) -> bytes:
     """The report of these entries from words of 32 bits."""
-    name, (_, d, s, _), m = str(spec["name"]), spec["layout"], spec["m"]  # type: ignore[misc]
-    assert isinstance(d, int)
-    assert isinstance(m, int)
+    name, layout, m = str(spec["name"]), spec["layout"], int(str(spec["m"]))
+    assert isinstance(layout, list)
+    d, s = int(layout[1]), int(layout[2])
     number, signed, tau = d + s, name != "set_subset", int(str(spec.get("tau", 0)))
     specials = held + [(d + i, 1) for i in range(s - len(held))]
     u = next(stream) + 2**32 * next(stream)

@@ -66,10 +66,10 @@ def test_epsilon_holds_exactly_and_supports_are_what_is_said() -> None:
 
 
 @pytest.mark.audit
-@every("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
 def test_epsilon_holds_for_all_vectors_of_up_to_four_coordinates(epsilon: Fraction) -> None:
     for d, s in ((1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2), (4, 3)):
-        for made in small(d, s, epsilon, 2 if d + s > 5 else 3):
+        for made in small(d, s, epsilon, 1 if d + s > 6 else 2 if d + s > 4 else 3):
             check(made)
 
 
