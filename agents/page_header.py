@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from murmurate.aggregators.measures.figure_kinds import page_question
 from murmurate.config.enough import shortage
-from murmurate.config.explain import explain
+from murmurate.config.explain import promises
 from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan
 
 
@@ -28,9 +28,9 @@ def page_header(
     """
     names = [stream.name for stream in plan.everything] if streams is None else streams
     specs = [_spec(plan, plan.any_stream(name), periods, users) for name in names]
-    facts = explain(plan)
+    promise, curator = promises(plan)
     return {
-        "type": "hello", "deployment": plan.name, "promise": list(facts.promise), "curator": list(facts.curator),
+        "type": "hello", "deployment": plan.name, "promise": list(promise), "curator": list(curator),
         "mode": mode, "streams": specs,
     }  # fmt: skip
 

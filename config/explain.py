@@ -133,7 +133,15 @@ def explain(made: Plan, users: int | None = None) -> Facts:
     streams = tuple(_facts(made, stream) for stream in made.streams)
     short = () if users is None else tuple(_too_few(made, users))
     central = tuple(central_facts(stream) for stream in made.central)
-    return Facts(made.name, tuple(_promise(made)), streams, _zones(made), short, tuple(central_promise(made)), central)
+    promise, curator = promises(made)
+    return Facts(made.name, promise, streams, _zones(made), short, curator, central)
+
+
+def promises(made: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a plan promises its users, and what it promises of the events of central streams, as `explain` says both;
+    without the figures of its streams, which take a while.
+    """
+    return tuple(_promise(made)), tuple(central_promise(made))
 
 
 def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:

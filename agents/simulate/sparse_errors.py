@@ -28,7 +28,7 @@ MEANS: Final = ("ExSub", "majority", "CoCo", "Collision", "SUCCINCT", "PCKV-AGRR
                 "PrivKV", "DDRM", "EFMRTT", "FutureRand")  # fmt: skip
 """The mechanisms whose means are compared."""
 SHARES: Final = ("ExSub", "CoCo", "Collision", "PCKV-AGRR", "PCKV-UE", "PCKV-GRR", "KVUE", "PrivKV")
-"""Those that tell shares of holders, too."""
+"""The mechanisms that tell shares of holders, too."""
 _CHUNK: Final = 8192
 
 
@@ -88,7 +88,7 @@ def share_square(name: str, d: int, s: int, epsilon: float, parameter: int | Non
 
 
 def item_square(name: str, d: int, s: int, epsilon: float, parameter: int | None = None) -> float:
-    """The same of the share of holders of +1, or of -1: half of the share of holders and of the mean each."""
+    """The exact squared error of the share of holders of +1, or of -1: half of the share and half of the mean."""
     found = law(name, d, s, epsilon, parameter)
     if found is None:
         return math.inf

@@ -5,7 +5,7 @@ round chances to 64-bit words and refuse values of more entries than a layout ha
 says about one coordinate; `squared_mean` and `squared_share` are the exact variances of one user's part of an estimate,
 summed over all coordinates and divided by d.  Parameters are the exact best ones, found by looking at all that matter;
 `paper_parameter` has the papers' rules.  Source: SaO2, section 5; Collision and CoCo, sections 5 and 7; the papers of
-the mechanisms that they compare with.  Not here: errors of whole tables (sparse_tables.py).
+the mechanisms that they compare with.  Not here: errors of whole tables (sparse_errors.py).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SparseLaw(NamedTuple):
 
     @property
     def share_moments(self) -> tuple[float, float]:
-        """The same of a share of holders; infinite where reports do not tell it."""
+        """The variance of one user's part of a share of holders, at both; infinite where reports do not tell it."""
         held, absent, told = self.own + self.opposite, 2 * self.absent, self.told
         squared = (held - absent) ** 2
         if not np.any(squared):

@@ -128,10 +128,13 @@ class SubsetLane:
     def _mapped(self) -> Reports:
         """Bits: a byte for each coordinate is set or cleared, and one more takes what is no coordinate."""
         of, n, number = self.of, len(self.keys), self.of.number
-        chosen = np.full((n, number + 1), of.leaves_out, np.bool_)
+        chosen = self.scratch.array("chosen", (n, number + 1), np.bool_)
+        chosen[:] = of.leaves_out
         mark = self.keys & 3
         value = (mark == 1) | (mark == 2) if of.leaves_out else mark != 0
-        at = np.minimum(self.keys >> 2, number).astype(np.int64)
+        at = self.scratch.array("at", self.keys.shape, np.int64)
+        np.right_shift(self.keys, 2, out=at)
+        np.minimum(at, number, out=at)
         at += (np.arange(n) * (number + 1))[:, np.newaxis]
         chosen.reshape(-1)[at] = value
         if not of.has_signs:

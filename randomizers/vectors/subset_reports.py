@@ -42,7 +42,7 @@ from murmurate.randomizers.vectors.vector import VectorQuestion
 from murmurate.randomizers.viewed import MAX_REPORT
 
 WORD = 32
-_LANE = 1 << 20  # bytes of keys, or of bits as bytes, that are held at a time
+_LANE = 1 << 21  # bytes of keys, or of bits as bytes, that are held at a time
 MAX_COORDINATES = 1 << 24
 
 

@@ -77,7 +77,7 @@ def command(runs: int, few: int, seed: int, out: Path | None, processes: int, as
     texts = list(missed(found, runs))
     if as_json:
         rows = [{"part": key[0], "of": key[1:], "value": value} for key, value in found.items()]
-        click.echo(orjson.dumps({"ok": not texts, "missed": texts, "rows": rows}))
+        click.echo(orjson.dumps({"ok": not texts, "missed": texts, "rows": rows}, default=list))  # of named tuples
     else:
         for line in lines(found, runs, few):
             click.echo(line)

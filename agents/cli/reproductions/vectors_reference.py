@@ -49,7 +49,7 @@ OLDER: Final = ("PrivKV", "PCKV-UE", "PCKV-GRR", "PCKV-AGRR")
 REDUCED: Final = {"PrivKV": (-0.93, -0.65), "PCKV-UE": (-0.81, -0.47), "PCKV-AGRR": (-0.85, 0.09)}
 """By how much Collision's total error of items is below another's: at most and at least, over the whole grid."""
 REDUCED_MEANS: Final = (-0.57, -0.17)
-"""The same of means against the best of the older four, at d = 256 and epsilons up to 1."""
+"""By how much Collision's total error of means is below the best of the older four, at d = 256, epsilons up to 1."""
 CORRELATED: Final = {0.001: -0.14, 0.4: -0.09, 1.0: -0.05, 2.0: -0.02}
 """By how much CoCo's total error of means is below Collision's, by epsilon, at s = 16."""
 PRINTED_WORDS: Final = {

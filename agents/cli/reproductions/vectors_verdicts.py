@@ -81,7 +81,7 @@ def reductions(rival: str) -> dict[tuple[int, int, float], float]:
 
 
 def mean_reductions() -> dict[tuple[int, int, float], float]:
-    """The same of means, of the best of the four that are older."""
+    """By how much Collision's total error of means is below the best of the four that are older."""
     n = 100_000
     return {
         at: math.sqrt(mean_square("Collision", *at, n) / min(mean_square(old, *at, n) for old in reference.OLDER)) - 1

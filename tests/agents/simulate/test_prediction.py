@@ -82,7 +82,7 @@ def ratios(method: str) -> list[float]:
     return found
 
 
-SOME = ("lbu", "lba", "lpu", "lpa", "lp-rescuedp")
+SOME = ("lbu", "lpa", "lp-rescuedp")
 """Those of the short form."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from murmurate.aggregators.candidates import candidates
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.vector import Vector
 from murmurate.randomizers import Question, question
+from murmurate.randomizers.question import Blanket
 from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.domains import Items, Signed
@@ -26,11 +28,17 @@ GOLDEN: dict[str, Any] = orjson.loads((Path(__file__).parents[2] / "data" / "vec
 AT = ((1_000, 1e-5), (10_000, 1e-6), (100_000, 1e-6), (1_000_000, 1e-7))
 
 
+def blanket_of(question: Question) -> Blanket:
+    blanket = question.blanket()
+    assert blanket is not None, question
+    return blanket
+
+
 def asked(name: str, d: int, s: int, epsilon: float | Fraction = 1, **parameters: int) -> Question:
     return question({"name": name, "layout": ("signed", d, s, 0), "epsilon": epsilon, **parameters})
 
 
-AMPLIFIED = {
+AMPLIFIED: dict[str, Callable[[], Question]] = {
     "RR2=EFMRTT eps1": lambda: asked("efmrtt", 16, 1),
     "Collision(8,36) eps1": lambda: asked("collision", 128, 8, t=36),
     "Collision(8,74) eps2": lambda: asked("collision", 128, 8, 2, t=74),
@@ -47,7 +55,7 @@ def check_amplified(first: int, last: int) -> None:
     for name, made in AMPLIFIED.items():
         of = made()
         for (n, delta), expected in list(zip(AT, GOLDEN["amp"][name], strict=True))[first:last]:
-            found = blanket_epsilon(of.blanket(), n, delta, of.epsilon)
+            found = blanket_epsilon(blanket_of(of), n, delta, of.epsilon)
             assert found == pytest.approx(expected, rel=1.5e-4), (name, n)
 
 
@@ -67,13 +75,13 @@ def test_a_few_reports_show_what_other_code_says() -> None:
         "rr2": asked("efmrtt", 2, 1),
     }
     for name, n, _, epsilon, expected in GOLDEN["exact"]:
-        assert blanket_delta(made[name].blanket(), n, epsilon).bound == pytest.approx(expected, rel=1e-4), name
+        assert blanket_delta(blanket_of(made[name]), n, epsilon).bound == pytest.approx(expected, rel=1e-4), name
 
 
 def test_no_claim_follows_from_the_theorem_that_is_false() -> None:
     """Collision with s = 1 and four cells: 1/20 is attained, 1/60 printed (ARCHITECTURE erratum E21)."""
     case = GOLDEN["counterexample"]
-    blanket = asked("collision", 4, 1, Fraction("1.098613"), t=4).blanket()
+    blanket = blanket_of(asked("collision", 4, 1, Fraction("1.098613"), t=4))
     bound = blanket_delta(blanket, case["n"], math.log(case["e^eps_c"])).bound
     assert case["exact"] <= bound * (1 + 1e-4)
     assert bound == pytest.approx(case["blanket"], rel=1e-3)
@@ -87,8 +95,8 @@ def test_total_variation_of_exsub_is_the_closed_forms() -> None:
         ((128, 8, 1, 9), GOLDEN["total_variation"]["exsub(136, 8, 1.0, 9)"]),
         ((980, 20, 1, 2), GOLDEN["total_variation"]["exsub(1000, 20, 1.0, 2)"]),
     ):
-        blanket = asked("exsub", d, s, epsilon, m=m).blanket()
-        found = sum(float(mass * (one - other)) for mass, one, other in blanket if one > other)
+        blanket = blanket_of(asked("exsub", d, s, epsilon, m=m))
+        found = math.fsum(float(mass * (one - other)) for mass, one, other in blanket if one > other)
         assert found == pytest.approx(expected, rel=1e-7)
 
 
@@ -132,7 +140,7 @@ def test_exsub_of_one_sign_may_have_a_larger_epsilon_and_is_best_under_a_central
         for m, local, error in rows:
             for part, keeps in ((0.9995, True), (1.001, False)):
                 made = asked("exsub", 128, 8, Fraction(round(local * part * MICRO), MICRO), m=m)
-                blanket = made.blanket()
+                blanket = blanket_of(made)
                 assert (blanket_delta(blanket, 10_000, float(target)).bound <= 1e-6) == keeps, (target, m)
             errors.append(float(asked("exsub", 128, 8, local, m=m).variance(1, 8 / 128)))
             assert errors[-1] == pytest.approx(error, rel=1e-3)
