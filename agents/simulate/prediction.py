@@ -3,10 +3,9 @@
 Contract: a function of the deployment, the users and what is assumed of the truth.  Of lbu, lpu and lsp the error of
 the series is a closed form; all else is simulated with the mechanism that "auto" takes (by what the file prefers,
 unless it names a mechanism), and scaled to other mechanisms by the ratio of their exact variances (`How`).  The
-recommended method and mechanism have the smallest error that was found, with the filter or, where it would not help,
-without it; of all pairs within 5 % of that the one that costs fewer bits, then the simpler one; and it does not starve.
-Numbers are planned for in their declared range, also where a threshold is to be found in it.  Not here: words and
-tables (cli/plan.py), what is simulated (simulate_method.py), closed forms (aggregators/expected.py).
+recommended pair has the smallest error that was found, with the filter or, where it would not help, without it; of
+all pairs within 5 % of that the one that costs fewer bits, then the simpler one; and it does not starve.  Numbers are
+planned for in their declared range.  Not here: words and tables (cli/plan.py), closed forms (aggregators/expected.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Questions about whole sets and sparse vectors by name: a mechanism at its best parameter, or at a fixed one.
 
-Contract: a name is one of the registry's, or one of WAYS.  Under a central target the best parameter is another one than
-for a report by itself: ExSub of a single sign is hidden best among other reports, so that it may have a larger local
+Contract: a name is one of the registry's, or one of WAYS.  Under a central target the best parameter is not the one of
+a report by itself: ExSub of a single sign is hidden best among other reports, so that it may have a larger local
 epsilon, and is then the most accurate.  Not here: which way is taken (accounting/target.py).
 """
 

@@ -76,9 +76,8 @@ class SubsetReports(VectorQuestion):
             raise ParameterError(f"{self.name}: layout: found {found}; allowed: {MAX_COORDINATES} together")
         most, tau = self._longest, self.tau or 0
         if tau > min(self.s, self._wanted_m or self.s):
-            raise ParameterError(
-                f"{self.name}: tau: found {tau}; allowed: 1 to {min(self.s, self._wanted_m or self.s)}"
-            )
+            allowed = f"1 to {min(self.s, self._wanted_m or self.s)}"
+            raise ParameterError(f"{self.name}: tau: found {tau}; allowed: {allowed}")
         if self._wanted_m is None:
             return best_length(self.d, self.s, self.epsilon_micro, self.tau, most)
         return whole(self.name, "m", self._wanted_m, 1, most)
@@ -117,8 +116,6 @@ class SubsetReports(VectorQuestion):
     def realised(self) -> Fraction:
         """The largest ratio of probabilities."""
         return self.table.realised
-
-    # ---- the device's half ----
 
     @cached_property
     def draws(self) -> DistinctCoordinates:

@@ -16,7 +16,7 @@ from murmurate.aggregators.accounting.scores import orders
 from murmurate.aggregators.accounting.target import Candidate
 from murmurate.aggregators.candidates import candidates
 from murmurate.aggregators.measures.items import ItemShares
-from murmurate.aggregators.measures.vector import Vector
+from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.randomizers import Question, question
 from murmurate.randomizers.question import Blanket
 from murmurate.randomizers.registry import VECTORS
@@ -154,7 +154,7 @@ def test_the_chooser_finds_it() -> None:
 
 
 def test_streams_of_vectors_and_of_sets_compare_short_reports_too() -> None:
-    vectors, items = Vector(Signed(128, 8)), ItemShares(Items(128, 8), pad=8)
+    vectors, items = ItemNumbers(Signed(128, 8)), ItemShares(Items(128, 8), pad=8)
     for measure, names in ((vectors, {"collision", "coco"}), (items, {"collision", "set_subset", "grr"})):
         able = {one.name: one for one in candidates(measure)}
         assert names | {"exsub", "exsub, m = 1", "exsub, m = 2"} <= set(able)
@@ -167,7 +167,7 @@ def test_streams_of_vectors_and_of_sets_compare_short_reports_too() -> None:
 @pytest.mark.audit
 def test_a_stream_of_vectors_takes_what_is_exsub_of_one_sign() -> None:
     """PCKV-AGRR asks a little less of a device and gives the same reports."""
-    measure = Vector(Signed(128, 8))
+    measure = ItemNumbers(Signed(128, 8))
     able = [one for one in candidates(measure) if one.name in ("pckv_agrr", "exsub")]
     chosen = under_target(able, MixedTarget(0.1, 1e-6), smallest=10_000, limit=8_000_000)
     assert chosen.name == "pckv_agrr"

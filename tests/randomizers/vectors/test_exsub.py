@@ -189,7 +189,8 @@ def test_the_evidence_and_the_blanket_are_those_of_the_laws(made: SubsetReports)
         assert sum(chance for chance, hit in zip(law.values(), telling, strict=True) if hit) == wanted
     laws = [made.law(made.value(held)) for held in all_held(made)]
     least = {report: min(law[report] for law in laws) for report in one}
-    assert sum(least.values()) == sum(atom.mass for atom in made.blanket())
+    left = sum(least.values()) - sum(atom.mass for atom in made.blanket())
+    assert 0 <= left < 1e-15  # rounded by words: all ratios count as the largest one
     for atom in made.blanket():
         alike = [
             r for r in one if abs(one[r] / least[r] - atom.one) < 1e-9 and abs(other[r] / least[r] - atom.other) < 1e-9
