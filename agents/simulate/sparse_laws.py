@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,11 @@ Floats = NDArray[np.float64]
 class SparseLaw(NamedTuple):
     """The chances that one report supports signs of one coordinate; floats or arrays over a parameter."""
 
-    own: float
+    own: Any
     """The sign that the user holds."""
-    opposite: float
+    opposite: Any
     """The opposite of the sign that the user holds."""
-    absent: float
+    absent: Any
     """One certain sign of a coordinate that the user does not hold."""
     both_held: float = 0.0
     """Both signs at once, where the user holds one."""

@@ -48,9 +48,13 @@ class WideMeasure(RowMeasure):
 
     # ---- which questions devices get ----
 
-    @cached_property
+    @property
     def statistics(self) -> int:
         """The number of statistics that a method follows."""
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> int:
         return sum(view.statistics or view.d for view in self.views)
 
     @property

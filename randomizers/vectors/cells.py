@@ -107,4 +107,4 @@ def least(objective: Callable[[Any, Any], Any], excess: Fraction, numbers: NDArr
     """
     values = objective(numbers.astype(np.float64), float(excess))
     near = numbers[values <= values.min() * (1 + _NEAR)]
-    return int(min(near.tolist(), key=lambda number: (objective(Fraction(number), excess), number)))
+    return min(map(int, near), key=lambda number: (objective(Fraction(number), excess), number))

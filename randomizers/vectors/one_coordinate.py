@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -159,7 +160,7 @@ class OneCoordinate(SparseOracle):
         """By how much likelier any sign is told of a coordinate that is held."""
         return self.told.own + self.told.opposite - 2 * self.told.absent
 
-    @property
+    @cached_property
     def share_moments(self) -> Moments:
         """The exact variances of one user's part of a share of holders."""
         holder, other = self.told.own + self.told.opposite, 2 * self.told.absent

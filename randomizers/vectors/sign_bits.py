@@ -99,7 +99,7 @@ class SignBits(SparseOracle):
         others, law = Fraction(1, 1 << self.d - len(held)), dict[bytes, Fraction]()
         chances = {flips: self._chance(dict(enumerate(flips))) for flips in product((0, 1), repeat=len(held))}
         for row in range(1 << self.d):
-            flips = tuple((row >> item & 1) != (sign > 0) for item, sign in held)
+            flips = tuple(int((row >> item & 1) != (sign > 0)) for item, sign in held)
             law[row.to_bytes(self.wire_size, "little")] = others * chances[flips]
         return law
 

@@ -106,9 +106,13 @@ class SUCCINCT(SignedSums):
         """The number of pairs of a seed and a sum."""
         return (self.pool or _TOP) * self.circle.size
 
-    @cached_property
+    @property
     def realised(self) -> Fraction:
         """The largest ratio over all pairs of clipped sums, which occurs where two vectors can have these."""
+        return self._realised
+
+    @cached_property
+    def _realised(self) -> Fraction:
         sums = sorted({self._clipped(total) for total in range(-self.s, self.s + 1, 2)})
         return self.circle.largest_ratio({b - a for a in sums for b in sums if a < b})
 
@@ -225,9 +229,13 @@ class SUCCINCT(SignedSums):
         """The largest number on the circle."""
         return self.circle.half
 
-    @cached_property
+    @property
     def sums_of_one(self) -> tuple[float, float]:
         """The mean of what is told times one sign of s, and the mean square of what is told."""
+        return self._sums_of_one
+
+    @cached_property
+    def _sums_of_one(self) -> tuple[float, float]:
         return _means_of(self.circle, self.s, self.clip, self.steps)
 
     def added_variance(self, n: int, profile: Floats) -> Floats:

@@ -72,7 +72,7 @@ def report(spec: Spec, held: list[tuple[int, int]], stream: Iterator[int]) -> by
     order_words = [next(stream) + 2**32 * next(stream) for _ in range(s)]
     sign_words = [next(stream) for _ in range(-(-m // 32))] if signed else []
     # 1. the cell
-    cell = None
+    cell, order = None, list(range(s))
     for a, b, level in cells(name, d, s, m, tau, int(str(spec["epsilon_micro"]))):
         if u < level:
             cell = a, b
@@ -81,7 +81,6 @@ def report(spec: Spec, held: list[tuple[int, int]], stream: Iterator[int]) -> by
     # 2. its specials
     given: dict[int, int] = {}
     if cell:
-        order = list(range(s))
         for i in range(sum(cell)):
             t = order_words[i] // (2**64 // (s - i))
             if t >= s - i:

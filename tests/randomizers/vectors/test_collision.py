@@ -55,9 +55,8 @@ def test_supports_are_the_averages_over_all_hash_functions(layout: list[Any], t:
 class FewCells(Collision):
     """A planted fault: fewer cells than entries, with the probabilities of the paper."""
 
-    t = 2
-
     def __init__(self, layout: Any, epsilon: float) -> None:
+        vars(self)["t"] = 2
         HashedOracle.__init__(self, layout, epsilon, None, 4)
         bound = self.bound
         vars(self)["_high"] = int(bound / (self.s * (bound - 1) + self.t) * (1 << 64))
