@@ -13,7 +13,7 @@ covariances differ where k < s.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb
@@ -97,8 +97,9 @@ class SignBits(SparseOracle):
     def _law(self, held: Held) -> Mapping[bytes, Fraction]:
         """The law: the probability of each pattern of flips, times 2^-1 for every other coordinate."""
         others, law = Fraction(1, 1 << self.d - len(held)), dict[bytes, Fraction]()
-        patterns: Iterator[tuple[int, ...]] = product((0, 1), repeat=len(held))
-        chances = {flips: self._chance(dict(enumerate(flips))) for flips in patterns}
+        chances: dict[tuple[int, ...], Fraction] = {}
+        for flips in product((0, 1), repeat=len(held)):
+            chances[flips] = self._chance(dict(enumerate(flips)))
         for row in range(1 << self.d):
             flips = tuple(int((row >> item & 1) != (sign > 0)) for item, sign in held)
             law[row.to_bytes(self.wire_size, "little")] = others * chances[flips]
