@@ -192,14 +192,20 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, condition: str, seconds: float = 20.0) -> None:
-        """Wait until an expression is true, asking at every refresh of the screen."""
-        met = self.run(
+        """Wait until an expression is true, asking at every refresh of the screen.  What cannot be asked yet, because a
+        busy machine has not come so far, is not true yet.
+        """
+        thrown = self.run(
             f"""new Promise((tell) => {{ const end = performance.now() + {seconds * 1000};
-            const look = () => {{ if ({condition}) tell(true); else if (performance.now() > end) tell(false);
+            const look = () => {{ let met = false, thrown = '';
+            try {{ met = ({condition}); }} catch (error) {{ thrown = String(error); }}
+            if (met) tell(null); else if (performance.now() > end) tell(thrown || 'it was false');
             else requestAnimationFrame(look); }}; look(); }})"""
         )
-        if not met:
-            raise ChromiumError(f"waited {seconds:g} s in vain for: {condition}\ncomplaints: {self.complaints}")
+        if thrown is not None:
+            raise ChromiumError(
+                f"waited {seconds:g} s in vain for: {condition}: {thrown}\ncomplaints: {self.complaints}"
+            )
 
     def resize(self, width: int, height: int) -> None:
         """Set the size of the window."""
