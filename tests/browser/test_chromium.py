@@ -1,4 +1,4 @@
-"""Without a chromium the tests fail, and say what to install; and what the browser is asked too early is asked again."""
+"""Without a chromium the tests fail and say what to install; what it is asked too early it is asked again."""
 
 import pytest
 
