@@ -20,9 +20,8 @@ reports by `of_round(digest)`.  Version 1 had the same functions in every round;
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from copy import copy
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +30,9 @@ from murmurate.randomizers.errors import ParameterError, ValueRefusedError, show
 from murmurate.randomizers.frequency.hashing import Words, count_matches, first_seed, hash_one, hash_pairs, sum_table
 from murmurate.randomizers.mechanism import MAX_LAW, Counts, Floats, PureOracle, Reports
 from murmurate.randomizers.packing import int_bytes
+from murmurate.randomizers.pooled import PooledQuestion
 from murmurate.randomizers.question import Blanket, one_apart
-from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one, checked_digest
+from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level
 
 DEFAULT_POOL = 1 << 14
@@ -42,7 +42,7 @@ _BITS = 64
 _TABLE = 1 << 22  # counts of (seed, cell) at a time: 32 MB
 
 
-class LocalHash(PureOracle):
+class LocalHash(PooledQuestion, PureOracle):
     """A seed and one of g cells: that of the value with probability p = e^eps / (e^eps + g - 1).
 
     A report is the seed (8 bytes, with a pool as many as it needs), then the cell, both little-endian. It supports
@@ -63,7 +63,7 @@ class LocalHash(PureOracle):
                 f"allowed: a whole number from 1 to {MAX_POOL}, or 0 for fresh seeds"
             )
         self.pool = pool
-        self._round: bytes | None = None
+        self._round = None
         if not pool:
             vars(self)["version"] = 1
         super().__init__(d=d, epsilon=epsilon)
@@ -81,20 +81,6 @@ class LocalHash(PureOracle):
     def spec(self) -> dict[str, str | int]:
         """The description, the pool included: another pool is another mechanism."""
         return {**super().spec(), "pool": self.pool}
-
-    def of_round(self, round: bytes) -> Self:
-        """The mechanism with the hash functions that the pool has in this round, with which its reports are read."""
-        if not self.pool:
-            return self
-        bound = copy(self)
-        vars(bound)["_round"] = checked_digest(round, "round")
-        return bound
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and isinstance(other, LocalHash) and self._round == other._round
-
-    def __hash__(self) -> int:
-        return hash((self.digest, self._round))
 
     @property
     def wire_size(self) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
@@ -25,8 +24,9 @@ from murmurate.randomizers.frequency.hashing import Words, count_matches, first_
 from murmurate.randomizers.lanes import Lanes
 from murmurate.randomizers.mechanism import MAX_LAW
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.pooled import PooledQuestion
 from murmurate.randomizers.question import Counts, Reports, Value, Values
-from murmurate.randomizers.randomness import Draw, DrawOne, checked_digest
+from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors.cells import MAX_CELLS, Cells, least
 from murmurate.randomizers.vectors.entries import Entries, Held
@@ -44,7 +44,7 @@ _TABLE = 1 << 22  # counts of (function, cell) at a time: 32 MB
 _LANE = 1 << 17  # entries of users at a time: their hashes stay in a core's second-level cache
 
 
-class HashedOracle(SparseOracle):
+class HashedOracle(PooledQuestion, SparseOracle):
     """A hash function, and one of the t cells into which it puts the symbols of a user's entries.
 
     t: the number of cells; the default has the smallest total variance. pool: the number of hash functions of a round,
@@ -59,7 +59,7 @@ class HashedOracle(SparseOracle):
 
     def __init__(self, layout: Any, epsilon: Epsilon, t: int | None = None, pool: int | None = None) -> None:
         self._cells_given, self._pool_given = t, pool
-        self._round: bytes | None = None
+        self._round = None
         super().__init__(layout, epsilon)
         self._seed_bytes = int_bytes(self.pool) if self.pool else 8
 
@@ -90,7 +90,7 @@ class HashedOracle(SparseOracle):
         """The sum of the variances of all coordinates, for t cells and excess = e^epsilon - 1: floats or Fractions."""
 
     @cached_property
-    def pool(self) -> int:
+    def pool(self) -> int:  # type: ignore[override]
         """The number of hash functions of a round; 0 stands for a fresh one in every report."""
         found = self._pool_given
         if found is None:
@@ -111,20 +111,6 @@ class HashedOracle(SparseOracle):
     def parameters(self) -> dict[str, Any]:
         """The number of cells and of hash functions."""
         return {"t": self.t, "pool": self.pool}
-
-    def of_round(self, round: bytes) -> Self:
-        """The oracle with the hash functions of this round, with which its reports are read."""
-        if not self.pool:
-            return self
-        bound = copy(self)
-        vars(bound)["_round"] = checked_digest(round, "round")
-        return bound
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and isinstance(other, HashedOracle) and self._round == other._round
-
-    def __hash__(self) -> int:
-        return hash((self.digest, self._round))
 
     @property
     def realised(self) -> Fraction:

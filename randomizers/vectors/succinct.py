@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from copy import copy
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Final, Self
@@ -33,8 +32,9 @@ from murmurate.randomizers.lanes import Lanes
 from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
+from murmurate.randomizers.pooled import PooledQuestion
 from murmurate.randomizers.question import Counts, Floats, Reports, Value
-from murmurate.randomizers.randomness import Draw, DrawOne, checked_digest
+from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 from murmurate.randomizers.vectors.circular_noise import CircularNoise
 from murmurate.randomizers.vectors.entries import Entries, Held
@@ -46,7 +46,7 @@ _BITS = 64
 _TOP = 1 << _BITS
 
 
-class SUCCINCT(SignedSums):
+class SUCCINCT(PooledQuestion, SignedSums):
     """A seed and the clipped sum of the user's signs under it, with noise.
 
     clip: in steps, the best whole number of ones unless it is named. steps: the steps from 0 to 1. pool: the number of
@@ -63,7 +63,7 @@ class SUCCINCT(SignedSums):
         if clip is None:
             clip = _best_clip(most, micro_nats(epsilon)) * self.steps
         self.clip = whole(self.name, "clip", clip, 1, most * self.steps)
-        self._round: bytes | None = None
+        self._round = None
         super().__init__(layout, epsilon)
         self.circle = CircularNoise(self.epsilon_micro, 2 * self.clip)
         """The noise, and the numbers that it goes around."""
@@ -81,20 +81,6 @@ class SUCCINCT(SignedSums):
     def parameters(self) -> dict[str, Any]:
         """The clip, the steps and the number of seeds."""
         return {"clip": self.clip, "steps": self.steps, "pool": self.pool}
-
-    def of_round(self, round: bytes) -> Self:
-        """The mechanism with the seeds that the pool has in this round."""
-        if not self.pool:
-            return self
-        bound = copy(self)
-        vars(bound)["_round"] = checked_digest(round, "round")
-        return bound
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and isinstance(other, SUCCINCT) and self._round == other._round
-
-    def __hash__(self) -> int:
-        return hash((self.digest, self._round))
 
     @property
     def wire_size(self) -> int:
