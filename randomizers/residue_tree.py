@@ -74,7 +74,7 @@ class ResidueTree:
         return tuple((level, node) for level, node in ends if self.tells(level, node))
 
     def looks(self, level: int) -> tuple[int, ...]:
-        """The steps at which a level reads values, rising: the ends of its nodes and, but for step 0, their beginnings."""
+        """The steps at which a level reads values, rising: where its nodes end and, but for step 0, where they begin."""
         span, nodes = self.span(level), self.nodes(level)
         return tuple(sorted({q * span for q in nodes} | {(q - 1) * span for q in nodes if q > 1}))
 
