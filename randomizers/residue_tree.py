@@ -32,7 +32,7 @@ class ResidueTree:
     periods: int
     """T, the number of steps."""
     fanout: int
-    """r, the number of nodes of a level that make one of the next; at least 2."""
+    """The number r of nodes of a level that make one of the next, at least 2."""
     every: bool = False
     """Whether all nodes of a level are told; otherwise those alone that a path has."""
 
@@ -74,7 +74,7 @@ class ResidueTree:
         return tuple((level, node) for level, node in ends if self.tells(level, node))
 
     def looks(self, level: int) -> tuple[int, ...]:
-        """The steps at which a level reads values, rising: where its nodes end and, but for step 0, where they begin."""
+        """The steps at which a level reads values, rising: where nodes end and, but for step 0, where they begin."""
         span, nodes = self.span(level), self.nodes(level)
         return tuple(sorted({q * span for q in nodes} | {(q - 1) * span for q in nodes if q > 1}))
 

@@ -52,7 +52,7 @@ def test_a_level_reads_values_between_its_first_end_and_its_last(tree: ResidueTr
 
 @pytest.mark.parametrize(
     "made", [lambda: ResidueTree(0, 2), lambda: ResidueTree(8, 1), lambda: ResidueTree(8, 2).span(4),
-             lambda: ResidueTree(8, 2).path(0), lambda: ResidueTree(8, 2).path(9), lambda: ResidueTree(8, 2, 1)],
+             lambda: ResidueTree(8, 2).path(0), lambda: ResidueTree(8, 2).path(9)],
 )  # fmt: skip
 def test_what_is_no_tree_is_refused(made: object) -> None:
     with pytest.raises(ParameterError, match="allowed"):
