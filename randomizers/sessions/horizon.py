@@ -86,6 +86,7 @@ class Horizon:
             "periods": self.tree.periods,
             "fanout": self.tree.fanout,
             "every": int(self.tree.every),
+            "cut": self.tree.cut,
             "cohort": self.cohort,
             "cohorts": self.cohorts,
             "of": self.of,

@@ -20,7 +20,7 @@ from murmurate.randomizers.sessions.ones import ones
 from murmurate.randomizers.sessions.protocols import protocol
 from murmurate.randomizers.thresholds import MICRO
 
-_TREE = ("periods", "fanout", "every")
+_TREE = ("periods", "fanout", "every", "cut")
 _USERS = ("cohort", "cohorts", "of", "slots")
 _TOLD = ("name", "ones", "changes", "epsilon_micro", "levels")
 
@@ -41,7 +41,7 @@ def _horizon(described: bytes) -> Horizon:
     micro = found["epsilon_micro"]
     if isinstance(micro, bool) or not isinstance(micro, int):
         raise ParameterError(f"horizon: epsilon_micro: found {shown(micro)}; allowed: a whole number of micro-nats")
-    tree = ResidueTree(found["periods"], found["fanout"], bool(found["every"]))
+    tree = ResidueTree(found["periods"], found["fanout"], bool(found["every"]), found["cut"])
     levels = listed(found["levels"], "horizon: levels")
     if len(levels) != tree.levels:
         raise ParameterError(f"horizon: levels: found {len(levels)}; allowed: {tree.levels} of these periods")

@@ -12,10 +12,7 @@ from murmurate.aggregators.trees import (
     ResidueEstimates,
     RevisedHorizon,
     StepEstimate,
-    node_variance,
-    pair_covariance,
 )
-from murmurate.randomizers import ParameterError, SnapshotError
 from murmurate.randomizers.residue_tree import ResidueTree
 from tests.aggregators.trees.residue_given import dense, ended, random_nodes
 from tests.cases import every
