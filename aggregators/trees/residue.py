@@ -164,7 +164,9 @@ class ResidueEstimates:
                 break
             best = _best(given.get(level), self.d)
             if level:
-                best = _joined(best, _Best(self._weighing[level - 1], self._sums[level - 1], self._variances[level - 1]))
+                best = _joined(
+                    best, _Best(self._weighing[level - 1], self._sums[level - 1], self._variances[level - 1])
+                )
                 self._weighing[level - 1], self._sums[level - 1], self._variances[level - 1] = 0, 0, 0
             self._weighing[level] += best.weighing
             self._sums[level] += best.estimate
@@ -224,7 +226,9 @@ def checked(one: NodeEstimate, d: int) -> NodeEstimate:
         raise ParameterError(f"node {one.node} of level {one.level}: found {found}; allowed: ({d},)")
     if not 0 < one.weighing < inf or not ((variance >= 0) & (variance < inf)).all():
         found = f"weighing {one.weighing}" if not 0 < one.weighing < inf else "a variance that is none"
-        raise ParameterError(f"node {one.node} of level {one.level}: found {found}; allowed: positive, finite variances")
+        raise ParameterError(
+            f"node {one.node} of level {one.level}: found {found}; allowed: positive, finite variances"
+        )
     return one
 
 
