@@ -231,8 +231,8 @@ def _of_horizons(method: MethodOptions, every_ms: int) -> str:
     }
     length = shortest(int(method.horizon or 1) * every_ms)
     return (
-        f" in horizons of {length}, each for one epsilon in all, in which a user tells at most {method.changes} changes, "
-        f"for {goals[str(method.goal)]}"
+        f" in horizons of {length}, each for one epsilon in all, in which a user tells up to {method.changes} changes,"
+        f" for {goals[str(method.goal)]}"
     )
 
 
