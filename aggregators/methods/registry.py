@@ -88,6 +88,7 @@ def _answers(options: MethodOptions, setting: Setting) -> ExpectedAnswers:
 
 def kind_of(name: object) -> type[MethodBase]:
     """The class of this name."""
-    if not isinstance(name, str) or name not in NAMES:
-        raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(NAMES))}")
-    return HORIZON_METHODS[name] if name in HORIZON_METHODS else METHODS[name]
+    known: dict[str, type[MethodBase]] = {**METHODS, **HORIZON_METHODS}
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(known))}")
+    return known[name]

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.horizons import HorizonMethod, cohorts_needed
@@ -106,6 +107,21 @@ def test_releases_are_unbiased_and_their_errors_are_those_that_they_say(says_non
     assert 0.93 < (np.abs(scores) < 2).mean() < 0.97
 
 
+def test_a_mean_of_whole_numbers_comes_from_their_thermometers() -> None:
+    measure = Mean.of_size(5, says_none=False)
+    statistics, variance = measure.of_ones(np.array([1.0, 0.75, 0.5, 0.25]), np.full(4, 0.01))
+    assert statistics.tolist() == [pytest.approx(-1 + 2 * 2.5 / 4)]
+    assert variance.tolist() == [pytest.approx(4 * 0.01 / 4)]
+    of = Setting(measure, 2_000_000, 9, 576, first_t=5, seed=bytes(32), min_batch=100)
+    made = sao2(of)
+    shares = np.linspace(0.2, 0.8, 16)[:, np.newaxis] * np.array([1, 0.9, 0.6, 0.2])
+    off = []
+    for t in range(5, 21):
+        vector = decided(made, t, shares, np.random.default_rng(t)).vector
+        off.append((vector.unbiased[0] - (shares[t - 5].sum() / 2 - 1)) / np.sqrt(vector.variance[0]))
+    assert np.abs(off).max() < 4.5
+
+
 def test_a_crash_between_any_two_calls_changes_nothing() -> None:
     of, shares = setting(), truth(20, 4)
     whole, torn = sao2(of), sao2(of)
@@ -156,8 +172,10 @@ def test_too_few_users_or_slots_and_measures_without_ones_are_refused() -> None:
         method(MethodOptions("sao2", horizon="8", changes="4", users="200"), setting())
     with pytest.raises(ParameterError, match="slots"):
         sao2(setting(slots=6))
-    with pytest.raises(ParameterError, match="horizons for mean"):
+    with pytest.raises(ParameterError, match="may have no value"):
         method(MethodOptions("sao2", horizon="8"), Setting(Mean.of_size(9), 1_000_000, 9, 576, 1, bytes(32)))
+    with pytest.raises(ParameterError, match="horizons for distribution"):
+        method(MethodOptions("sao2", horizon="8"), Setting(Distribution.of_size(9), 1_000_000, 9, 576, 1, bytes(32)))
     with pytest.raises(ParameterError, match="filter"):
         method(MethodOptions("sao2", horizon="8", filter="adaptive"), setting())
 
