@@ -52,7 +52,8 @@ def ends(
     text = promise(epsilon=2.0, periods=4, min_batch=20, partitions=4)
     share = 1_000_000 // len(kinds) / 1_000_000
     for kind in kinds:
-        text += f'[streams.{kind}]\nevery = "1s"\nmethod = {METHODS.get(kind, LPU)}\nmissing = {{ carry = "2s" }}\nshare = {share}\n'
+        method = METHODS.get(kind, LPU)
+        text += f'[streams.{kind}]\nevery = "1s"\nmethod = {method}\nmissing = {{ carry = "2s" }}\nshare = {share}\n'
         text += STREAMS[kind].table
     told = Deployed(folder / "deployed", name, broker.bootstrap, text)
     try:
