@@ -157,7 +157,7 @@ class MethodTable(ConfigTable):
     def options(self, *, every: int = 1, clip: str = DECLARED) -> MethodOptions:
         """All that there is to say of it, what the file leaves out written out. Numbers as texts that say them exactly.
 
-        every: the length of a period in milliseconds. clip: of a mean or a total, where numbers are clipped, which the stream says.
+        every: the length of a period in milliseconds. clip: of a mean or a total, where numbers are clipped.
         """
         known = {"horizon": self.horizon and self.horizon // every, "users": None}
         given = {option: known[option] if option in known else getattr(self, option) for option in OF_ONE}

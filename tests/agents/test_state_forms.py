@@ -19,8 +19,7 @@ from murmurate.aggregators.methods import holdout, last_estimate
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import HORIZON_METHODS, METHODS, method
-from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError
-from murmurate.randomizers import device, devices
+from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError, device, devices
 from murmurate.randomizers.state import REMEDY, StateForm
 from tests.agents.central import VISITS
 from tests.agents.world import FIRST, KEYS, SECOND, Event, arrivals, deployment, played, stream
