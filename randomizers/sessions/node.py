@@ -186,7 +186,7 @@ class Node(Question):
     def sampling(self, profile: Floats) -> Floats:
         """The variance of a change among users, at its smallest."""
         size = np.abs(np.clip(profile, -1, 1))
-        return size * (1 - size)
+        return np.asarray(size * (1 - size), np.float64)
 
     # ---- the auditor's side: of a first node alone, since others depend on what was told before ----
 
