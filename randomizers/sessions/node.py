@@ -2,7 +2,7 @@
 
 Contract: a question like all others for whoever counts: reports of a constant length, additive support, unbiased
 estimates of the mean change at each coordinate.  For devices it is answered within a session alone: a report depends on
-secret counters and on what was told before (session.py), and its bill is the whole level's.  Its digest is the SHA-256
+secret counters and on what was told before (sessions.py), and its bill is the whole level's.  Its digest is the SHA-256
 of b"murmurate/node/1", a line feed, and the spec as JSON with sorted keys and no spaces.
 Source: ARCHITECTURE section 5.18.  Not here: what users do (protocol.py), whole transcripts' audit (tests/audit).
 """
