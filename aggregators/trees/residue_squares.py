@@ -60,7 +60,7 @@ class ResidueSquares:
             found = f"{shown(steps)} steps and {[len(level) for level in weighing]} nodes"
             raise ParameterError(f"residue squares: found {found}; allowed: {wanted} nodes")
         if not all((level > 0).all() for level in weighing):
-            raise ParameterError("residue squares: weighing: found a number that is not; allowed: positive, or infinite")
+            raise ParameterError("residue squares: weighing: found 0 or less; allowed: positive, or infinite")
         self._levels: list[_Level] = []
         self._solve([np.asarray(level, np.float64) for level in weighing])
 
