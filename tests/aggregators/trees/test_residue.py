@@ -14,7 +14,10 @@ from murmurate.aggregators.trees import (
     ResidueEstimates,
     RevisedHorizon,
     StepEstimate,
+    node_variance,
+    pair_covariance,
 )
+from murmurate.randomizers import ParameterError, SnapshotError
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.vectors.exsub_terms import is_accepted
 from tests.aggregators.trees.residue_given import dense, ended, random_nodes
