@@ -108,7 +108,7 @@ def pair_covariance(d: int, s: int, epsilon: float, m: int, tau: int = 0) -> flo
 
 
 def _alike(k: int, tau: int) -> float:
-    """Of k specials: ordered pairs that are both right or both wrong, less the others; over accepted cells."""
+    """How many ordered pairs of k specials agree in being right or wrong, less those that do not, in accepted cells."""
     chance, found = 0.5**k, 0.0
     for agreeing in range(k + 1):
         if is_accepted(agreeing, k - agreeing, tau):

@@ -36,7 +36,7 @@ class _Level(NamedTuple):
     share: Floats
     """The weight of the children's sum in a node's best, its own number having the rest: float64[n]."""
     pull: Floats
-    """lambda at the ends within each group: float64[g, r - 1]."""
+    """The weight lambda of the far end at each end within a group: float64[g, r - 1]."""
     unknown: NDArray[np.bool_]
     """Whether the value at each node's beginning, and at the last one's end, is undetermined: bool[n + 1]."""
 
