@@ -15,9 +15,8 @@ PATHS = [
     (20, 3, 20, ((2, 1), (2, 2), (0, 19), (0, 20))),
 ]
 TREES = [ResidueTree(T, r, every) for T in (1, 2, 3, 7, 8, 13, 27, 100) for r in (2, 3, 5) for every in (False, True)]
-TREES += [
-    ResidueTree(*shape, every, cut) for *shape, cut in ((8, 2, 3), (13, 2, 1), (99, 3, 2)) for every in (False, True)
-]
+CUT = [(8, 2, 3), (13, 2, 1), (100, 3, 2)]
+TREES += [ResidueTree(T, r, every, cut) for T, r, cut in CUT for every in (False, True)]
 
 
 @pytest.mark.parametrize(("periods", "fanout", "step", "path"), PATHS)
