@@ -21,7 +21,7 @@ ARCHITECTURE section 5.18.  Not here: many users' coordinates at once (told_chan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -30,11 +30,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import ParameterError, ReportError
+from murmurate.randomizers.errors import ParameterError, ValueRefusedError
 from murmurate.randomizers.lanes import Words
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.question import Blanket, Counts, Reports
-from murmurate.randomizers.sessions.level import BITS, COUNTER, TOP, LevelProtocol
+from murmurate.randomizers.sessions.level import BITS, COUNTER, TOP, LevelProtocol, State
 from murmurate.randomizers.sessions.ones import Changes
 from murmurate.randomizers.sessions.protocol import Counters, NodeSupports
 from murmurate.randomizers.sessions.symbol_bits import SymbolBits
@@ -43,7 +43,6 @@ from murmurate.randomizers.thresholds import Epsilon, exp_floor
 from murmurate.randomizers.vectors.exsub_terms import best_length
 from murmurate.randomizers.vectors.subset_cells import SubsetCells
 
-State = tuple[int, ...]
 AGREEING, OPPOSITE, ELSEWHERE, SLOTS, OTHERS = range(5)
 """What each counter is of: symbols left to tell, slots for changes, coordinates without."""
 
@@ -121,11 +120,13 @@ class ExSubOnline(LevelProtocol):
 
     def tell(self, counters: Counters, changes: Changes, words: Words) -> Reports:
         """The reports of a node; the counters are moved in place."""
-        self._to_tell(counters, changes, words)
+        if self._to_tell(counters, changes, words):
+            self._has_more(int(counters[:, OTHERS].min()))
         return self.form.pack(tell_many(counters, changes, words))
 
     def tell_one(self, counters: list[int], changes: list[int], words: list[int]) -> bytes:
         """What `tell` gives, for one user in plain Python; the counters are moved in place."""
+        self._has_more(counters[OTHERS])
         symbols = []
         for j, change in enumerate(changes):
             own = 2 * j + (change < 0)
@@ -145,6 +146,11 @@ class ExSubOnline(LevelProtocol):
                     symbols.append(2 * j + 1 - plus)
         return self.form.pack_one(symbols)
 
+    def _has_more(self, others: int) -> None:
+        """Refuse to tell more nodes than there are."""
+        if others < self.d:
+            raise ValueRefusedError(f"{self.name}: found more nodes; allowed: {self.nodes}")
+
     @staticmethod
     def _kind(place: int, agreeing: int, opposite: int) -> int | None:
         """Which counter a slot is told from, by its place among those left."""
@@ -158,10 +164,7 @@ class ExSubOnline(LevelProtocol):
 
     def support(self, reports: Reports) -> Counts:
         """The number of reports with +1 at each coordinate, and with -1."""
-        wrong = int(self.malformed(reports).sum())
-        if wrong:
-            raise ReportError(f"{self.name}: reports: found {wrong} that nobody could give; allowed: none")
-        return self.form.counts(reports)
+        return self.form.counts(self._well_formed(reports))
 
     # ---- the auditor's ----
 
@@ -174,17 +177,9 @@ class ExSubOnline(LevelProtocol):
                 law[state] = law.get(state, Fraction(0)) + part
         return law
 
-    def law_tell(self, counters: State, changes: tuple[int, ...]) -> Mapping[tuple[bytes, State], Fraction]:
-        """Every report of a node and state after it, with its exact probability given the state before."""
-        law: dict[tuple[tuple[int, ...], State], Fraction] = {((), tuple(counters)): Fraction(1)}
-        for j, change in enumerate(changes):
-            after: dict[tuple[tuple[int, ...], State], Fraction] = {}
-            for (symbols, state), chance in law.items():
-                for sign, then, part in self.entry_law(state, change):
-                    told = (*symbols, 2 * j + (sign < 0)) if sign else symbols
-                    after[told, then] = chance * part
-            law = after
-        return {(self.form.pack_one(symbols), state): chance for (symbols, state), chance in law.items()}
+    def packed(self, symbols: Sequence[int]) -> bytes:
+        """The report of these symbols."""
+        return self.form.pack_one(symbols)
 
     def entry_law(self, state: State, change: int) -> Iterator[tuple[int, State, Fraction]]:
         """What may be told of a coordinate, +1, -1 or nothing, with the state after it and the probability."""
