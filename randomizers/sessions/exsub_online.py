@@ -70,7 +70,7 @@ class ExSubOnline(LevelProtocol):
         self.m = whole(self.name, "m", m, 1, self.number)
         agreeing, opposite, others = self.cells.expected()
         self.supports = NodeSupports(agreeing / self.s, opposite / self.s, others / (2 * self.entries))
-        self.realised = 1 + (self.cells.realised - 1) / self._kept**2
+        self.realised = 1 + (self.cells.realised - 1) / self.kept**2
         self.form = SymbolBits(self.d, max(0, self.d - (self.number - self.m)), min(self.d, self.m))
         self.wire_size = self.form.size
         self.tell_words = self.d + self.coins
@@ -90,14 +90,14 @@ class ExSubOnline(LevelProtocol):
         return exp_floor(self.epsilon_micro)
 
     @property
-    def _kept(self) -> Fraction:
+    def kept(self) -> Fraction:
         """The least part of its exact probability that a course of decisions has."""
         return 1 - Fraction(self.number * (self.number + 1), 2 * TOP)
 
     @cached_property
     def cells(self) -> SubsetCells:
         """The cells of transcripts and their exact probabilities."""
-        lowered = 1 + (self.bound - 1) * self._kept**2
+        lowered = 1 + (self.bound - 1) * self.kept**2
         return SubsetCells(self.entries, self.s, self.m, self.tau, lowered, even=False)
 
     @cached_property
