@@ -23,7 +23,8 @@ REMEDY: Final = "Allow a smaller min_batch, longer periods or a shorter window."
 
 def smallest_round(made: Plan, stream: StreamPlan) -> Fraction:
     """The part of all users that a stream's smallest round asks."""
-    return _shared(made, stream, METHODS[stream.method.name].smallest(stream.w, stream.method))
+    part = METHODS[stream.method.name].smallest_asked(stream.setting(made, 0), stream.method)
+    return _shared(made, stream, part)
 
 
 def first_round(made: Plan, stream: StreamPlan) -> Fraction:

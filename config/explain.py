@@ -222,6 +222,20 @@ def _initial(stream: StreamPlan) -> str:
     return stream.measure.said(stream.initial_code)
 
 
+def _of_horizons(method: MethodOptions, every_ms: int) -> str:
+    """What users tell in a horizon, in words."""
+    goals = {
+        "mean": "the value of each period",
+        "prefix": "sums from a horizon's beginning on",
+        "ranges": "sums over any stretch",
+    }
+    length = shortest(int(method.horizon or 1) * every_ms)
+    return (
+        f" in horizons of {length}, each for one epsilon in all, in which a user tells up to {method.changes} changes,"
+        f" for {goals[str(method.goal)]}"
+    )
+
+
 def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     lead, indent = f"  {stream.name:<{wide}}  ", " " * min(wide + 4, 24)
     share = {1.0: "all of", 0.5: "half of"}.get(stream.share, f"{stream.share * 100:g} % of")
@@ -231,14 +245,15 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     looks = f" with {method.first_share} of a window's budget to look for change"
     first = looks if method.first_share not in (None, even) else ""
     paid = ", groups found by rounds of their own" if method.grouping == "paid" else ""
-    filtered = "" if method.filtered else ", without the filter"
+    filtered = "" if method.filtered or method.horizon is not None else ", without the filter"
+    horizons = "" if method.horizon is None else _of_horizons(method, stream.every_ms)
     revised = f", releases revised {method.revise} periods later" if method.revise else ""
     shaped = f", estimates shaped by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
         f"{stream.what}, a release every {shortest(stream.every_ms)}",
         f"windows of w = {stream.w} period{'s' if stream.w > 1 else ''}",
         whole,
-        f"method {method.name}{variance}{first}{paid}{filtered}{revised}{shaped}",
+        f"method {method.name}{variance}{first}{paid}{horizons}{filtered}{revised}{shaped}",
         f"mechanism {stream.mechanism} at epsilon {stream.answer_epsilon:g}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]

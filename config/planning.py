@@ -24,6 +24,8 @@ from murmurate.aggregators.accounting.worst import worst_window
 from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.faked_questions import question_with_fakes
 from murmurate.aggregators.measures.measure import AUTO
+from murmurate.aggregators.methods.horizons import HorizonMethod
+from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, method
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
@@ -105,6 +107,8 @@ def answer_micro(made: Plan, name: str) -> int:
 def resolve(made: Plan, name: str) -> Question:
     """The question that an answer of this stream uses, at the epsilon that it really spends."""
     stream = made.stream(name)
+    if issubclass(METHODS[stream.method.name], HorizonMethod):
+        return METHODS[stream.method.name](stream.setting(made, 0), **stream.method.own).standing.mechanism
     epsilon = Fraction(answer_micro(made, name), MICRO)
     name = stream.mechanism if stream.mixed is None else stream.mixed.mechanism
     return question_with_fakes(stream.measure, name, epsilon, stream.prefer, made.fakes, worth_asking(made.min_batch))
@@ -171,7 +175,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         w=w,
         share_micro=stream.share_micro,
         slots=slots,
-        method=stream.method_options(),
+        method=_method(deployment, stream),
         mechanism=stream.mechanism,
         several=stream.several,
         carry_ms=stream.missing.carry_ms,
@@ -184,6 +188,15 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         initial=stream.initial_code,
         stated_model=stream.stated_model or (stream.of_model if deployment.releases.queries else None),
     )
+
+
+def _method(deployment: Deployment, stream: StreamTable) -> MethodOptions:
+    """The stream's method. One that deals users to levels takes the number that the file expects."""
+    options, users = stream.method_options(), deployment.population.users
+    if users is None or "users" not in METHODS[options.name].takes():
+        return options
+    mine = users if deployment.privacy.split == "budget" else users * stream.share_micro // MICRO
+    return replace(options, users=str(mine))
 
 
 def _at_target(made: Plan, stream: StreamPlan) -> StreamPlan:
@@ -225,7 +238,7 @@ def _meaning(
         "split": privacy.split,
         "share_micro": stream.share_micro,
         "slots": slots,
-        "method": stream.method_options().described(),
+        "method": _method(deployment, stream).described(),
         "mechanism": stream.mechanism,
         **({} if stream.preference == "accuracy" else {"prefer": stream.preference}),
         **({} if stream.season is None else {"season_ms": stream.season}),

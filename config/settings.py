@@ -223,7 +223,7 @@ class Deployment(ConfigTable):
         if post is not None and post.name == "auto" and self.population.users is None:
             yield Mistake("population.users", "nothing", f'a number of users, since streams.{name}.post is "auto"')
         kind, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or HALF))
-        answers = math.ceil(1 / (kind.smallest(w, stream.method.options()) * min(first, 1 - first) / first))
+        answers = math.ceil(1 / (kind.smallest(w, stream.method_options()) * min(first, 1 - first) / first))
         if w > MAX_W:
             yield Mistake(f"{key}.every", f"{w} periods in one window", f"at most {MAX_W} periods in one window")
         elif stream.slots is not None and (stream.slots % (2 * w) or not 2 * w <= stream.slots <= MAX_SLOTS):

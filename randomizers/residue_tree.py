@@ -1,10 +1,10 @@
 """The shape of a tree over the periods of a horizon: which stretches of change a level tells, and when it reads values.
 
 Contract: geometry only.  Steps 1 to T are the periods of a horizon; step 0 stands before it, where every value is zero.
-Node q of level h is the change from step (q - 1) r^h to step q r^h, told at its end; levels are 0 to floor(log_r T).
-The value at a step is the sum of the nodes of its `path`.  No path has a node whose number is divisible by r, but at
-the top: such nodes need not be told, and then exactly one node ends at each step.  Where `every` node is told, changes
-are told twice and more, which least squares puts to use.
+Node q of level h is the change from step (q - 1) r^h to step q r^h, told at its end; levels are 0 to floor(log_r T),
+or fewer.  The value at a step is the sum of the nodes of its `path`.  No path has a node whose number is divisible by
+r, but at the top: such nodes need not be told, and then exactly one node ends at each step.  Where `every` node is
+told, changes are told twice and more, which least squares puts to use.
 Source: Wang et al. 2023 (SaO2), section 4; ARCHITECTURE section 5.18.  Not here: trees of sums (trees.py), estimates
 (aggregators/trees/residue.py).
 """
@@ -35,6 +35,8 @@ class ResidueTree:
     """The number r of nodes of a level that make one of the next, at least 2."""
     every: bool = False
     """Whether all nodes of a level are told; otherwise those alone that a path has."""
+    cut: int = 0
+    """The number of levels at the top that are left out: the next one is the top then, with more nodes."""
 
     def __post_init__(self) -> None:
         for name, value, least in (("periods", self.periods, 1), ("fanout", self.fanout, 2)):
@@ -42,14 +44,21 @@ class ResidueTree:
                 raise ParameterError(f"{name}: found {shown(value)}; allowed: {least} to {MAX_PERIODS}")
         if not isinstance(self.every, bool):
             raise ParameterError(f"every: found {shown(self.every)}; allowed: true or false")
+        if isinstance(self.cut, bool) or not isinstance(self.cut, int) or not 0 <= self.cut < self._whole:
+            raise ParameterError(f"cut: found {shown(self.cut)}; allowed: 0 to {self._whole - 1}")
 
     @cached_property
-    def levels(self) -> int:
-        """The number of levels: floor(log_r T) + 1."""
+    def _whole(self) -> int:
+        """The number of levels of a tree of which none is cut: floor(log_r T) + 1."""
         levels, span = 1, self.fanout
         while span <= self.periods:
             levels, span = levels + 1, span * self.fanout
         return levels
+
+    @property
+    def levels(self) -> int:
+        """The number of levels: floor(log_r T) + 1, less those that are cut."""
+        return self._whole - self.cut
 
     def span(self, level: int) -> int:
         """The number of steps of a node of a level: r^h."""

@@ -15,6 +15,7 @@ from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
+from murmurate.aggregators.methods.horizons import HorizonMethod, SaO2
 from murmurate.aggregators.methods.method import Method, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import OF_FILTERS, MethodOptions
@@ -30,6 +31,7 @@ METHODS: Final[dict[str, type[MethodBase]]] = {
     kind.name: kind
     for kind in (
         LBU, LPU, LSP, LBD, LPD, LBA, LPA, LBDsat, LPDsat, LBRescueDP, LPRescueDP, LBFast, LPFast, LBPegasus, LPPegasus,
+        SaO2,
     )
 }  # fmt: skip
 """Every method by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
@@ -54,6 +56,9 @@ def method(options: MethodOptions, setting: Setting) -> Method:
     if setting.fakes and not kind.fixed:
         able = ", ".join(name for name, one in METHODS.items() if one.fixed)
         raise ParameterError(f"{kind.name}: found {setting.fakes} fakes a round; allowed: with {able}")
+
+    if issubclass(kind, HorizonMethod) and options.filtered:
+        raise ParameterError(f"{kind.name}: filter: found {options.filter}; allowed: off")
 
     def made(of: Setting) -> Method:
         plain = kind(of, **options.own)

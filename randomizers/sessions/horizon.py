@@ -39,6 +39,8 @@ class Horizon:
     """The number of this cohort, from 0."""
     cohorts: int
     """K, the number of cohorts that take turns."""
+    of: int
+    """S, the number of slots; those that no level has are never asked."""
     slots: tuple[int, ...]
     """The number of slots of each level in a cohort, from level 0."""
     ones: Ones
@@ -57,7 +59,10 @@ class Horizon:
             raise ParameterError(f"horizon: found {found}; allowed: one for each of {self.tree.levels} levels")
         for count in self.slots:
             _within("slots", count, 1, MAX_SLOTS)
-        _within("slots of all cohorts", self.of, 1, MAX_SLOTS)
+        _within("of", self.of, 1, MAX_SLOTS)
+        if sum(self.slots) > self.of // self.cohorts:
+            found, allowed = f"{sum(self.slots)} slots of a cohort", f"{self.of // self.cohorts} of {self.of}"
+            raise ParameterError(f"horizon: found {found}; allowed: {allowed}")
         epsilons = {protocol.epsilon_micro for protocol in self.protocols}
         if len(epsilons) > 1:
             raise ParameterError("horizon: found levels of different epsilon; allowed: one for all")
@@ -71,11 +76,6 @@ class Horizon:
                 )
 
     @property
-    def of(self) -> int:
-        """S, the number of slots of all cohorts."""
-        return self.cohorts * sum(self.slots)
-
-    @property
     def epsilon_micro(self) -> int:
         """The price of a transcript."""
         return self.protocols[0].epsilon_micro
@@ -86,21 +86,29 @@ class Horizon:
             "periods": self.tree.periods,
             "fanout": self.tree.fanout,
             "every": int(self.tree.every),
+            "cut": self.tree.cut,
             "cohort": self.cohort,
             "cohorts": self.cohorts,
+            "of": self.of,
             "slots": list(self.slots),
             "ones": self.ones.spec(),
             "changes": self.changes,
             "epsilon_micro": self.epsilon_micro,
-            "protocol": self.protocols[0].name,
+            "name": self.protocols[0].name,
             "levels": [protocol.parameters() for protocol in self.protocols],
         }
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The identity of the horizon, wherever in time it begins."""
+        return hashlib.sha256(b"murmurate/horizon/1\n" + canonical_json(self.spec())).digest()
 
     @cached_property
     def level_of_slot(self) -> NDArray[np.int16]:
         """The level of each slot in this cohort, -1 for slots of other cohorts: int16[S]."""
         found = np.full(self.of, -1, np.int16)
-        found[self.cohort :: self.cohorts] = np.repeat(np.arange(len(self.slots), dtype=np.int16), self.slots)
+        levels = np.repeat(np.arange(len(self.slots), dtype=np.int16), self.slots)
+        found[self.cohort :: self.cohorts][: len(levels)] = levels
         found.flags.writeable = False
         return found
 
@@ -120,7 +128,7 @@ class Horizon:
 
     def identity(self, first_t: int, level: int) -> bytes:
         """The digest of a level of a horizon in time: what is charged once, and from which its secrets are drawn."""
-        named = {"horizon": self.spec(), "first_t": first_t, "level": level}
+        named = {"horizon": self.digest.hex(), "first_t": first_t, "level": level}
         return hashlib.sha256(b"murmurate/session/1\n" + canonical_json(named)).digest()
 
 
