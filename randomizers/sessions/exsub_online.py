@@ -34,7 +34,7 @@ from murmurate.randomizers.errors import ParameterError, ValueRefusedError
 from murmurate.randomizers.lanes import Words
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.question import Blanket, Counts, Reports
-from murmurate.randomizers.sessions.level import BITS, COUNTER, TOP, LevelProtocol, State
+from murmurate.randomizers.sessions.level import BITS, TOP, LevelProtocol, State
 from murmurate.randomizers.sessions.ones import Changes
 from murmurate.randomizers.sessions.protocol import Counters, NodeSupports
 from murmurate.randomizers.sessions.symbol_bits import SymbolBits
@@ -45,6 +45,8 @@ from murmurate.randomizers.vectors.subset_cells import SubsetCells
 
 AGREEING, OPPOSITE, ELSEWHERE, SLOTS, OTHERS = range(5)
 """What each counter is of: symbols left to tell, slots for changes, coordinates without."""
+MAX_NUMBER = 1 << 20
+"""The most coordinates of a transcript, with which the bound is lowered by about 2^-24 of it."""
 
 
 class ExSubOnline(LevelProtocol):
@@ -58,12 +60,12 @@ class ExSubOnline(LevelProtocol):
 
     def __init__(self, d: int, nodes: int, s: int, epsilon: Epsilon, m: int | None = None, tau: int = 0) -> None:
         super().__init__(d, nodes, s, epsilon)
-        most = np.iinfo(COUNTER).max
-        if self.number > most:
+        if self.number > MAX_NUMBER:
             found = f"{self.d} coordinates, {self.nodes} nodes and {self.s} changes"
-            raise ParameterError(f"{self.name}: found {found}; allowed: d nodes + s up to {most}")
+            raise ParameterError(f"{self.name}: found {found}; allowed: d nodes + s up to {MAX_NUMBER}")
+        self.counter = np.uint16 if self.number <= np.iinfo(np.uint16).max else np.uint32
         self.tau = whole(
-            self.name, "tau", tau, 0, self.s if m is None else min(self.s, whole(self.name, "m", m, 1, most))
+            self.name, "tau", tau, 0, self.s if m is None else min(self.s, whole(self.name, "m", m, 1, self.number))
         )
         if m is None:
             m = best_length(self.entries, self.s, self.epsilon_micro, self.tau, self.number)
@@ -109,10 +111,10 @@ class ExSubOnline(LevelProtocol):
     # ---- the device's half ----
 
     def begin(self, words: Words) -> Counters:
-        """The secret counters from uint64[n, 1]: uint16[n, 5]."""
+        """The secret counters from uint64[n, 1]: uint16[n, 5], or uint32 for long horizons."""
         edges = np.array(self.cells.edges, np.uint64)
         drawn = np.searchsorted(edges, self._drawn_from(words, self.begin_words)[:, 0], "right")
-        return np.array(self.states, COUNTER)[drawn]
+        return np.array(self.states, self.counter)[drawn]
 
     def begin_one(self, words: list[int]) -> list[int]:
         """What `begin` gives, for one user in plain Python."""

@@ -26,8 +26,6 @@ from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
 
 MAX_CHANGES = 256
 """The most changes that a protocol tells."""
-COUNTER = np.uint16
-"""The type of a secret counter."""
 State = tuple[int, ...]
 BITS = 64
 TOP = 1 << BITS
@@ -35,6 +33,9 @@ TOP = 1 << BITS
 
 class LevelProtocol(Protocol):
     """A protocol of so many coordinates, nodes and changes."""
+
+    counter: type[np.unsignedinteger[Any]] = np.uint16
+    """The type of a secret counter."""
 
     def __init__(self, d: int, nodes: int, s: int, epsilon: Epsilon) -> None:
         self.d = whole(self.name, "d", d, 1, MAX_COORDINATES)
@@ -66,7 +67,7 @@ class LevelProtocol(Protocol):
 
     def _to_tell(self, counters: Counters, changes: Changes, words: Words) -> int:
         """The number of users, if all rows fit."""
-        self._rows("counters", counters, COUNTER, self.counters)
+        self._rows("counters", counters, self.counter, self.counters)
         self._rows("changes", changes, np.int8, self.d)
         self._drawn_from(words, self.tell_words)
         if not len(counters) == len(changes) == len(words):

@@ -25,7 +25,7 @@ from murmurate.randomizers.layouts.layout import MAX_MOST
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
 from murmurate.randomizers.question import Blanket, Counts, Reports
-from murmurate.randomizers.sessions.level import BITS, COUNTER, TOP, LevelProtocol, State
+from murmurate.randomizers.sessions.level import BITS, TOP, LevelProtocol, State
 from murmurate.randomizers.sessions.ones import Changes
 from murmurate.randomizers.sessions.protocol import Counters, NodeSupports
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level, micro_nats
@@ -34,7 +34,7 @@ from murmurate.randomizers.vectors.future_rand import printed_inner, tuned
 from murmurate.randomizers.vectors.sign_bits import one_told
 
 _HALF = Fraction(1, 2)
-_PER_COUNTER = 8 * np.dtype(COUNTER).itemsize
+_PER_COUNTER = 16
 Flags = NDArray[np.bool_]
 
 
@@ -77,7 +77,7 @@ class SignStream(LevelProtocol):
         told, opposite = self.turned(counters[user], place, drawn)
         own = changes[user, column] > 0
         bits[user[told], column[told]] = (own ^ opposite)[told]
-        counters[:, -1] += np.bincount(user, minlength=len(counters)).astype(COUNTER)
+        counters[:, -1] += np.bincount(user, minlength=len(counters)).astype(np.uint16)
         return pack_bits(bits)
 
     def tell_one(self, counters: list[int], changes: list[int], words: list[int]) -> bytes:
@@ -150,7 +150,7 @@ class DDRMOnline(SignStream):
 
     def begin(self, words: Words) -> Counters:
         """The first place that is told, and no changes so far: uint16[n, 2]."""
-        counters = np.zeros((len(words), self.counters), COUNTER)
+        counters = np.zeros((len(words), self.counters), np.uint16)
         counters[:, 0] = scaled(self._drawn_from(words, self.begin_words)[:, 0], np.uint64(self.s))
         return counters
 
@@ -223,7 +223,7 @@ class FutureRandOnline(SignStream):
         flips = self.pattern.flips(self._drawn_from(words, self.begin_words))
         room = np.zeros((len(words), (self.counters - 1) * _PER_COUNTER), np.bool_)
         room[:, : self.s] = flips
-        counters = np.zeros((len(words), self.counters), COUNTER)
+        counters = np.zeros((len(words), self.counters), np.uint16)
         counters[:, :-1] = pack_bits(room).view(f"<u{_PER_COUNTER // 8}")
         return counters
 
@@ -240,7 +240,7 @@ class FutureRandOnline(SignStream):
     def turned(self, counters: Counters, place: NDArray[np.int64], words: Words) -> tuple[Flags, Flags]:
         """All are told, with the opposite sign where the pattern has a flip."""
         part = counters[np.arange(len(place)), place // _PER_COUNTER]
-        return np.ones(len(place), np.bool_), (part >> (place % _PER_COUNTER).astype(COUNTER) & 1).astype(np.bool_)
+        return np.ones(len(place), np.bool_), (part >> (place % _PER_COUNTER).astype(np.uint16) & 1).astype(np.bool_)
 
     def turned_one(self, counters: Sequence[int], word: int) -> bool | None:
         """What `turned` gives for the next change."""

@@ -44,8 +44,8 @@ def _tell(counters: Counters, changes: Changes, words: Words, bits: Reports) -> 
     4. Changes.
     """
     d, size = changes.shape[1], bits.shape[1] // 2
-    columns = counters.T
-    agreeing, opposite, elsewhere, slots, others = columns
+    number = counters.dtype.type
+    agreeing, opposite, elsewhere, slots, others = counters.T
     before = others.astype(np.uint64)
     left = before[:, np.newaxis] - np.arange(d, dtype=np.uint64)
     changed = np.flatnonzero(changes.any(axis=1) & (slots > 0))
@@ -54,9 +54,9 @@ def _tell(counters: Counters, changes: Changes, words: Words, bits: Reports) -> 
     some &= rank <= slots[changed, np.newaxis]
     used = np.cumsum(some, axis=1, dtype=np.uint64)
     left[changed] += used - some
-    others -= np.uint16(d)
+    others -= number(d)
     if len(changed):
-        others[changed] += used[:, -1].astype(np.uint16)
+        others[changed] += used[:, -1].astype(number)
 
     place = scaled(words[:, :d], left)
     told = place < elsewhere[:, np.newaxis]
@@ -66,7 +66,7 @@ def _tell(counters: Counters, changes: Changes, words: Words, bits: Reports) -> 
     told_at = place[user, column]
     first = np.ones(len(user), np.bool_)
     first[1:] = user[1:] != user[:-1]
-    elsewhere[user[first]] -= np.uint16(1)
+    elsewhere[user[first]] -= number(1)
     for each in in_turn(user, 1):
         who, at = user[each], told_at[each]
         hit = at < elsewhere[who]
@@ -80,8 +80,8 @@ def _tell(counters: Counters, changes: Changes, words: Words, bits: Reports) -> 
 
     row, column = np.nonzero(some)
     user = changed[row]
-    slot = slots[user] - (rank[row, column] - 1).astype(np.uint16)
-    slots[changed] -= used[:, -1].astype(np.uint16) if len(changed) else np.uint16(0)
+    slot = slots[user] - (rank[row, column] - 1).astype(number)
+    slots[changed] -= used[:, -1].astype(number) if len(changed) else number(0)
     at = scaled(words[user, column], slot.astype(np.uint64))
     minus = changes[user, column] < 0
     for each in in_turn(user, 0):

@@ -182,7 +182,7 @@ def check_edges(made: ExSubOnline, state: tuple[int, ...], change: int) -> None:
     for (sign, then, _), (first, end) in zip(parts, pairwise(edges), strict=True):
         for word, coin in product((first, end - 1), (1, 0)):
             words = [word, *[(1 << 64) - 1] * (made.d - 1), coin]
-            counters = np.array([state], np.uint16)
+            counters = np.array([state], made.counter)
             told = made.tell(counters, np.array([[change, *rest]], np.int8), np.array([words], np.uint64))
             one = list(state)
             assert made.tell_one(one, [change, *rest], words) == told.tobytes()
@@ -203,13 +203,14 @@ def check_edges(made: ExSubOnline, state: tuple[int, ...], change: int) -> None:
         ExSubOnline(70, 3, 5, 0.5),
         ExSubOnline(13, 2, 3, 1.0, None, 1),
         ExSubOnline(300, 2, 2, 4.0, 9),
+        ExSubOnline(16, 4096, 8, 1.0),
     ],
 )
 def test_one_user_and_many_give_the_same_bytes_and_counters(made: ExSubOnline) -> None:
     rng, n = np.random.default_rng(3), 60
     first = rng.integers(0, 1 << 64, (n, made.begin_words), dtype=np.uint64)
     counters = made.begin(first)
-    assert (counters.dtype, counters.shape) == (np.uint16, (n, made.counters))
+    assert (counters.dtype, counters.shape) == (made.counter, (n, made.counters))
     ones = [made.begin_one(row.tolist()) for row in first]
     assert counters.tolist() == ones
     for share in (0.3, 1 / made.d, 1.0)[: made.nodes]:
@@ -269,8 +270,8 @@ def test_keyed_reports_estimate_the_changes() -> None:
 @every(
     "wrong",
     [
-        {"d": 0}, {"d": 5000}, {"nodes": 0}, {"nodes": 40_000}, {"s": 0}, {"s": 33}, {"m": 0}, {"m": 41},
-        {"tau": -1}, {"tau": 9}, {"m": 2, "tau": 3}, {"epsilon": 0}, {"epsilon": 21}, {"d": 4096, "nodes": 16},
+        {"d": 0}, {"d": 5000}, {"nodes": 0}, {"nodes": 70_000}, {"s": 0}, {"s": 33}, {"m": 0}, {"m": 41},
+        {"tau": -1}, {"tau": 9}, {"m": 2, "tau": 3}, {"epsilon": 0}, {"epsilon": 21}, {"d": 4096, "nodes": 256},
     ],
 )  # fmt: skip
 def test_measures_that_do_not_fit_are_refused_in_one_line(wrong: dict[str, Any]) -> None:
