@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -149,50 +149,44 @@ def test_a_level_supports_what_the_whole_vector_at_once_does(
     if whole is not None:
         for found, wanted in zip(made.supports, whole.supports[:3], strict=True):
             assert abs(found / wanted - 1) < Fraction(1, 1 << 40)
-        for found, wanted in zip(made.blanket() or (), whole.blanket(), strict=True):
-            assert [float(part) for part in found] == pytest.approx([float(part) for part in wanted], rel=1e-9)
+        for ours, theirs in zip(made.blanket() or (), whole.blanket(), strict=True):
+            assert [float(part) for part in ours] == pytest.approx([float(part) for part in theirs], rel=1e-9)
     assert made.supports.own > made.supports.absent >= made.supports.opposite
 
 
-@every("made", [ExSubOnline(2, 3, 2, 1.0, 3), ExSubOnline(1, 5, 3, 2.0, 4, 1), ExSubOnline(1, 300, 2, 1.0)])
+@every("made", [ExSubOnline(1, 6, 2, 1.0, 3), ExSubOnline(1, 5, 3, 2.0, 4, 1), ExSubOnline(1, 300, 2, 1.0)])
 def test_words_at_the_edges_of_levels_decide_as_the_law_says(made: ExSubOnline) -> None:
     states, law = {*made.states}, made.law_begin()
     for edge, state in zip([0, *made.cells.edges], made.states, strict=True):
         assert made.begin_one([edge]) == list(state)
         assert made.begin(np.array([[edge]], np.uint64))[0].tolist() == list(state)
     assert {state for state, part in law.items() if part} <= states
-    for _ in range(min(made.nodes, 3) * made.d):
+    for _ in range(3):
         states |= {then for state in states for b in (-1, 0, 1) for _, then, _ in made.entry_law(state, b)}
     for state in sorted(states)[:: 1 + len(states) // 30]:
-        for change in (-1, 0, 1) if state[4] >= made.d else ():
+        for change in (-1, 0, 1) if state[4] else ():
             check_edges(made, state, change)
 
 
 def check_edges(made: ExSubOnline, state: tuple[int, ...], change: int) -> None:
     """The first and the last word of each part of a decision, with both coins, one by one and in an array."""
-    parts = [(sign, then, int(part * (1 << 64))) for sign, then, part in made.entry_law(state, change)]
-    assert sum(words for *_, words in parts) in ((1 << 64), (1 << 64) - 1)  # the half of an odd number of words
-    if len(parts) == 3 and not (change and state[3]):
-        parts = [(parts[0][0], parts[0][1], int(made.level(state[2], state[4]) * (1 << 64))), parts[2]]
-    edges = [0]
-    for *_, words in parts:
-        edges.append(edges[-1] + words)
-    edges[-1] = 1 << 64
-    rest = [0] * (made.d - 1)
-    for (sign, then, _), (first, end) in zip(parts, pairwise(edges), strict=True):
+    law = {sign: (then, part) for sign, then, part in made.entry_law(state, change)}
+    by_coin = not (change and state[3])
+    order = (1, 0) if by_coin else (change, -change, 0)  # of the parts, from word 0
+    parts = [(sign, *law[sign]) for sign in order if sign in law]
+    first = 0
+    for sign, then, part in parts:
+        end = first + int((2 if by_coin and sign else 1) * part * (1 << 64))
         for word, coin in product((first, end - 1), (1, 0)):
-            words = [word, *[(1 << 64) - 1] * (made.d - 1), coin]
+            words, one = [word, coin], list(state)
             counters = np.array([state], made.counter)
-            told = made.tell(counters, np.array([[change, *rest]], np.int8), np.array([words], np.uint64))
-            one = list(state)
-            assert made.tell_one(one, [change, *rest], words) == told.tobytes()
-            assert one == counters[0].tolist()
-            assert one[:4] == list(then[:4]) or made.d > 1
-            plus, minus = int(told[0, 0]) & 1, int(told[0, made.form.bytes]) & 1
-            if change and state[3]:
-                assert plus - minus == sign
-            else:
-                assert plus - minus == (bool(sign) and (1 if coin else -1))
+            told = made.tell(counters, np.array([[change]], np.int8), np.array([words], np.uint64))
+            assert made.tell_one(one, [change], words) == told.tobytes()
+            assert tuple(one) == tuple(counters[0].tolist()) == then
+            wanted = 2 * coin - 1 if by_coin and sign else sign
+            assert told[0].tolist() == [wanted == 1, wanted == -1]
+        first = end
+    assert first == 1 << 64
 
 
 @every(
@@ -210,14 +204,16 @@ def test_one_user_and_many_give_the_same_bytes_and_counters(made: ExSubOnline) -
     rng, n = np.random.default_rng(3), 60
     first = rng.integers(0, 1 << 64, (n, made.begin_words), dtype=np.uint64)
     counters = made.begin(first)
-    assert (counters.dtype, counters.shape) == (made.counter, (n, made.counters))
+    assert counters.dtype == made.counter
+    assert counters.shape == (n, made.counters)
     ones = [made.begin_one(row.tolist()) for row in first]
     assert counters.tolist() == ones
     for share in (0.3, 1 / made.d, 1.0)[: made.nodes]:
         changes = np.where(rng.random((n, made.d)) < share, rng.choice([-1, 1], (n, made.d)), 0).astype(np.int8)
         words = rng.integers(0, 1 << 64, (n, made.tell_words), dtype=np.uint64)
         reports = made.tell(counters, changes, words)
-        assert (reports.dtype, reports.shape) == (np.uint8, (n, made.wire_size))
+        assert reports.dtype == np.uint8
+        assert reports.shape == (n, made.wire_size)
         assert not made.malformed(reports).any()
         for one, row, word, report in zip(ones, changes, words, reports, strict=True):
             assert made.tell_one(one, row.tolist(), word.tolist()) == report.tobytes()
