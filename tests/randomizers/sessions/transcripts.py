@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import NamedTuple
 
 import numpy as np
 
+from murmurate.randomizers.sessions.level import LevelProtocol
 from murmurate.randomizers.sessions.protocol import Protocol
 from murmurate.randomizers.thresholds import exp_floor
 
@@ -16,81 +17,91 @@ State = tuple[int, ...]
 Course = tuple[tuple[int, ...], ...]
 """The changes of each node that is asked."""
 Transcript = tuple[bytes, ...]
-_LEAST = (1, -1)
+Number = int | Fraction
 
 
 class Laws:
-    """The laws of a protocol, each computed once. redrawn: the node before which the counters are drawn anew."""
+    """The laws of a protocol, each computed once. redrawn: the node before which the counters are drawn anew.
 
-    def __init__(self, protocol: Protocol, redrawn: int | None = None) -> None:
+    Inside, probabilities are whole numbers of units, which are as small as those of the words drawn so far.
+    """
+
+    def __init__(self, protocol: LevelProtocol, redrawn: int | None = None) -> None:
         self.protocol, self.redrawn = protocol, redrawn
+        self.first, self.each = 1 << 64 * protocol.begin_words, 1 << 65 * protocol.d
         self.begin = dict(protocol.law_begin())
-        self._known: dict[tuple[State, tuple[int, ...]], list[tuple[bytes, State, Fraction]]] = {}
+        self._begin = [(state, in_units(part, self.first)) for state, part in self.begin.items()]
+        self._known: dict[tuple[State, tuple[int, ...]], list[tuple[bytes, State, Number]]] = {}
 
-    def node(self, state: State, changes: tuple[int, ...]) -> list[tuple[bytes, State, Fraction]]:
+    def node(self, state: State, changes: tuple[int, ...]) -> list[tuple[bytes, State, Number]]:
         key = state, changes
         if key not in self._known:
-            self._known[key] = [(*told, part) for told, part in self.protocol.law_tell(state, changes).items()]
+            law = self.protocol.law_tell(state, changes)
+            self._known[key] = [(*told, in_units(part, self.each)) for told, part in law.items()]
         return self._known[key]
+
+    def units(self, course: Course) -> tuple[dict[Transcript, Number], int]:
+        """Every transcript of a course of changes with its probability, and how many of its units are 1."""
+        law: dict[tuple[Transcript, State], Number] = {((), state): part for state, part in self._begin}
+        whole = self.first
+        for q, changes in enumerate(course):
+            after: dict[tuple[Transcript, State], Number] = {}
+            for (told, state), chance in law.items():
+                for fresh, drawn in self._begin if q == self.redrawn else [(state, 1)]:
+                    for report, then, part in self.node(fresh, changes):
+                        key = (*told, report), then
+                        after[key] = after.get(key, 0) + chance * drawn * part
+            law = after
+            whole *= self.each * (self.first if q == self.redrawn else 1)
+        found: dict[Transcript, Number] = {}
+        for (told, _), chance in law.items():
+            found[told] = found.get(told, 0) + chance
+        return found, whole
 
     def transcripts(self, course: Course) -> dict[Transcript, Fraction]:
         """Every transcript of a course of changes, with its probability."""
-        law: dict[tuple[Transcript, State], Fraction] = {((), state): part for state, part in self.begin.items()}
-        for q, changes in enumerate(course):
-            after: dict[tuple[Transcript, State], Fraction] = {}
-            for (told, state), chance in law.items():
-                states = self.begin.items() if q == self.redrawn else [(state, Fraction(1))]
-                for fresh, drawn in states:
-                    for report, then, part in self.node(fresh, changes):
-                        key = (*told, report), then
-                        after[key] = after.get(key, Fraction(0)) + chance * drawn * part
-            law = after
-        found: dict[Transcript, Fraction] = {}
-        for (told, _), chance in law.items():
-            found[told] = found.get(told, Fraction(0)) + chance
-        return found
+        found, whole = self.units(course)
+        return {transcript: Fraction(part) / whole for transcript, part in found.items()}
 
     def chance(self, course: Course, transcript: Transcript) -> Fraction:
         """The probability of one transcript."""
         law = self.begin
-        for changes, wanted in zip(course, transcript, strict=True):
-            after: dict[State, Fraction] = {}
-            for state, chance in law.items():
-                for report, then, part in self.node(state, changes):
-                    if report == wanted:
-                        after[then] = after.get(then, Fraction(0)) + chance * part
-            law = after
+        for changes, report in zip(course, transcript, strict=True):
+            support = self.protocol.support(np.frombuffer(report, np.uint8)[np.newaxis])
+            signs = (support[: self.protocol.d] - support[self.protocol.d :]).tolist()
+            for change, wanted in zip(changes, signs, strict=True):
+                law = self._entry(law, change, wanted)
         return sum(law.values(), Fraction(0))
 
-    def marginals(self, course: Course) -> Iterator[list[Fraction]]:
-        """For each node the probabilities that its report supports +1 at each coordinate, and then -1."""
-        law: Mapping[State, Fraction] = self.begin
-        for changes in course:
-            after: dict[State, Fraction] = {}
-            reports: dict[bytes, Fraction] = {}
-            for state, chance in law.items():
-                for report, then, part in self.node(state, changes):
+    def marginals(self, course: Course) -> Iterator[tuple[int, Fraction, Fraction]]:
+        """For each coordinate of each node its change, and the probabilities that +1 and that -1 are told."""
+        law = self.begin
+        for change in chain(*course):
+            plus, minus = (sum(self._entry(law, change, sign).values(), Fraction(0)) for sign in (1, -1))
+            yield change, plus, minus
+            law = self._entry(law, change, None)
+
+    def _entry(self, law: Mapping[State, Fraction], change: int, wanted: int | None) -> dict[State, Fraction]:
+        """What the states before a coordinate become where this is told; None: whatever is told."""
+        after: dict[State, Fraction] = {}
+        for state, chance in law.items():
+            for sign, then, part in self.protocol.entry_law(state, change):
+                if wanted in (sign, None):
                     after[then] = after.get(then, Fraction(0)) + chance * part
-                    reports[report] = reports.get(report, Fraction(0)) + chance * part
-            yield supported(self.protocol, reports)
-            law = after
+        return after
 
 
-def supported(protocol: Protocol, reports: Mapping[bytes, Fraction]) -> list[Fraction]:
-    """The expected support of a report."""
-    rows = np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), -1)
-    each = [protocol.support(row[np.newaxis]) for row in rows]
-    return [
-        sum((part for part, found in zip(reports.values(), each, strict=True) if found[symbol]), Fraction(0))
-        for symbol in range(2 * protocol.d)
-    ]
+def in_units(part: Fraction, units: int) -> Number:
+    """A probability as a number of units: a whole one, if it is."""
+    found = part * units
+    return found.numerator if found.denominator == 1 else found
 
 
 def courses(d: int, nodes: int, most: int) -> Iterator[Course]:
     """All courses of at most so many changes."""
     for size in range(most + 1):
         for places in combinations(range(d * nodes), size):
-            for signs in product(_LEAST, repeat=size):
+            for signs in product((1, -1), repeat=size):
                 row = [0] * (d * nodes)
                 for place, sign in zip(places, signs, strict=True):
                     row[place] = sign
@@ -109,30 +120,28 @@ class Audit(NamedTuple):
 
 
 def audit(laws: Laws, of: Iterable[Course]) -> Audit:
-    """Compare the transcripts of all these courses."""
-    high: dict[Transcript, Fraction] = {}
-    low: dict[Transcript, Fraction] = {}
-    same = True
+    """Compare the transcripts of all these courses, of as many nodes each."""
+    high: dict[Transcript, Number] = {}
+    low: dict[Transcript, Number] = {}
     for course in of:
-        law = laws.transcripts(course)
-        assert sum(law.values()) == 1
+        law, whole = laws.units(course)
+        assert sum(law.values()) == whole
         if not high:
             high, low = dict(law), dict(law)
-        same = same and law.keys() == high.keys()
-        if not same:
+        if law.keys() != high.keys():
             return Audit(None)
         for transcript, chance in law.items():
-            high[transcript] = max(high[transcript], chance)
-            low[transcript] = min(low[transcript], chance)
-    return Audit(max(high[transcript] / low[transcript] for transcript in high))
+            if chance > high[transcript]:
+                high[transcript] = chance
+            elif chance < low[transcript]:
+                low[transcript] = chance
+    return Audit(max(Fraction(high[transcript]) / low[transcript] for transcript in high))
 
 
 def check_marginals(laws: Laws, course: Course, within: Fraction) -> None:
     """Every node's report supports what the protocol says, whatever came before."""
     own, opposite, absent = laws.protocol.supports
-    for changes, found in zip(course, laws.marginals(course), strict=True):
-        plus, minus = found[: len(changes)], found[len(changes) :]
-        for change, up, down in zip(changes, plus, minus, strict=True):
-            wanted = (own, opposite) if change > 0 else (opposite, own) if change < 0 else (absent, absent)
-            assert abs(up - wanted[0]) <= within
-            assert abs(down - wanted[1]) <= within
+    for change, plus, minus in laws.marginals(course):
+        wanted = (own, opposite) if change > 0 else (opposite, own) if change < 0 else (absent, absent)
+        assert abs(plus - wanted[0]) <= within
+        assert abs(minus - wanted[1]) <= within
