@@ -297,7 +297,10 @@ def _written(value: Any) -> str:
         case Mapping():
             return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
         case MethodTable():
-            name, *options = value.options().described().items()
+            described = value.options().described()
+            if value.horizon is not None:
+                described["horizon"] = shortest(value.horizon)
+            name, *options = described.items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Post():
             return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.options import ADAPTIVE, DECLARED, OF_ONE, OFF, MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import NAMES, kind_of
 from murmurate.aggregators.postprocess.registry import METHODS as SHAPES
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Number, Text, WholeNumber, seen
@@ -101,7 +101,7 @@ class Post(ConfigTable):
 class MethodTable(ConfigTable):
     """Who is asked when, and what is released."""
 
-    name: Annotated[str, OneOf(*METHODS)]
+    name: Annotated[str, OneOf(*NAMES)]
     """Which method. lbu, lpu: the same each period; lsp: everybody, once a window; lbd, lpd, lba, lpa: more where the
     data change; lb-, lp-: dsat, rescuedp, fast, pegasus, of everybody's epsilon or of the users.
     """
@@ -131,8 +131,8 @@ class MethodTable(ConfigTable):
         mistakes = []
         for option in OF_ONE.keys() - {"users"}:
             found = getattr(self, option)
-            if found is not None and option not in METHODS[self.name].takes():
-                takers = ", ".join(name for name, kind in METHODS.items() if option in kind.takes())
+            if found is not None and option not in kind_of(self.name).takes():
+                takers = ", ".join(name for name in NAMES if option in kind_of(name).takes())
                 mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
         if self.revise and self.filtering == OFF:
             mistakes.append(Mistake("revise", seen(self.revise), f"only with filter = {ADAPTIVE}"))
@@ -147,21 +147,21 @@ class MethodTable(ConfigTable):
     @property
     def of_horizons(self) -> bool:
         """Whether it asks node by node through horizons."""
-        return issubclass(METHODS[self.name], HorizonMethod)
+        return issubclass(kind_of(self.name), HorizonMethod)
 
     @property
     def filtering(self) -> str:
         """Whether the adaptive filter is behind the method."""
         return self.filter or (OFF if self.of_horizons else ADAPTIVE)
 
-    def options(self, *, every: int, clip: str = DECLARED) -> MethodOptions:
+    def options(self, *, every: int = 1, clip: str = DECLARED) -> MethodOptions:
         """All that there is to say of it, what the file leaves out written out. Numbers as texts that say them exactly.
 
-        every: the length of a period. clip: of a mean or a total, where numbers are clipped, which the stream says.
+        every: the length of a period in milliseconds. clip: of a mean or a total, where numbers are clipped.
         """
         known = {"horizon": self.horizon and self.horizon // every, "users": None}
         given = {option: known[option] if option in known else getattr(self, option) for option in OF_ONE}
-        said = {option: str(given[option] or OF_ONE[option]) for option in METHODS[self.name].takes()}
+        said = {option: str(given[option] or OF_ONE[option]) for option in kind_of(self.name).takes()}
         return MethodOptions(self.name, **said, filter=self.filtering, revise=self.revise, clip=clip)
 
 

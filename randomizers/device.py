@@ -111,7 +111,7 @@ class Device:
         assert session is not None  # noqa: S101 - else `refusal` had said so
         one, values = np.ones(1, np.bool_), self._array(ask.stream, value)
         reports = session.answer(node, one, values, self._secrets.randomness, self._row, ask.digest)
-        return reports[0].tobytes()
+        return bytes(reports[0].tobytes())
 
     @property
     def _row(self) -> Bytes:

@@ -1,6 +1,6 @@
 """From a name and options to a method: the one list of all methods.
 
-Contract: a method that is not in `METHODS` cannot be named in a deployment file; errors list what is known.  What a
+Contract: a method that is not in `NAMES` cannot be named in a deployment file; errors list what is known.  What a
 method divides, takes and asks is in its class.
 """
 
@@ -31,10 +31,13 @@ METHODS: Final[dict[str, type[MethodBase]]] = {
     kind.name: kind
     for kind in (
         LBU, LPU, LSP, LBD, LPD, LBA, LPA, LBDsat, LPDsat, LBRescueDP, LPRescueDP, LBFast, LPFast, LBPegasus, LPPegasus,
-        SaO2,
     )
 }  # fmt: skip
-"""Every method by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
+"""Every method that asks for values, by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
+HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {kind.name: kind for kind in (SaO2,)}
+"""Every method that asks for changes through horizons, by name. Source: ARCHITECTURE section 5.18."""
+NAMES: Final = (*METHODS, *HORIZON_METHODS)
+"""The names that a deployment file may have."""
 
 
 def method(options: MethodOptions, setting: Setting) -> Method:
@@ -85,6 +88,7 @@ def _answers(options: MethodOptions, setting: Setting) -> ExpectedAnswers:
 
 def kind_of(name: object) -> type[MethodBase]:
     """The class of this name."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(METHODS))}")
-    return METHODS[name]
+    known: dict[str, type[MethodBase]] = {**METHODS, **HORIZON_METHODS}
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(known))}")
+    return known[name]

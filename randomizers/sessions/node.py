@@ -181,7 +181,7 @@ class Node(Question):
     def noise(self, profile: Floats) -> Floats:
         """The variance of one report at each coordinate, if no more users than needed have changed."""
         absent, changed = self.moments()
-        return absent + np.abs(np.clip(profile, -1, 1)) * (changed - absent)
+        return np.asarray(absent + np.abs(np.clip(profile, -1, 1)) * (changed - absent), np.float64)
 
     def sampling(self, profile: Floats) -> Floats:
         """The variance of a change among users, at its smallest."""
