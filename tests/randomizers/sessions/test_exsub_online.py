@@ -166,9 +166,11 @@ def test_a_level_supports_what_the_whole_vector_at_once_does(
 @every("made", [ExSubOnline(1, 6, 2, 1.0, 3), ExSubOnline(1, 5, 3, 2.0, 4, 1), ExSubOnline(1, 300, 2, 1.0)])
 def test_words_at_the_edges_of_levels_decide_as_the_law_says(made: ExSubOnline) -> None:
     states, law = {*made.states}, made.law_begin()
-    for edge, state in zip([0, *made.cells.edges], made.states, strict=True):
-        assert made.begin_one([edge]) == list(state)
-        assert made.begin(np.array([[edge]], np.uint64))[0].tolist() == list(state)
+    edges = [0, *made.cells.edges, 1 << 64]
+    for state, first, end in zip(made.states, edges[:-1], edges[1:], strict=True):
+        for word in (first, end - 1) if first < end else ():
+            assert made.begin_one([word]) == list(state)
+            assert made.begin(np.array([[word]], np.uint64))[0].tolist() == list(state)
     assert {state for state, part in law.items() if part} <= states
     for _ in range(3):
         states |= {then for state in states for b in (-1, 0, 1) for _, then, _ in made.entry_law(state, b)}
