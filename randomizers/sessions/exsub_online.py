@@ -9,8 +9,8 @@ for changes and how many other coordinates.  At each coordinate, in order, one 6
     a change    its own sign is told with agreeing / slots, the other with opposite / slots, then `slots` is one less
 
 With plain counters there are no slots and d nodes + s others, so that changes count for nothing: a change without a
-slot is told as no change is.  Elsewhere k of z is the words below k 2^64 / z, rounded up.  So the probability of any
-course of decisions is within a factor of 1 - c of the exact one, c = (1 + 2 + ... + d nodes + s) / 2^64, and
+slot is told as no change is.  A probability k / z is that of a word below k 2^64 / z, rounded up.  So any course of
+decisions has its exact probability within a factor of 1 - c, c = (1 + 2 + ... + d nodes + s) / 2^64, and
 
     P[y|x] = plain U(y) + sum over lifted cells <= (1 + (largest lift / plain) / (1 - c)^2) P[y|x'],
 
