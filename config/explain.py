@@ -17,6 +17,7 @@ from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first, round_up, shortage, smallest_round, spaced
 from murmurate.config.explain_central import CentralFacts, central_facts, central_promise, plain
+from murmurate.config.explain_horizons import in_horizons
 from murmurate.config.explain_mixed import MixedFacts, mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
@@ -222,20 +223,6 @@ def _initial(stream: StreamPlan) -> str:
     return stream.measure.said(stream.initial_code)
 
 
-def _of_horizons(method: MethodOptions, every_ms: int) -> str:
-    """What users tell in a horizon, in words."""
-    goals = {
-        "mean": "the value of each period",
-        "prefix": "sums from a horizon's beginning on",
-        "ranges": "sums over any stretch",
-    }
-    length = shortest(int(method.horizon or 1) * every_ms)
-    return (
-        f" in horizons of {length}, each for one epsilon in all, in which a user tells up to {method.changes} changes,"
-        f" for {goals[str(method.goal)]}"
-    )
-
-
 def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     lead, indent = f"  {stream.name:<{wide}}  ", " " * min(wide + 4, 24)
     share = {1.0: "all of", 0.5: "half of"}.get(stream.share, f"{stream.share * 100:g} % of")
@@ -246,7 +233,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     first = looks if method.first_share not in (None, even) else ""
     paid = ", groups found by rounds of their own" if method.grouping == "paid" else ""
     filtered = "" if method.filtered or method.horizon is not None else ", without the filter"
-    horizons = "" if method.horizon is None else _of_horizons(method, stream.every_ms)
+    horizons = "" if method.horizon is None else in_horizons(method, stream.every_ms)
     revised = f", releases revised {method.revise} periods later" if method.revise else ""
     shaped = f", estimates shaped by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [

@@ -109,9 +109,12 @@ def _compare(
     plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], closed: Mapping[int, int],
     rounds: NumberedRounds, p: int, there: There, found: Audit, extent: Extent,
 ) -> list[Place]:  # fmt: skip
-    """Every round of one stream against one contributor: the places that were judged."""
+    """Every round of one stream against one contributor: the places that were judged.
+
+    1. Which slots may answer. 2. What must be there. 3. What is there too much or too little.
+    """
     judged = []
-    spent: dict[int, list[_Paid]] = defaultdict(list)  # per slot
+    spent: dict[int, list[_OnBill]] = defaultdict(list)  # per slot
     limit = plan.epsilon_micro * (stream.share_micro if plan.split == "budget" else MICRO) // MICRO
     transcripts = Transcripts[Person](
         secrets.randomness, partial(belongs, plan, stream), lambda person, t: held(stream, person, t)
@@ -125,7 +128,7 @@ def _compare(
         bill = oracle.bill(round_.t)
         allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, bill)}
         for slot in allowed:
-            spent[slot].append(_Paid(round_.t, bill))
+            spent[slot].append(_OnBill(round_.t, bill))
         if isinstance(oracle, Node) and allowed:
             transcripts.granted(round_, oracle)
         if round_.t not in closed or not extent.covers(digest):
@@ -197,14 +200,14 @@ def _strangers(rounds: NumberedRounds, there: There, judged: set[Place], found: 
         found.note("foreign", sum(sum(attempt.values()) for attempt in there.attempts[place]), place)
 
 
-class _Paid(NamedTuple):
+class _OnBill(NamedTuple):
     """What a slot has answered: the period, and the bill that it is on."""
 
     t: int
     bill: Bill
 
 
-def _allowed(stream: StreamPlan, limit: int, spent: Sequence[_Paid], t: int, bill: Bill) -> bool:
+def _allowed(stream: StreamPlan, limit: int, spent: Sequence[_OnBill], t: int, bill: Bill) -> bool:
     """Whether a slot may answer once more at t: by looking at every window, or because it is on the newest bill."""
     if bill.digest is not None and spent and spent[-1].bill == bill:
         return spent[-1].t < t

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from murmurate.randomizers import Key
-from murmurate.randomizers.question import Value
+from murmurate.randomizers.question import Value, Values
 from murmurate.randomizers.randomness import canonical_words_one
 from murmurate.randomizers.sessions.node import Node
 from murmurate.topics.messages import Round
@@ -93,8 +93,7 @@ class Transcripts(Generic[Someone]):
         after = self._held(person, round_.t)
         before = self._held(person, first_t + node.begins - 1) if node.begins else node.horizon.ones.nothing
         ones = node.horizon.ones
-        rows = [np.array([one], np.int64 if isinstance(one, int) else np.uint32) for one in (before, after)]
-        changes = ones.changes(*rows)[0].astype(int).tolist()
+        changes = ones.changes(_row(before), _row(after))[0].astype(int).tolist()
         wanted = sum(map(abs, changes))
         if wanted > course.left[user]:
             changes, wanted, course.left[user] = [0] * len(changes), 0, 0
@@ -102,6 +101,10 @@ class Transcripts(Generic[Someone]):
         value = canonical_words_one([word & 0xFFFFFFFF for one in (before, after) for word in _words(one)])
         drawn = self._key.draw_one(user, round=round_.digest).open(node.digest, value)
         return protocol.tell_one(course.counters[user], changes, drawn(protocol.tell_words, 64))
+
+
+def _row(value: Value) -> Values:
+    return np.array([value], np.int64 if isinstance(value, int) else np.uint32)
 
 
 def _words(value: Value) -> list[int]:

@@ -48,7 +48,7 @@ def cohorts_needed(w: int, periods: int) -> int:
 
 
 @dataclass(frozen=True)
-class Levels:
+class HorizonLevels:
     """Who tells which level: what all horizons of a method have in common."""
 
     tree: ResidueTree
@@ -103,7 +103,7 @@ class HorizonMethod(MethodBase):
         return Fraction(min(made._levels.slots), setting.slots)
 
     @classmethod
-    def levels(cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int) -> Levels:
+    def levels(cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int) -> HorizonLevels:
         """The levels of a horizon: a tree that its users can fill, and their slots."""
         if goal not in GOALS:
             raise ParameterError(f"goal: found {shown(goal)}; allowed: {', '.join(GOALS)}")
@@ -199,7 +199,7 @@ class SaO2(HorizonMethod):
 def _levels(
     ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, name: str, periods: int, changes: int,
     fanout: int, goal: str, users: int,
-) -> Levels:  # fmt: skip
+) -> HorizonLevels:  # fmt: skip
     """1. The tree with the smaller error. 2. Its levels in slots, cut where they cannot be filled. 3. Protocols."""
     cohorts = cohorts_needed(w, periods)
     each = slots // cohorts
@@ -216,4 +216,4 @@ def _levels(
     protocols = tuple(
         protocol(name, ones.d, level.nodes, epsilon, {"s": level.changes, "m": level.m}) for level in dealt.levels
     )
-    return Levels(dealt.tree, cohorts, dealt.slots, protocols)
+    return HorizonLevels(dealt.tree, cohorts, dealt.slots, protocols)

@@ -67,7 +67,7 @@ class MethodBase(ABC):
 
     @classmethod
     def smallest_asked(cls, setting: Setting, options: MethodOptions) -> Fraction:
-        """The same, of a stream of this setting."""
+        """What `smallest` says, of a stream of this setting."""
         return cls.smallest(setting.w, options)
 
     @classmethod

@@ -3,6 +3,8 @@
 `Ones`             values as vectors of zeros and ones (ones.py)
 `Protocol`         what the users of a level do: secret counters, and a report at each node (protocol.py)
 `Horizon`          a cohort's levels, slots, protocols and bills (horizon.py)
+`Node`             the question of one round: what the users of a level have changed since it began (node.py)
+`Sessions`         the users of a partition: secret counters, and values read, horizon by horizon (sessions.py)
 """
 
 from murmurate.randomizers.sessions.horizon import Horizon

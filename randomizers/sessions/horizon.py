@@ -5,7 +5,7 @@ user's cohort and level follow from the slot and are public.  A cohort's horizon
 periods; its levels tell the nodes of a residue tree, each with a protocol of its own.  The bill of a level is the same
 for all its nodes: one epsilon for the periods from its first to its last node.  Two horizons that differ in anything,
 or begin at other times, have different bills.  Source: ARCHITECTURE section 5.18.  Not here: a user's state
-(session.py), the round of a node (node.py), how many users each level gets (aggregators/trees).
+(sessions.py), the round of a node (node.py), how many users each level gets (aggregators/trees).
 """
 
 from __future__ import annotations

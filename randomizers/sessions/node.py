@@ -2,7 +2,7 @@
 
 Contract: a question like all others for whoever counts: reports of a constant length, additive support, unbiased
 estimates of the mean change at each coordinate.  For devices it is answered within a session alone: a report depends on
-secret counters and on what was told before (session.py), and its bill is the whole level's.  Its digest is the SHA-256
+secret counters and on what was told before (sessions.py), and its bill is the whole level's.  Its digest is the SHA-256
 of b"murmurate/node/1", a line feed, and the spec as JSON with sorted keys and no spaces.
 Source: ARCHITECTURE section 5.18.  Not here: what users do (protocol.py), whole transcripts' audit (tests/audit).
 """
@@ -186,7 +186,7 @@ class Node(Question):
     def sampling(self, profile: Floats) -> Floats:
         """The variance of a change among users, at its smallest."""
         size = np.abs(np.clip(profile, -1, 1))
-        return size * (1 - size)
+        return np.asarray(size * (1 - size), np.float64)
 
     # ---- the auditor's side: of a first node alone, since others depend on what was told before ----
 

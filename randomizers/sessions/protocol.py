@@ -4,7 +4,7 @@ Contract: a user has secret counters, drawn once (`begin`), and at each node, in
 since the node began (`tell`), which moves the counters.  For any two courses of changes of at most s in all, however
 they lie, and whichever nodes are asked, the transcript of all reports has probabilities P[y|x] <= e^epsilon P[y|x'] in
 exact arithmetic (`law_begin`, `law_tell`), and what one course can give the other can too.  Changes over s are not
-here: session.py clamps.  Every decision that separates inputs is drawn entry by entry from 64-bit words.  A report
+here: sessions.py clamps.  Every decision that separates inputs is drawn entry by entry from 64-bit words.  A report
 supports the sign of a change with probability `own`, its opposite with `opposite`, and either sign of a coordinate
 without change with `absent`, the same at every node and whatever came before: so (C+ - C-) / (n (own - opposite)) is
 unbiased.  Source: Wang et al. 2023 (SaO2), ARCHITECTURE section 5.18.  Not here: values, levels and time (horizon.py).

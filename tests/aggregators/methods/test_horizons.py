@@ -6,6 +6,7 @@ Answers are drawn from the laws of counts at made-up shares of values: users' ow
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def setting(w: int = 9, slots: int = 576, *, says_none: bool = False) -> Setting
     return Setting(measure, 2_000_000, w, slots, first_t=5, seed=bytes(32), min_batch=100)
 
 
-def sao2(of: Setting, periods: int = 8, **options: str) -> HorizonMethod:
+def sao2(of: Setting, periods: int = 8, **options: Any) -> HorizonMethod:
     made = method(MethodOptions("sao2", horizon=str(periods), changes="4", fanout="2", users=str(USERS), **options), of)
     assert isinstance(made, HorizonMethod)
     return made
@@ -40,7 +41,7 @@ def truth(periods: int, seed: int) -> np.ndarray:
     """Shares of four values in each period: they walk."""
     rng = np.random.default_rng(seed)
     walk = np.cumsum(rng.normal(0, 0.1, (periods, 4)), axis=0)
-    return np.exp(walk) / np.exp(walk).sum(axis=1, keepdims=True)
+    return np.asarray(np.exp(walk) / np.exp(walk).sum(axis=1, keepdims=True))
 
 
 def answered(request: Request, t: int, shares: np.ndarray, first_t: int, rng: np.random.Generator) -> Answer:
@@ -161,8 +162,8 @@ def test_what_no_round_told_is_the_last_release_with_a_larger_error() -> None:
         ({"changes": "0"}, "changes"),
     ],
 )
-def test_options_that_make_no_horizon_are_refused(options: dict[str, str], words: str) -> None:
-    given = {"horizon": "8", "changes": "4", "fanout": "2", "users": str(USERS), **options}
+def test_options_that_make_no_horizon_are_refused(options: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"horizon": "8", "changes": "4", "fanout": "2", "users": str(USERS), **options}
     with pytest.raises(ParameterError, match=words):
         method(MethodOptions("sao2", **given), setting())
 
