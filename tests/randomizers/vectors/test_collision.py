@@ -82,7 +82,7 @@ def test_lanes_do_not_show_in_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     made, round = Collision(["signed", 50, 3, 0], 1), bytes(32)
     values = np.repeat(made.of.array([made.value(((4, 1), (7, -1)))]), 100, axis=0)
     whole = made.perturb(values, KEY.draw(users(100), round=round))
-    monkeypatch.setattr("murmurate.randomizers.vectors.hashed._LANE", 100)
+    monkeypatch.setattr("murmurate.randomizers.vectors.vector._LANE", 200)
     assert (made.perturb(values, KEY.draw(users(100), round=round)) == whole).all()
     values[70, 0] = 60
     with pytest.raises(ValueRefusedError, match="the first in row 70"):
