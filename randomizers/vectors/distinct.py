@@ -1,11 +1,11 @@
 """How to draw different coordinates from words, exactly uniformly, with some of them already taken.
 
 Contract: the coordinates of a draw are those of the words in their order, w // q with q = 2^bits // number, without
-words that give no coordinate, and without coordinates that are taken or were drawn before, until there are `count`.
-Words are of 16 bits up to 4 096 coordinates, else of 32.  Which of the free coordinates are drawn does not matter to
-this rule, so all sets of `count` of them are equally likely, exactly.  It ends when it has enough: a user whose words
-run out draws again from a longer stretch of the same words (`more` tells who).  Not here: what the coordinates are for
-(subset_reports.py).
+words that give no coordinate, and without coordinates that are taken or were drawn before, until there are as many as
+are needed.  Words are of 16 bits up to 4 096 coordinates, else of 32.  Which of the free coordinates are drawn does not
+matter to this rule, so all sets of so many of them are equally likely, exactly.  It ends when it has enough: a user
+whose words run out draws again from a longer stretch of the same words (`more` tells who).  Not here: what the
+coordinates are for (subset_reports.py), how long rows are sorted (row_sort.py).
 """
 
 from __future__ import annotations
@@ -17,23 +17,40 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.vectors.row_sort import sort_rows
 from murmurate.randomizers.vectors.scratch import Scratch
 
 Keys = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.intp]
 NARROW = 1 << 12
 """The largest number of coordinates that words of 16 bits draw."""
-DRAWN = 3
-"""The mark of a coordinate that words drew; 0, 1 and 2 mark coordinates that were taken."""
+TAKEN, DRAWN = 0, 3
+"""Marks: 0 a coordinate that was taken, and is not in the row; 1 and 2 ones that were taken and are; 3 and more, one
+that words drew.
+"""
+_NEARLY = 6  # standard deviations of the number of words that are tried at first: one user in some 10^6 needs more
 
 
 class DrawnKeys(NamedTuple):
     """The coordinates of n users."""
 
     keys: Keys
-    """Rising in each row: 4 times the coordinate, plus its mark; larger numbers in places that are not needed."""
+    """Rising in each row: 2^shift times the coordinate, plus its mark; anything in the rows of `more`."""
+    shift: int
+    """The bits of marks."""
     more: Rows
     """The users whose words ran out, and whose rows are therefore not complete."""
+
+
+class TakenKeys(NamedTuple):
+    """The coordinates that some users have taken before words draw others."""
+
+    rows: Rows
+    """The users, each once."""
+    coordinates: Keys
+    """Different ones in each row: dtype[rows, taken]."""
+    marks: Keys
+    """Their marks, 0 to 2; each row has the same number that are not 0 as it needs fewer from words."""
 
 
 class DistinctCoordinates:
@@ -45,83 +62,89 @@ class DistinctCoordinates:
         self.share = (1 << self.bits) // number
         """The number of words that give the same coordinate."""
         self.dtype = np.dtype(f"<u{self.bits // 8}")
-        self.top = self.dtype.type((1 << self.bits) - 1)
 
-    def words_for(self, count: int, taken: int) -> int:
+    def words_for(self, count: int, taken: int, deviations: int = 7) -> int:
         """A number of words with which `count` coordinates are nearly always found, so many being taken."""
         fits = self.number * self.share / (1 << self.bits)
         free = [fits * (self.number - taken - i) / self.number for i in range(count)]
-        return ceil(sum(1 / p for p in free) + 7 * sqrt(sum((1 - p) / (p * p) for p in free)) + 4 * bool(count))
+        spread = sqrt(sum((1 - p) / (p * p) for p in free))
+        return ceil(sum(1 / p for p in free) + deviations * spread + 4 * bool(count))
 
-    def unused(self, columns: int) -> Keys:
-        """Keys, rising, for places where no coordinate is needed: larger than all others, and different."""
-        return np.asarray(self._past + 4 * np.arange(columns), self.dtype)
+    def draw(self, words: Keys, needs: NDArray[np.int64], taken: TakenKeys, count: int, scratch: Scratch) -> DrawnKeys:
+        """Draw `needs` coordinates for each user, so that with those taken and marked every row has `count`.
 
-    @property
-    def _past(self) -> int:
-        """What no word gives as a key: words that give no coordinate are below it."""
-        return 4 * (((1 << self.bits) - 1) // self.share + 1)
-
-    def _keys(self, words: Keys) -> Keys:
-        keys = words // self.dtype.type(self.share)
-        keys <<= 2
-        keys |= DRAWN
-        return np.asarray(keys)
-
-    def start(self, words: Keys, taken: int, count: int, scratch: Scratch) -> Keys:
-        """The keys of each user's first `count` words, behind unused places for so many that are taken."""
-        keys = scratch.array("keys", (len(words), taken + count), self.dtype)
-        np.floor_divide(words[:, :count], self.dtype.type(self.share), out=keys[:, taken:])
-        keys <<= 2
-        keys |= DRAWN
-        keys[:, :taken] = self.unused(taken)
-        return keys
-
-    def fill(self, keys: Keys, words: Keys, used: NDArray[np.int64], scratch: Scratch) -> DrawnKeys:
-        """Draw as many coordinates for each row of `keys` as it has places for words.
-
-        keys: dtype[n, width], which is overwritten: marked coordinates that are taken, unused places, and the user's
-        first words, as `start` gives them.  words: dtype[n, k], contiguous.  used: how many of the words are in `keys`.
-        1. Sort; of equal coordinates the first stays, which is the taken one if there is one.
-        2. The others, and words that give no coordinate, are replaced by the user's next words.
-        3. Repeat for the users that had any.
+        words: dtype[n, k].  Who does not get enough from the first of them tries all.
         """
-        (n, width), per_user = keys.shape, words.shape[1]
-        part, active, used, flat = keys, np.arange(n), used, words.reshape(-1)
-        more, turn = [np.empty(0, np.intp)], 0
-        while part.size:
-            part.sort(axis=1)
-            wrong = self._wrong(part.reshape(-1), width, scratch)
-            row = wrong // width
-            counts = np.bincount(row, minlength=len(part))
-            ready, short = counts == 0, used + counts > per_user
-            if part is not keys:
-                done = ready | short
-                keys[active[done]] = part[done]
-            if short.any():
-                more.append(active[short])
-                stays = ~short[row]
-                wrong, row = wrong[stays], row[stays]
-                counts[short], ready = 0, ready | short
-            following = active * per_user + used - (np.cumsum(counts) - counts)
-            part.reshape(-1)[wrong] = self._keys(flat[following[row] + np.arange(len(wrong))])
-            again, used = np.flatnonzero(~ready), used + counts
-            if 2 * len(again) > len(part):
-                continue  # a few rows that are ready already cost less than a copy of the others
-            room = scratch.array("even" if turn % 2 else "odd", (len(again), width), self.dtype)
-            part = np.take(part, again, axis=0, out=room, mode="clip")
-            active, used, turn = active[again], used[again], turn + 1
-        return DrawnKeys(keys, np.unique(np.concatenate(more)))
+        if not count:
+            return DrawnKeys(np.empty((len(words), 0), self.dtype), DRAWN, np.empty(0, np.intp))
+        usual = self.words_for(int(needs.max(initial=0)), taken.coordinates.shape[1], _NEARLY)
+        drawn = self._attempt(words[:, :usual], needs, taken, count, scratch)
+        if usual >= words.shape[1] or not len(drawn.more):
+            return drawn
+        again = drawn.more
+        own = np.isin(taken.rows, again)
+        left = TakenKeys(np.searchsorted(again, taken.rows[own]), taken.coordinates[own], taken.marks[own])
+        second = self._attempt(words[again], needs[again], left, count, Scratch())
+        marks = np.minimum(second.keys & self._below(second.shift, second.keys.dtype), DRAWN)
+        drawn.keys[again] = (second.keys >> second.shift << drawn.shift) | marks
+        return drawn._replace(more=again[second.more])
 
-    def _wrong(self, flat: Keys, width: int, scratch: Scratch) -> Rows:
+    def _attempt(
+        self, words: Keys, needs: NDArray[np.int64], taken: TakenKeys, count: int, scratch: Scratch
+    ) -> DrawnKeys:
+        """Draw from these words alone, in five steps.
+
+        1. A key for each word: its coordinate, then as a mark its number, 3 for all words that every user needs.
+        2. Keys of what is taken before them; unused places, whose keys are larger than all others, and different.
+        3. Sorted, words that give no coordinate, or one for the second time, are found: the first of equal ones is
+           the one that is taken, or else the earliest.
+        4. The number of words that each user uses: those that are needed, and one more for each wrong one among them.
+        5. The rows without wrong, unused and later ones.
+        """
+        n, special, past = len(words), taken.coordinates.shape[1], ((1 << self.bits) - 1) // self.share + 1
+        least = int(needs.min(initial=words.shape[1]))
+        words = words[:, : least + ((1 << 32) // past - DRAWN - 2)]  # of 2^24 coordinates marks have 8 bits
+        tried = words.shape[1]
+        shift = (DRAWN + 2 + tried - least).bit_length()
+        dtype = np.dtype("<u2" if self.bits == 16 and past + special << shift <= 1 << 16 else "<u4")
+        width, below = special + tried, self._below(shift, dtype)
+        keys = scratch.array("keys", (n, width), dtype)
+        if dtype == words.dtype:
+            np.floor_divide(words, dtype.type(self.share), out=keys[:, special:])
+        else:
+            keys[:, special:] = words // self.dtype.type(self.share)
+        keys <<= dtype.type(shift)
+        keys[:, special:] |= np.maximum(np.arange(tried) - least + DRAWN + 1, DRAWN).astype(dtype)
+        keys[:, :special] = (np.iinfo(dtype).max - (np.arange(special) << shift)).astype(dtype)
+        keys[taken.rows, :special] = taken.coordinates.astype(dtype) << dtype.type(shift) | taken.marks.astype(dtype)
+        keys = sort_rows(keys, scratch)
+        flat = keys.reshape(-1)
+        wrong = self._wrong(flat, width, shift, past, scratch)
+        ends, more = _ends(needs - least + DRAWN + 1, wrong // width, flat[wrong] & below, DRAWN + 1 + tried - least)
+        code = scratch.array("apart", keys.shape, dtype)
+        np.subtract(keys, dtype.type(1), out=code)
+        code &= below
+        keep = scratch.array("wrong", keys.shape, np.bool_)
+        np.less(code, (ends - 1).astype(dtype)[:, np.newaxis], out=keep)
+        keep.reshape(-1)[wrong] = False
+        keep[more] = np.arange(width) < count
+        room = scratch.array("chosen keys", (n, count), dtype)
+        np.take(flat, np.flatnonzero(keep), out=room.reshape(-1), mode="clip")
+        return DrawnKeys(room, shift, more)
+
+    def _below(self, shift: int, dtype: np.dtype[Any]) -> Any:
+        """The bits of a mark."""
+        return dtype.type((1 << shift) - 1)
+
+    def _wrong(self, flat: Keys, width: int, shift: int, past: int, scratch: Scratch) -> Rows:
         """The places in sorted rows that hold no coordinate, or one for the second time."""
         wrong, none = (scratch.array(name, flat.shape, np.bool_) for name in ("wrong", "none"))
-        apart, first = scratch.array("apart", flat.shape, self.dtype), 4 * self.number
+        apart, first = scratch.array("apart", flat.shape, flat.dtype), self.number << shift
         np.bitwise_xor(flat[1:], flat[:-1], out=apart[1:])
-        np.less(apart, self.dtype.type(4), out=wrong)
+        np.less_equal(apart, self._below(shift, flat.dtype), out=wrong)
         wrong[::width] = False
-        np.subtract(flat, self.dtype.type(first), out=apart)
-        wrong |= np.less(apart, self.dtype.type(self._past - first), out=none)
+        np.subtract(flat, flat.dtype.type(first), out=apart)
+        wrong |= np.less(apart, flat.dtype.type((past << shift) - first), out=none)
         return np.flatnonzero(wrong)
 
     def one(self, words: Sequence[int], count: int, taken: set[int]) -> list[int] | None:
@@ -139,3 +162,17 @@ class DistinctCoordinates:
     def _of(self, words: Sequence[int]) -> Iterator[int]:
         coordinates = (word // self.share for word in words)
         return (coordinate for coordinate in coordinates if coordinate < self.number)
+
+
+def _ends(ends: NDArray[np.int64], row: Rows, code: Keys, most: int) -> tuple[NDArray[np.int64], Rows]:
+    """The first mark that each user does not use, and the users who would need marks from `most` on.
+
+    ends: those of users without wrong words. row, code: the user and the mark of each wrong word.
+    """
+    while True:
+        counted = code < ends[row]
+        if not counted.any():
+            break
+        ends = ends + np.bincount(row[counted], minlength=len(ends))
+        row, code = row[~counted], code[~counted]
+    return ends, np.flatnonzero(ends > most)
