@@ -11,6 +11,7 @@ coordinates are for (subset_reports.py), how long rows are sorted (row_sort.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import ceil, sqrt
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ TAKEN, DRAWN = 0, 3
 """Marks: 0 a coordinate that was taken, and is not in the row; 1 and 2 ones that were taken and are; 3 and more, one
 that words drew.
 """
-_NEARLY = 6  # standard deviations of the number of words that are tried at first: one user in some 10^6 needs more
+_NEARLY = 4  # standard deviations of the number of words that are tried at first, besides 4 words more
 
 
 class DrawnKeys(NamedTuple):
@@ -63,6 +64,7 @@ class DistinctCoordinates:
         """The number of words that give the same coordinate."""
         self.dtype = np.dtype(f"<u{self.bits // 8}")
 
+    @lru_cache(maxsize=1 << 10)  # noqa: B019 - a few numbers for each of few instances
     def words_for(self, count: int, taken: int, deviations: int = 7) -> int:
         """A number of words with which `count` coordinates are nearly always found, so many being taken."""
         fits = self.number * self.share / (1 << self.bits)

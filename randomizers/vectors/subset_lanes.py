@@ -69,13 +69,12 @@ class SubsetLane:
         """
         of, s = self.of, self.of.s
         word = np.ascontiguousarray(self.words[:, :2]).view("<u8")[:, 0]
-        edges = np.array(of.table.edges, np.uint64)
+        edges, cells_agreeing, cells_specials = of.table.columns
         rows = np.flatnonzero(word < edges[-1]) if len(edges) else np.empty(0, np.intp)
         cell = np.searchsorted(edges, word[rows], "right")
-        sizes = np.array([cell.specials for cell in of.table.cells], np.uint8)[cell]
-        order = np.argsort(of.s - sizes.astype(np.int64), kind="stable")
-        rows, inside = rows[order], sizes[order].astype(np.int64)
-        agreeing = np.array([cell.agreeing for cell in of.table.cells], np.int64)[cell[order]]
+        order = np.argsort((s - cells_specials).astype(np.uint8)[cell], kind="stable")
+        rows, cell = rows[order], cell[order]
+        inside, agreeing = cells_specials[cell], cells_agreeing[cell]
         upto = np.searchsorted(-inside, -np.arange(s), "left")  # how many have more than 0, 1 ... specials inside
         most, everyone = int(inside.max(initial=0)), np.arange(len(rows))
         choice = np.ascontiguousarray(self.words[:, 2 : 2 + 2 * most][rows]).view("<u8").T
