@@ -171,10 +171,15 @@ def _ends(ends: NDArray[np.int64], row: Rows, code: Keys, most: int) -> tuple[ND
 
     ends: those of users without wrong words. row, code: the user and the mark of each wrong word.
     """
-    while True:
+    late = np.flatnonzero(code > DRAWN)
+    ends = ends + np.bincount(row, minlength=len(ends))
+    row, code = row[late], code[late]
+    ends -= np.bincount(row, minlength=len(ends))
+    while len(row):
         counted = code < ends[row]
-        if not counted.any():
+        found, later = np.flatnonzero(counted), np.flatnonzero(~counted)
+        if not len(found):
             break
-        ends = ends + np.bincount(row[counted], minlength=len(ends))
-        row, code = row[~counted], code[~counted]
+        ends += np.bincount(row[found], minlength=len(ends))
+        row, code = row[later], code[later]
     return ends, np.flatnonzero(ends > most)

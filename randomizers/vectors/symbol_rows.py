@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.packing import bit_bytes, pack_bits, padding_set
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
 from murmurate.randomizers.vectors.scratch import Scratch
 
 Reports = NDArray[np.uint8]
@@ -43,8 +43,8 @@ class SymbolRows:
         """The number of bytes of a report."""
 
     def lanes(self, n: int) -> Iterator[slice]:
-        """Slices of n rows that fit a core's cache."""
-        step = max(1, _LANE // (self.width * self.dtype.itemsize if self.listed else self.number))
+        """Slices of n rows that fit a core's cache: symbols of lists, bytes of bits."""
+        step = max(1, _LANE // (self.width * self.dtype.itemsize if self.listed else self.size))
         return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
     # ---- lists ----
@@ -129,22 +129,40 @@ class SymbolRows:
 
     def counts(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """How often each symbol is in well-formed reports, and which reports are not: int64[symbols], rows."""
-        size = self.number * (2 if self.signs else 1)
-        counts, bad = np.zeros(size, np.int64), [np.empty(0, np.intp)]
+        counts, bad = np.zeros(self.number * (2 if self.signs else 1), np.int64), [np.empty(0, np.intp)]
         for rows in self.lanes(len(reports)):
-            symbols = self.unpack(reports[rows]) if self.listed else None
-            wrong = self.wrong(symbols) if symbols is not None else self._mapped_wrong(reports[rows])
+            part = reports[rows]
+            symbols = self.unpack(part) if self.listed else None
+            wrong = self.wrong(symbols) if symbols is not None else self._mapped_wrong(part)
             if wrong.any():
                 bad.append(np.flatnonzero(wrong) + rows.start)
-                continue
-            if symbols is None:
-                symbols = self._mapped_symbols(reports[rows])
-                found = np.bincount(symbols.reshape(-1), minlength=size)
+            elif symbols is None:
+                counts += self._mapped_counts(part)
             else:
-                found = np.bincount(symbols.reshape(-1), minlength=size)
-                found[0] -= symbols.size - len(symbols) * self.m
-            counts += found
+                counts += np.bincount(symbols.reshape(-1), minlength=len(counts))
+                counts[0] -= symbols.size - len(symbols) * self.m
         return counts, np.concatenate(bad)
+
+    def _mapped_counts(self, reports: Reports) -> NDArray[np.int64]:
+        """How often each symbol is in well-formed reports of bits: those of coordinates are added in words, and so are
+        signs if every coordinate has one; otherwise each sign is first put into the place of its coordinate.
+        """
+        bits, signs = np.split(reports, [bit_bytes(self.number)], axis=1)
+        every = self.m == self.number
+        all_counts = np.full(self.number, len(reports)) if every else count_bits(bits, self.number)
+        if not self.signs:
+            return all_counts
+        if every:
+            minus = count_bits(signs, self.m)
+        else:
+            minus = np.zeros(self.number, np.int64)
+            for start in range(0, len(reports), 255):  # 255 ones still fit a byte
+                rows = slice(start, start + 255)
+                places = np.unpackbits(bits[rows], axis=1, count=self.number, bitorder="little")
+                coins = np.unpackbits(signs[rows], axis=1, count=self.m, bitorder="little")
+                places.reshape(-1)[np.flatnonzero(places.view(np.bool_))] = coins.reshape(-1)
+                minus += places.sum(axis=0, dtype=np.uint8)
+        return np.stack((all_counts - minus, minus), axis=1).reshape(-1)
 
 
 def _planes(bits: int) -> list[tuple[int, int]]:
