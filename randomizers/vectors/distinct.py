@@ -29,6 +29,7 @@ TAKEN, DRAWN = 0, 3
 """Marks: 0 a coordinate that was taken, and is not in the row; 1 and 2 ones that were taken and are; 3 and more, one
 that words drew.
 """
+_ALIKE = 16  # rows in which the same is done at once, as NumPy takes its time for each row
 _NEARLY = 4  # standard deviations of the number of words that are tried at first, besides 4 words more
 
 
@@ -96,32 +97,37 @@ class DistinctCoordinates:
     ) -> DrawnKeys:
         """Draw from these words alone, in five steps.
 
-        1. A key for each word: its coordinate, then as a mark its number, 3 for all words that every user needs.
-        2. Keys of what is taken before them; unused places, whose keys are larger than all others, and different.
+        1. A key for each word: its coordinate (`number` for none), then as a mark its number, 3 for all words that
+           every user needs.
+        2. Before them the key of no coordinate, as one that is taken, and keys of what is taken; in unused places keys
+           that are larger than all others, and different.
         3. Sorted, words that give no coordinate, or one for the second time, are found: the first of equal ones is
            the one that is taken, or else the earliest.
         4. The number of words that each user uses: those that are needed, and one more for each wrong one among them.
         5. The rows without wrong, unused and later ones.
         """
-        n, special, past = len(words), taken.coordinates.shape[1], ((1 << self.bits) - 1) // self.share + 1
+        n, special = len(words), 1 + taken.coordinates.shape[1]
         least = int(needs.min(initial=words.shape[1]))
-        words = words[:, : least + ((1 << 32) // past - DRAWN - 2)]  # of 2^24 coordinates marks have 8 bits
+        words = words[:, : least + ((1 << 32) // (self.number + 1) - DRAWN - 2)]  # of 2^24 coordinates marks have 7 bits
         tried = words.shape[1]
         shift = (DRAWN + 2 + tried - least).bit_length()
-        dtype = np.dtype("<u2" if self.bits == 16 and past + special << shift <= 1 << 16 else "<u4")
+        dtype = np.dtype("<u2" if self.bits == 16 and self.number + special << shift <= 1 << 16 else "<u4")
         width, below = special + tried, self._below(shift, dtype)
-        keys = scratch.array("keys", (n, width), dtype)
-        if dtype == words.dtype:
-            np.floor_divide(words, dtype.type(self.share), out=keys[:, special:])
+        room = scratch.array("keys", (-(-n // _ALIKE), _ALIKE * width), dtype)
+        keys, none = room.reshape(-1, width)[:n], self.number * self.share
+        if none >> self.bits:  # every word gives a coordinate
+            keys[:, special:] = words
         else:
-            keys[:, special:] = words // self.dtype.type(self.share)
-        keys <<= dtype.type(shift)
-        keys[:, special:] |= np.maximum(np.arange(tried) - least + DRAWN + 1, DRAWN).astype(dtype)
-        keys[:, :special] = (np.iinfo(dtype).max - (np.arange(special) << shift)).astype(dtype)
-        keys[taken.rows, :special] = taken.coordinates.astype(dtype) << dtype.type(shift) | taken.marks.astype(dtype)
+            np.minimum(words, self.dtype.type(none), out=keys[:, special:])
+        room //= dtype.type(self.share)
+        room <<= dtype.type(shift)
+        room |= np.tile(np.maximum(np.arange(-special, tried) - least + DRAWN + 1, DRAWN).astype(dtype), _ALIKE)
+        keys[:, 0] = self.number << shift
+        keys[:, 1:special] = (np.iinfo(dtype).max - (np.arange(special - 1) << shift)).astype(dtype)
+        keys[taken.rows, 1:special] = taken.coordinates.astype(dtype) << dtype.type(shift) | taken.marks.astype(dtype)
         keys = sort_rows(keys, scratch)
         flat = keys.reshape(-1)
-        wrong = self._wrong(flat, width, shift, past, scratch)
+        wrong = self._wrong(flat, width, shift, scratch)
         ends, more = _ends(needs - least + DRAWN + 1, wrong // width, flat[wrong] & below, DRAWN + 1 + tried - least)
         code = scratch.array("apart", keys.shape, dtype)
         np.subtract(keys, dtype.type(1), out=code)
@@ -130,23 +136,21 @@ class DistinctCoordinates:
         np.less(code, (ends - 1).astype(dtype)[:, np.newaxis], out=keep)
         keep.reshape(-1)[wrong] = False
         keep[more] = np.arange(width) < count
-        room = scratch.array("chosen keys", (n, count), dtype)
-        np.take(flat, np.flatnonzero(keep), out=room.reshape(-1), mode="clip")
-        return DrawnKeys(room, shift, more)
+        found = scratch.array("chosen keys", (n, count), dtype)
+        np.take(flat, np.flatnonzero(keep), out=found.reshape(-1), mode="clip")
+        return DrawnKeys(found, shift, more)
 
     def _below(self, shift: int, dtype: np.dtype[Any]) -> Any:
         """The bits of a mark."""
         return dtype.type((1 << shift) - 1)
 
-    def _wrong(self, flat: Keys, width: int, shift: int, past: int, scratch: Scratch) -> Rows:
-        """The places in sorted rows that hold no coordinate, or one for the second time."""
-        wrong, none = (scratch.array(name, flat.shape, np.bool_) for name in ("wrong", "none"))
-        apart, first = scratch.array("apart", flat.shape, flat.dtype), self.number << shift
+    def _wrong(self, flat: Keys, width: int, shift: int, scratch: Scratch) -> Rows:
+        """The places in sorted rows that hold the same coordinate, or none, as the place before."""
+        apart = scratch.array("apart", flat.shape, flat.dtype)
+        wrong = scratch.array("wrong", flat.shape, np.bool_)
         np.bitwise_xor(flat[1:], flat[:-1], out=apart[1:])
         np.less_equal(apart, self._below(shift, flat.dtype), out=wrong)
         wrong[::width] = False
-        np.subtract(flat, flat.dtype.type(first), out=apart)
-        wrong |= np.less(apart, flat.dtype.type((past << shift) - first), out=none)
         return np.flatnonzero(wrong)
 
     def one(self, words: Sequence[int], count: int, taken: set[int]) -> list[int] | None:

@@ -117,21 +117,17 @@ class SubsetLane:
     def _listed(self) -> Reports:
         """Lists: drawn coordinates get their signs from coins, specials have their own."""
         form, m, keys, shift = self.of.rows, self.of.m, self.drawn.keys, self.drawn.shift
-        symbols = self.scratch.array("symbols", (len(keys), form.width), form.dtype)
-        symbols[:, m:] = 0
         if not self.of.has_signs:
-            np.right_shift(keys, shift, out=symbols[:, :m], casting="same_kind")
-            return form.pack(symbols, self.scratch)
-        np.right_shift(keys, shift - 1, out=symbols[:, :m], casting="same_kind")
-        symbols &= form.dtype.type(np.iinfo(form.dtype).max - 1)
-        coins = np.unpackbits(self._coins(), bitorder="little").reshape(len(keys), -1)
-        symbols[:, :m] |= coins[:, :m]
+            return form.pack(keys >> keys.dtype.type(shift), None, self.scratch)
+        signs = np.unpackbits(self._coins(), bitorder="little").reshape(len(keys), -1)[:, :m]
         own = keys[self.forced.rows]
         own &= own.dtype.type((1 << shift) - 1)
-        row, column = np.nonzero(own < DRAWN)
-        to = self.forced.rows[row]
-        symbols[to, column] = symbols[to, column] >> 1 << 1 | (own[row, column] == 2)
-        return form.pack(symbols, self.scratch)
+        place = np.flatnonzero(own < DRAWN)
+        row = place // m
+        signs[self.forced.rows[row], place - row * m] = own.reshape(-1)[place] == 2
+        keys >>= keys.dtype.type(shift)
+        keys <<= keys.dtype.type(1)
+        return form.pack(keys, signs, self.scratch)
 
     def _mapped(self) -> Reports:
         """Bits: a byte for each coordinate is set or cleared, and those of the rows are cleared or set."""

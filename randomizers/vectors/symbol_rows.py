@@ -49,17 +49,21 @@ class SymbolRows:
 
     # ---- lists ----
 
-    def pack(self, symbols: Symbols, scratch: Scratch) -> Reports:
-        """Lists of rising symbols as reports. symbols: dtype[n, width], whose last columns from m on are 0."""
+    def pack(self, symbols: Symbols, signs: NDArray[np.uint8] | None, scratch: Scratch) -> Reports:
+        """Lists of rising symbols as reports. symbols: [n, m], with 0 for the sign where signs: uint8[n, m] are given."""
         n, flat = len(symbols), symbols.reshape(-1)
         reports, at = np.empty((n, self.size), np.uint8), 0
+        parts = scratch.array("parts", symbols.shape, symbols.dtype)
+        small = scratch.array("small", (n, self.width), np.uint8)
+        small[:, self.m :] = 0
         for shift, part in self.planes:
-            parts, small = scratch.array("parts", flat.shape, flat.dtype), scratch.array("small", flat.shape, np.uint8)
-            np.right_shift(flat, flat.dtype.type(shift), out=parts)
-            small[:] = parts
+            np.right_shift(flat, flat.dtype.type(shift), out=parts.reshape(-1))
+            small[:, : self.m] = parts
             if part < 8:
                 small &= np.uint8((1 << part) - 1)
-            plane, size = _folded(small, part).reshape(n, -1), bit_bytes(self.m * part)
+            if signs is not None and not shift:
+                small[:, : self.m] |= signs
+            plane, size = _folded(small.reshape(-1), part).reshape(n, -1), bit_bytes(self.m * part)
             reports[:, at : at + size] = plane[:, :size]
             at += size
         return reports
