@@ -73,9 +73,13 @@ class Lanes(NotCopyable):
                 )
 
     def _mac(
-        self, rows: slice, encrypt: Callable[[NDArray[Any], NDArray[Any]], None], mac: NDArray[np.uint64], scratch: NDArray[np.uint64]
+        self,
+        rows: slice,
+        encrypt: Callable[[NDArray[Any], NDArray[Any]], None],
+        mac: NDArray[np.uint64],
+        scratch: NDArray[np.uint64],
     ) -> None:
-        """Write the MACs of these contexts into the first rows of `mac`: many at once, as each block is one more turn."""
+        """Write the MACs of these contexts into the first rows of `mac`: many at once, since each block is one turn."""
         m = rows.stop - rows.start
         encrypt(self._users[rows], scratch)
         if self._values is not None:

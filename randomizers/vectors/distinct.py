@@ -108,7 +108,9 @@ class DistinctCoordinates:
         """
         n, special = len(words), 1 + taken.coordinates.shape[1]
         least = int(needs.min(initial=words.shape[1]))
-        words = words[:, : least + ((1 << 32) // (self.number + 1) - DRAWN - 2)]  # of 2^24 coordinates marks have 7 bits
+        words = words[
+            :, : least + ((1 << 32) // (self.number + 1) - DRAWN - 2)
+        ]  # of 2^24 coordinates marks have 7 bits
         tried = words.shape[1]
         shift = (DRAWN + 2 + tried - least).bit_length()
         dtype = np.dtype("<u2" if self.bits == 16 and self.number + special << shift <= 1 << 16 else "<u4")

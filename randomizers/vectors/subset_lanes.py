@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from murmurate.randomizers.layouts import FILLER
 from murmurate.randomizers.packing import bit_bytes
 from murmurate.randomizers.question import Reports
-from murmurate.randomizers.vectors.distinct import DRAWN, DrawnKeys, Keys, TakenKeys
+from murmurate.randomizers.vectors.distinct import DRAWN, DrawnKeys, TakenKeys
 from murmurate.randomizers.vectors.scratch import Scratch
 
 if TYPE_CHECKING:

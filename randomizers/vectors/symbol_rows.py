@@ -50,7 +50,7 @@ class SymbolRows:
     # ---- lists ----
 
     def pack(self, symbols: Symbols, signs: NDArray[np.uint8] | None, scratch: Scratch) -> Reports:
-        """Lists of rising symbols as reports. symbols: [n, m], with 0 for the sign where signs: uint8[n, m] are given."""
+        """Lists of rising symbols as reports. symbols: [n, m]; their lowest bits are 0 if `signs`, uint8[n, m], has them."""
         n, flat = len(symbols), symbols.reshape(-1)
         reports, at = np.empty((n, self.size), np.uint8), 0
         parts = scratch.array("parts", symbols.shape, symbols.dtype)
@@ -104,7 +104,9 @@ class SymbolRows:
 
     def _mapped_wrong(self, reports: Reports) -> NDArray[np.bool_]:
         bits, signs = np.split(reports, [bit_bytes(self.number)], axis=1)
-        wrong = padding_set(bits, self.number) | (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) != self.m)
+        narrow = np.uint16 if self.number < 1 << 16 else np.int64  # NumPy adds bytes to wide numbers slowly
+        ones = np.bitwise_count(bits).sum(axis=1, dtype=narrow)
+        wrong = padding_set(bits, self.number) | (ones != self.m)
         return np.asarray(wrong | padding_set(signs, self.m)) if self.signs else wrong
 
     def _mapped_symbols(self, reports: Reports) -> Symbols:
