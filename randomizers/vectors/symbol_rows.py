@@ -50,7 +50,7 @@ class SymbolRows:
     # ---- lists ----
 
     def pack(self, symbols: Symbols, signs: NDArray[np.uint8] | None, scratch: Scratch) -> Reports:
-        """Lists of rising symbols as reports. symbols: [n, m], with lowest bits of 0 if `signs`, uint8[n, m], has them."""
+        """Lists of rising symbols as reports. symbols: [n, m], with lowest bits 0 if `signs`, uint8[n, m], has them."""
         n, flat = len(symbols), symbols.reshape(-1)
         reports, at = np.empty((n, self.size), np.uint8), 0
         parts = scratch.array("parts", symbols.shape, symbols.dtype)
