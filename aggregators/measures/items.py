@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.result import Floats
 from murmurate.aggregators.measures.rows import Rows, quickest, smallest
+from murmurate.aggregators.measures.vector_bounds import least_variance
 from murmurate.aggregators.measures.vector_ways import is_of_vectors, vector_question
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.randomizers import Question, Viewed
@@ -83,6 +84,11 @@ class ItemShares(WideMeasure):
         if is_of_vectors(name):
             return vector_question(name, self.layout, epsilon)
         return super().question(name, epsilon, prefer)
+
+    def least_variance(self, name: str, epsilon: Epsilon) -> float:
+        """What costly mechanisms never stay below."""
+        most = min(self.domain.most, self.domain.d)
+        return least_variance(name, most, float(epsilon), min(1.0, self.pad / self.domain.d))
 
     def usual(self, view: View) -> float:
         """The share of an item's holders if users hold `pad` items on average."""

@@ -85,12 +85,19 @@ def quotients(newest: MeasuredPair, standing: Estimate, *, filtered: bool) -> tu
     together = newest.correlation(standing.statistics) * np.sqrt(fresh.of_means * fresh.of_shares)
     measured = fresh.apart(ratio) - 2 * ratio * together
     if filtered:
-        most = np.sqrt(of_means * of_shares)
-        noise = now.apart(ratio) * measured / fresh.apart(ratio)
-        behind = now.apart(ratio) - 2 * ratio * np.clip(ratio * of_shares, -most, most)
-        gain = np.minimum(1.0, of_means / fresh.of_means)
-        squared = (noise + (1 - gain) * behind) / (2 - gain)
+        squared = now.apart(ratio) - 2 * ratio * _together(newest, standing, ratio)
     else:
         squared = measured + now.beyond(fresh).apart(ratio)
     error = np.sqrt(np.maximum(squared, 0)) / share
     return ratio, np.minimum(error, 1 + np.abs(np.clip(ratio, -1, 1)))
+
+
+def _together(newest: MeasuredPair, standing: Estimate, ratio: Floats) -> Floats:
+    of_means, of_shares = np.split(standing.variance, 2)
+    fresh = Variances(*np.split(newest.variance, 2))
+    m, s = np.minimum(1.0, of_means / fresh.of_means), np.minimum(1.0, of_shares / fresh.of_shares)
+    scale = np.sqrt(m * s * of_means * of_shares)
+    noise = newest.correlation(standing.statistics) * scale
+    most = scale * np.sqrt((1 - m) * (1 - s))
+    lag = np.clip((1 - m) * s * ratio * of_shares, -most, most)
+    return np.asarray((noise + lag) / (m + s - m * s))

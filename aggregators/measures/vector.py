@@ -24,6 +24,7 @@ from murmurate.aggregators.measures.measure import AUTO, Range, stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, quotients
 from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.measures.rows import RowMeasure, Rows, smallest
+from murmurate.aggregators.measures.vector_bounds import least_variance
 from murmurate.aggregators.measures.vector_questions import serving_vectors, telling_question, told_variance
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
@@ -122,6 +123,11 @@ class ItemNumbers(RowMeasure):
     def usual_variance(self, question: Question, n: int) -> float:
         """The mean variance of means of signs, and of shares where they are told, where users hold `most` items."""
         return told_variance(question) / n
+
+    def least_variance(self, name: str, epsilon: Epsilon) -> float:
+        """What costly mechanisms never stay below."""
+        most = min(self.domain.most, self.domain.d)
+        return least_variance(name, most, float(epsilon), most / self.domain.d)
 
     def ranges(self, question: Question) -> Sequence[Range]:
         """From -1 to 1 for means, from 0 to 1 for shares."""
