@@ -54,8 +54,9 @@ def telling_question(name: str, layout: LayoutSpec, epsilon: Epsilon, *, shares:
 @lru_cache(maxsize=512)
 def _asked(name: str, layout: LayoutSpec, epsilon: Epsilon, shares: bool) -> Question:
     _, d, most, _ = layout
+    most = min(int(most), int(d))
     able, least = list[Question](), 0.0
-    for parameters, foretold in _lengths(name, int(d), int(most), shares, epsilon):
+    for parameters, foretold in _lengths(name, int(d), most, shares, epsilon):
         if least and foretold > least * NEAR:
             continue  # an equally long one, or a better one, has been made
         try:
@@ -84,7 +85,7 @@ def _lengths(
     yield {}, 0.0
     if name in ("exsub", ALL_SIGNS):
         lengths = np.unique([max(1, (d + most) // part) for part in PARTS])
-        foretold = _foretold(d, min(most, d), float(epsilon), lengths, 0 if name == "exsub" else 1)
+        foretold = _foretold(d, most, float(epsilon), lengths, 0 if name == "exsub" else 1)
         for place in np.argsort(foretold, kind="stable").tolist():
             yield {"m": int(lengths[place])}, float(foretold[place])
     elif name == "coco":
