@@ -101,8 +101,12 @@ class RowMeasure(Measure):
         error = question.noise(near) / n + question.sampling(near) / n * finite_population_factor(n, users or n)
         return float((error + question.added_variance(max(1, round(n)), near))[shown].mean())
 
+    def usual_error(self, question: Question) -> float:
+        """The mean squared error of one report by which mechanisms are compared."""
+        return self.usual_variance(question, 1)
+
     def least_variance(self, name: str, epsilon: Epsilon) -> float:
-        """A bound in closed form, which `usual_variance` of one report never stays below; 0 where there is none."""
+        """A bound in closed form, which `usual_error` never stays below; 0 where there is none."""
         return 0.0
 
     # ---- how it is planned for ----
@@ -170,8 +174,8 @@ def quickest(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def smallest(measure: RowMeasure, epsilon: Epsilon) -> Question:
-    """The question with the smallest variance of all that are possible; of equally good ones the first, since variances
-    are compared up to a millionth. A mechanism that is costly to build is built only if it could be the one.
+    """The question with the smallest error of all that are possible; of equally good ones the first, since errors are
+    compared up to a millionth. A mechanism that is costly to build is built only if it could be the one.
     """
     names = measure.possible
     least = {name: measure.least_variance(name, epsilon) for name in names}
@@ -179,7 +183,7 @@ def smallest(measure: RowMeasure, epsilon: Epsilon) -> Question:
     built = {name: measure.question(name, epsilon) for name in quick or names}
     if not built:
         raise ParameterError(f"{measure.name}: found no mechanism that serves; allowed: {', '.join(measure.serving)}")
-    of = {name: measure.usual_variance(one, 1) for name, one in built.items()}
+    of = {name: measure.usual_error(one) for name, one in built.items()}
     for name in names:
         best = min(of.values())
         first = next(one for one in names if of.get(one, inf) <= best * ALIKE)
@@ -187,7 +191,7 @@ def smallest(measure: RowMeasure, epsilon: Epsilon) -> Question:
         is_never_first = least[name] >= best * EQUAL and names.index(first) < names.index(name)
         if name not in built and not is_worse and not is_never_first:
             built[name] = measure.question(name, epsilon)
-            of[name] = measure.usual_variance(built[name], 1)
+            of[name] = measure.usual_error(built[name])
     return next(built[name] for name in names if of.get(name, inf) <= min(of.values()) * ALIKE)
 
 

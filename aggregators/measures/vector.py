@@ -158,6 +158,13 @@ class ItemNumbers(RowMeasure):
             None if course is None else np.hstack((course, _course_of_holders(course))),
         )
 
+    def scored_figures(self, decision: Decision) -> tuple[Floats, Floats]:
+        """The means over all users, without the means among holders, which take as long as all else."""
+        if decision.measured_t is None:
+            return super().scored_figures(decision)
+        means = slice(self.domain.d)
+        return decision.vector.unbiased[means], np.clip(stands(decision).statistics[means], -1, 1)
+
     def true_of(self, rows: Rows) -> Floats:
         """The number of each item, 0 where it is not held, and then 1 or 0 for whether it is: [n, statistics]."""
         d = self.domain.d
