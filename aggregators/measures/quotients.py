@@ -1,8 +1,8 @@
 """Means among holders of many items: quotients of a mean over all users and the share of holders, with their errors.
 
 Contract: the error is that of a ratio by the delta method, with the exact correlation that reports and sampling give
-the two estimates; drift since they were measured is taken for uncorrelated, and a filter's lags as a total's are
-(total.py): as if the number of holders and their mean drifted independently.  A quotient is NaN unless its share
+the two estimates; drift since they were measured is taken for uncorrelated.  Of a filter the part that is noise is told
+apart from its lag behind the truth, in which mean and share have more in common.  A quotient is NaN unless its share
 exceeds 0 by so many standard errors that one item that nobody holds is to be expected in 44 releases, whatever the
 number of items: with one item by 2 (holders.py).  Not here: a single number with a share (mean.py).
 """
@@ -93,11 +93,21 @@ def quotients(newest: MeasuredPair, standing: Estimate, *, filtered: bool) -> tu
 
 
 def _together(newest: MeasuredPair, standing: Estimate, ratio: Floats) -> Floats:
-    of_means, of_shares = np.split(standing.variance, 2)
-    fresh = Variances(*np.split(newest.variance, 2))
-    m, s = np.minimum(1.0, of_means / fresh.of_means), np.minimum(1.0, of_shares / fresh.of_shares)
-    scale = np.sqrt(m * s * of_means * of_shares)
-    noise = newest.correlation(standing.statistics) * scale
-    most = scale * np.sqrt((1 - m) * (1 - s))
-    lag = np.clip((1 - m) * s * ratio * of_shares, -most, most)
-    return np.asarray((noise + lag) / (m + s - m * s))
+    """The covariance of a filter's estimates of mean and share: that of their noise, and that of their lags.
+
+    The noise of a filter of gain K, in answers of variance R, is K^2 R / (1 - (1 - K)^2), and two of gains K and k have
+    K k R' / (K + k - K k) in common, where R' is the covariance in an answer. Their lags have (1 - K) (1 - k) Q / (K +
+    k - K k) in common, where Q is the covariance of what mean and share move by in a period: the ratio times the
+    variance of the share's, if the number of holders and their mean drift independently. For small gains both come to
+    the forms below.
+    """
+    variance, fresh = standing.variance, newest.variance
+    if (noise := standing.of_noise) is None:  # as one gain for all answers would have it
+        noise = variance / (2 - np.minimum(1, variance / fresh))
+    noise = np.minimum(noise, variance)
+    (of_means, of_shares), gains = np.split(noise, 2), np.split(noise / fresh, 2)
+    lag_of_means, lag_of_shares = np.split(variance - noise, 2)
+    part = 2 / (gains[0] + gains[1])
+    common = newest.correlation(standing.statistics) * np.sqrt(of_means * of_shares * gains[0] * gains[1])
+    most = np.sqrt(lag_of_means * lag_of_shares)
+    return np.asarray(part * common + np.clip(part * gains[1] * ratio * lag_of_shares, -most, most))
