@@ -140,7 +140,7 @@ class ItemShares(WideMeasure):
         return (
             f"a user who holds more than pad = {self.pad} items counts for {self.pad} of them, each item in part: "
             f"so shares come out too small (pad = {most} avoids that, with larger errors); where sets of 0 to {most} "
-            f"items are equally frequent, which \"auto\" assumes, by {self.usual_bias:.2g} on average"
+            f'items are equally frequent, which "auto" assumes, by {self.usual_bias:.2g} on average'
         )
 
     @property

@@ -76,18 +76,16 @@ def quotients(newest: MeasuredPair, standing: Estimate, *, filtered: bool) -> tu
     filtered: whether the variances are those of a filter; else those of the newest answer, and the drift since then.
     """
     means, shares = np.split(standing.statistics, 2)
-    now = of_means, of_shares = Variances(*np.split(standing.variance, 2))
-    fresh = Variances(*np.split(newest.variance, 2))
-    alone = np.minimum(of_shares, fresh.of_shares)  # the drift since makes no holder uncertain
+    now, fresh = (Variances(*np.split(variance, 2)) for variance in (standing.variance, newest.variance))
+    alone = np.minimum(now.of_shares, fresh.of_shares)  # the drift since makes no holder uncertain
     known: NDArray[np.bool_] = shares > errors_from_zero(len(shares)) * np.sqrt(alone)
     share = np.where(known, shares, 1.0)
     ratio = np.where(known, means / share, np.nan)
-    together = newest.correlation(standing.statistics) * np.sqrt(fresh.of_means * fresh.of_shares)
-    measured = fresh.apart(ratio) - 2 * ratio * together
     if filtered:
         squared = now.apart(ratio) - 2 * ratio * _together(newest, standing, ratio)
     else:
-        squared = measured + now.beyond(fresh).apart(ratio)
+        together = newest.correlation(standing.statistics) * np.sqrt(fresh.of_means * fresh.of_shares)
+        squared = fresh.apart(ratio) - 2 * ratio * together + now.beyond(fresh).apart(ratio)
     error = np.sqrt(np.maximum(squared, 0)) / share
     return ratio, np.minimum(error, 1 + np.abs(np.clip(ratio, -1, 1)))
 

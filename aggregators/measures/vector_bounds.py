@@ -3,9 +3,9 @@
 Contract: FutureRand and SUCCINCT take long to build, since their parameters are searched.  Each reports, under signs
 that do not depend on the user, something about a sum S of s random signs, with no ratio of probabilities above
 e^epsilon.  By Cauchy and Schwarz no estimate from such a report has a smaller variance than 1 / g^2 at a coordinate
-that is not held, where g is the largest mean that any report can give S, divided by s: the mean under the weights e^epsilon
-for S >= tau and 1 for other sums, at the best tau.  Source: ARCHITECTURE section 5.17; the bound is our own.  Not here:
-which mechanism is taken (rows.py).
+that is not held, where g is the largest mean that any report can give S, divided by s: its mean under the weights
+e^epsilon where S >= tau and 1 elsewhere, at the best tau.  Source: ARCHITECTURE section 5.17; the bound is our own.
+Not here: which mechanism is taken (rows.py).
 """
 
 from __future__ import annotations

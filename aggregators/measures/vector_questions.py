@@ -73,9 +73,7 @@ def _asked(name: str, layout: LayoutSpec, epsilon: Epsilon, shares: bool) -> Que
     return min(able, key=told_variance)
 
 
-def _lengths(
-    name: str, d: int, most: int, shares: bool, epsilon: Epsilon
-) -> Iterator[tuple[Mapping[str, int], float]]:
+def _lengths(name: str, d: int, most: int, shares: bool, epsilon: Epsilon) -> Iterator[tuple[Mapping[str, int], float]]:
     """The parameters that are compared: the mechanism's own, and others where those may tell no shares. With each the
     variance that it would have, the smallest ones first, or 0 where that is not known in advance.
     """

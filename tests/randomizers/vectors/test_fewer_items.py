@@ -11,7 +11,6 @@ from murmurate.randomizers.vectors import SparseOracle, VectorQuestion
 from tests.cases import every
 from tests.randomizers.vectors.laws import all_held, check_exactly, numbers, one_and_many_agree
 
-
 AVERAGED = {"collision": {"pool": 2}, "coco": {"pool": 2}, "succinct": {"pool": 2}}
 """Of these supports are averages over random hash functions, which two of them are not."""
 
