@@ -25,8 +25,11 @@ from murmurate.aggregators.measures.vector_bounds import least_variance
 from murmurate.aggregators.measures.vector_ways import is_of_vectors, vector_question
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.randomizers import Question, Viewed
+from murmurate.randomizers.layouts import ItemsLayout
+from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.padding import Padded
 from murmurate.randomizers.registry import VECTORS
+from murmurate.randomizers.sessions import Holding
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.views import View
 from murmurate.topics.domains import Items
@@ -105,6 +108,12 @@ class ItemShares(WideMeasure):
         """What costly mechanisms never stay below."""
         most = min(self.domain.most, self.domain.d)
         return least_variance(name, most, float(epsilon), min(1.0, self.pad / self.domain.d))
+
+    def ones(self) -> Holding:
+        """One coordinate for each item."""
+        of = layout_of(self.layout)
+        assert isinstance(of, ItemsLayout)  # noqa: S101 - the domain's
+        return Holding(of)
 
     def usual(self, view: View) -> float:
         """The share of an item's holders if users hold `pad` items on average."""
