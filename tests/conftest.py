@@ -1,7 +1,8 @@
 """Hypothesis draws the same examples every time in `make test`, so that a build says something about the change it is
 of, and no more than 40 where a test does not say how many; `make audit` has all these tests once more with fresh ones
 (profile `fresh`).  Where tests run in several processes, each begins with its part of
-the long files: whoever has finished takes over from the others' ends, where the short ones are.
+the long files: whoever has finished takes over from the others' ends, where the short ones are.  Tests on Kafka are
+for every other process alone: a broker takes 5 s of CPU to start, and then as much in each minute that it idles.
 """
 
 import contextlib
@@ -34,6 +35,8 @@ SECONDS = {
     "faults/test_assignment.py": 5, "faults/test_provision.py": 5,
 }  # fmt: skip
 """What the long files take, about, the longest first."""
+KAFKA = "faults/"
+"""Where the tests are that need a broker."""
 BROKEN: list[str] = []
 """What ended pytest itself, or one of its processes."""
 
@@ -60,6 +63,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.audit)
 
 
+@pytest.hookimpl(trylast=True)  # when it is known which tests run
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests so that of as many equal stretches as there are processes each begins with long files."""
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -70,10 +74,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         files.setdefault(item.nodeid.split("::")[0].removeprefix("tests/"), []).append(item)
     parts: list[list[pytest.Item]] = [[] for _ in range(processes)]
     taken = [0] * processes
-    for name in (name for name in SECONDS if name in files):
-        least = taken.index(min(taken))
+    kafka = [name for name in files if name.startswith(KAFKA)]
+    for name in sorted({*kafka, *SECONDS} & files.keys(), key=lambda name: (name not in kafka, -SECONDS.get(name, 1))):
+        least = min(range(0, processes, 2 if name in kafka else 1), key=taken.__getitem__)
         parts[least] += files.pop(name)
-        taken[least] += SECONDS[name]
+        taken[least] += SECONDS.get(name, 1)
     short = [item for found in files.values() for item in found]
     for i, part in enumerate(parts):
         room = len(items) * (i + 1) // processes - len(items) * i // processes - len(part)
