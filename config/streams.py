@@ -25,7 +25,7 @@ class ConfigTable(BaseModel):
     """A table of the deployment file: frozen, and with no key that is not described."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True, populate_by_name=False
+        extra="forbid", frozen=True, hide_input_in_errors=True, populate_by_name=False
     )
 
 
