@@ -54,9 +54,7 @@ def test_every_period_of_every_central_stream_is_curated_and_released_once_in_or
         assert settled == [one.t for one in said]  # a feed goes by them
 
 
-@pytest.mark.parametrize(
-    ("name", "point"), in_turn([(name, point) for name in PLANS for point in POINTS], 1, of=3)
-)
+@pytest.mark.parametrize(("name", "point"), in_turn([(name, point) for name in PLANS for point in POINTS], 1, of=3))
 def test_a_crash_at_any_point_changes_no_byte(name: str, point: str) -> None:
     rng = random.Random(f"{point} {name}")
     kinds = ("door", "perturb", "curate", "publish")

@@ -111,9 +111,7 @@ def test_the_undisturbed_run_releases_every_period_once_and_passes_the_audit(nam
     assert found.reports > 0
 
 
-@pytest.mark.parametrize(
-    ("name", "point"), in_turn([(name, point) for name in PLANS for point in POINTS], 1, of=3)
-)
+@pytest.mark.parametrize(("name", "point"), in_turn([(name, point) for name in PLANS for point in POINTS], 1, of=3))
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.audit)])
 def test_a_crash_at_any_point_changes_no_byte(name: str, point: str, seed: int) -> None:
     rng = random.Random(f"{point} {seed}")
