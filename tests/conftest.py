@@ -20,10 +20,11 @@ settings.register_profile("fresh")
 settings.load_profile("same")
 
 SECONDS = {
-    "faults/test_every_phase.py": 40, "faults/test_operating.py": 40, "faults/test_audit_ledger.py": 33,
+    "faults/test_every_phase.py": 40, "faults/test_audit_ledger.py": 33,
     "faults/test_kills.py": 30, "faults/test_observe.py": 28, "faults/test_bad_records.py": 25,
-    "faults/test_central_on_kafka.py": 24, "faults/test_security.py": 22, "agents/replay/test_recorded.py": 22,
-    "faults/test_rights.py": 20, "faults/test_shares_on_kafka.py": 20, "faults/test_wide_values_on_kafka.py": 20,
+    "faults/test_central_on_kafka.py": 24, "faults/test_security.py": 22, "faults/test_operating.py": 20,
+    "faults/test_rights.py": 20, "faults/test_shares_on_kafka.py": 14, "faults/test_wide_values_on_kafka.py": 14,
+    "agents/replay/test_recorded.py": 16,
     "browser/test_page.py": 20, "audit/test_window.py": 20, "agents/test_replay_command.py": 18,
     "agents/test_plan_command.py": 18, "faults/test_leaks_on_kafka.py": 16, "faults/test_verbs.py": 14,
     "agents/embedded/test_exactness.py": 14, "faults/test_foreign_consumer.py": 12, "faults/test_broker.py": 12,

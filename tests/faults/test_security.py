@@ -16,7 +16,7 @@ from tests.faults.deployed import RUN, Deployed, Process
 from tests.faults.recordings import deployment, recording
 
 USER = "shop-worker"
-PERIODS = 10
+PERIODS = 6
 
 
 @pytest.fixture(scope="module")
