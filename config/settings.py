@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from murmurate.aggregators.accounting.claim import FEWEST
 from murmurate.aggregators.methods.options import HALF
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import METHODS, kind_of
 from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.fakes import too_many, unable
@@ -222,8 +222,8 @@ class Deployment(ConfigTable):
         post = stream.shaping()
         if post is not None and post.name == "auto" and self.population.users is None:
             yield Mistake("population.users", "nothing", f'a number of users, since streams.{name}.post is "auto"')
-        kind, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or HALF))
-        answers = math.ceil(1 / (kind.smallest(w, stream.method.options()) * min(first, 1 - first) / first))
+        kind, first = kind_of(stream.method.name), Fraction(str(stream.method.first_share or HALF))
+        answers = math.ceil(1 / (kind.smallest(w, stream.method_options()) * min(first, 1 - first) / first))
         if w > MAX_W:
             yield Mistake(f"{key}.every", f"{w} periods in one window", f"at most {MAX_W} periods in one window")
         elif stream.slots is not None and (stream.slots % (2 * w) or not 2 * w <= stream.slots <= MAX_SLOTS):
