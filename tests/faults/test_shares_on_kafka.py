@@ -79,11 +79,8 @@ def ends(
         told.close()
 
 
-@pytest.mark.parametrize(("workers", "kills"), [(1, 0), pytest.param(2, 1, marks=pytest.mark.faults)])
-def test_all_of_them_give_the_same_bytes_whoever_is_killed(
-    workers: int, kills: int, broker: Broker, deployment_name: str, tmp_path: Path
-) -> None:
-    ends(list(STREAMS), tmp_path, deployment_name, broker, users=1_900, periods=4, kills=kills, workers=workers)
+def test_a_killed_worker_changes_no_byte_of_any_of_them(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
+    ends(list(STREAMS), tmp_path, deployment_name, broker, users=1_900, periods=4, kills=1, workers=2)
 
 
 @pytest.mark.faults
