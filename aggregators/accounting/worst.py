@@ -23,9 +23,11 @@ from murmurate.aggregators.accounting.claim import (
     checked_delta,
     floored,
     honest,
+    stepped,
     window_claim,
 )
 from murmurate.aggregators.accounting.clones import clones_blanket
+from murmurate.aggregators.accounting.compose import FINE, QUICK
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.gaussian import dominating_mu, normal_epsilon
 from murmurate.aggregators.accounting.schedules import Absorbed, SharedOut, WindowRounds
@@ -43,13 +45,19 @@ _DISTINCT: Final = 64
 """With more amounts than these, amounts that absorption may ask are told apart by octaves as any others."""
 
 
-def worst_window(rounds: WindowRounds, counted: int, delta: float, corrupt: float = 0.0) -> MixedClaim:
-    """What a user's rounds in a window have together, whatever is asked. counted: the reports of the smallest round."""
-    n, delta = floored(honest(counted, corrupt)), checked_delta(delta)
+def worst_window(
+    rounds: WindowRounds, counted: int, delta: float, corrupt: float = 0.0, *, quick: bool = False
+) -> MixedClaim:
+    """What a user's rounds in a window have together, whatever is asked. counted: the reports of the smallest round.
+    quick: with coarser grids and steps of n, which claim some more where rounds compose.
+    """
+    quick = quick and rounds.most > 1
+    n, delta = (stepped if quick else floored)(honest(counted, corrupt)), checked_delta(delta)
     if not rounds.most:
         raise AccountingError("window: found no round; allowed: rounds from 1 on")
     if rounds.publications is None:
-        return window_claim([(rounds.question(amount), n, times) for amount, times in rounds.often], delta)
+        asked = [(rounds.question(amount), n, times) for amount, times in rounds.often]
+        return window_claim(asked, delta, fineness=QUICK if quick else FINE)
     return _worst(rounds, rounds.publications, n, delta)
 
 
