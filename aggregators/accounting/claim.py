@@ -129,18 +129,19 @@ def floored(n: int) -> int:
     return int(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(n)))
 
 
-def stepped(n: int) -> int:
-    """The number of reports that counts over rounds that compose, for what is claimed again and again: the next of 48
-    numbers a decade below, of three digits each.
+def stepped(n: int, apart: int = 1) -> int:
+    """The number of reports that counts over rounds that compose, for what is claimed again and again: the next below
+    of 48 numbers a decade, of three digits each, or of every second one of these (apart = 2).
 
-    >>> stepped(9_000), stepped(9_099), stepped(9_100), stepped(99)
-    (8660, 9090, 9090, 99)
+    >>> stepped(9_000), stepped(9_099), stepped(9_100), stepped(9_000, 2), stepped(99)
+    (8660, 9080, 9080, 8250, 99)
     """
     digits = floored(n)
     if digits < _STEPS[0]:
         return digits
     unit = 10 ** (len(str(digits)) - DIGITS)
-    return _STEPS[bisect_right(_STEPS, digits // unit) - 1] * unit
+    steps = _STEPS[::apart]
+    return steps[bisect_right(steps, digits // unit) - 1] * unit
 
 
 _STEPS: Final = tuple(int(100 * 10 ** (k / 48) + 1e-6) for k in range(48))
