@@ -19,11 +19,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from murmurate.aggregators.accounting.blanket import COARSE
 from murmurate.aggregators.accounting.blanket import delta as blanket_delta
-from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
 from murmurate.aggregators.accounting.clones import clones_blanket
 from murmurate.aggregators.accounting.compose import FINE, QUICK, Fineness, MixedRound, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
+from murmurate.aggregators.accounting.one_round import round_epsilon
 from murmurate.aggregators.accounting.search import next_below
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.question import AuditFace, Blanket, Question
@@ -152,16 +153,20 @@ def _of_round(keyed: _ByDigest, n: int, delta: float) -> MixedClaim:
     question = keyed.question
     best = MixedClaim(question.epsilon, 0.0, "local", n)
     for bound, blanket in blankets(question):
-        below = next_below(best.epsilon, DIGITS)
-        if best.bound != "local" and blanket_delta(blanket, n, below).bound > delta:
+        if best.bound != "local" and _worse(blanket, n, next_below(best.epsilon, DIGITS), delta):
             continue
         try:
-            found = blanket_epsilon(blanket, n, delta, question.epsilon, DIGITS)
+            found = round_epsilon(blanket, n, delta, question.epsilon, DIGITS)
         except NotCertifiedError:
             continue
         if found < best.epsilon:
             best = MixedClaim(found, delta, bound, n)
     return best
+
+
+def _worse(blanket: Blanket, n: int, epsilon: float, delta: float) -> bool:
+    """Whether this bound certifies less: mostly a coarse lattice is enough to see it."""
+    return blanket_delta(blanket, n, epsilon, COARSE).bound > 2 * delta or blanket_delta(blanket, n, epsilon).bound > delta
 
 
 @lru_cache(maxsize=1024)
