@@ -199,7 +199,7 @@ def _weighed(
     cut = math.exp(-sums.FADED / n)
     rows, kept = np.nonzero(transforms.real**2 + transforms.imag**2 > cut**2)
     found = transforms[rows, kept]
-    power = np.exp(n * np.log(found))
+    power = sums.powers(found, n)
     doubt = 16 * n * U + n * np.log1p(off / np.abs(found))
     turned, less_one = sums.turns(points)
     weights = _weights(turned[kept], less_one[kept], turned[kept * (last[rows] - 1) % points], rates[rows], last[rows])
