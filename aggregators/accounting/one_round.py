@@ -23,6 +23,8 @@ _TRIED: Final = 6
 _HALVINGS: Final = 40
 _SURE: Final = 0.25
 """By which part of a step of the last digit a bound has to miss delta, as the slope has it, not to be asked."""
+_TRUSTED: Final = 0.02
+"""How close to the normal law's epsilon its slope is trusted so."""
 
 
 def round_epsilon(blanket: Blanket, n: int, allowed: float, limit: float, digits: int) -> float:
@@ -51,8 +53,9 @@ def _near(blanket: Blanket, n: int, allowed: float, limit: float, digits: int) -
         above, below = next_above(candidate, digits), next_below(candidate, digits)
         if missing > 0 and misses.get(above, 1.0) <= 0:
             return above
+        sure = _SURE if abs(math.log(candidate / at)) < _TRUSTED else math.inf
         last = -slope * math.log(candidate / below)  # what the number below misses more
-        if missing <= 0 and (misses[below] > 0 if below in misses else missing + last > _SURE * last):
+        if missing <= 0 and (misses[below] > 0 if below in misses else missing + last > sure * last):
             return candidate
         root = candidate * math.exp(max(-0.5, min(0.5, -missing / slope)))
         step = rounded_up(root, digits)
