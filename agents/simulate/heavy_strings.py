@@ -10,6 +10,7 @@ files are read by path, and never kept.  Not here: which chances a method has (a
 from __future__ import annotations
 
 import gzip
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -49,6 +50,7 @@ class Strings(NamedTuple):
         return Strings(self.name, self.codes[order], self.counts[order])
 
 
+@lru_cache(maxsize=1)
 def made_up_strings() -> Strings:
     """Strings whose characters fall in frequency, with counts that fall as a power of a rank drawn for each."""
     counts = made_up("strings", STRINGS).counts
