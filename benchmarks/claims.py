@@ -37,7 +37,7 @@ def rows() -> Iterator[object]:
 def mean_ms(python: str, name: str, kind: str) -> tuple[float, float, int]:
     """Of a new process: milliseconds a release, the longest claim's, and how many different claims there were."""
     # not -m: the package `benchmarks` of another environment may not have this file
-    run = subprocess.run([python, __file__, name, kind], check=True, capture_output=True)  # noqa: S603
+    run = subprocess.run([python, __file__, name, kind], check=True, capture_output=True)
     found: tuple[float, float, int] = tuple(json.loads(run.stdout))
     return found
 
@@ -81,7 +81,10 @@ def main(options: list[str]) -> None:
         print(json.dumps(claimed(*options)))
         return
     before = options[1] if options[:1] == ["--against"] else None
-    print(f"{'ms a release':<24}{'mean':>8}{'longest':>9}{'claims':>8}" + (f"{'before':>22}{'ratio':>8}" if before else ""))
+    print(
+        f"{'ms a release':<24}{'mean':>8}{'longest':>9}{'claims':>8}"
+        + (f"{'before':>22}{'ratio':>8}" if before else "")
+    )
     for name in METHODS:
         for kind in USERS:
             mean, longest, claims = mean_ms(sys.executable, name, kind)

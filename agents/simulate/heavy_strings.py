@@ -4,7 +4,8 @@ Contract: the same strings, way, runs and seed give the same share of the most f
 have six characters of 8 bits; each round asks for the next one behind the best prefixes so far, of all users or of a
 sixth of them that was in no other round.  Users behind no candidate hold none of them.  Supports are drawn all at once
 and independently, as in mixed_histograms.py.  Made-up strings have the users and strings of the dissertation's data;
-files are read by path, and never kept.  Not here: which chances a method has (agents/cli/reproductions/shuffle_ways.py).
+files are read by path, and never kept.  Not here: which chances a method has
+(agents/cli/reproductions/shuffle_ways.py).
 """
 
 from __future__ import annotations

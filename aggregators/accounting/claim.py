@@ -166,7 +166,9 @@ def _of_round(keyed: _ByDigest, n: int, delta: float) -> MixedClaim:
 
 def _worse(blanket: Blanket, n: int, epsilon: float, delta: float) -> bool:
     """Whether this bound certifies less: mostly a coarse lattice is enough to see it."""
-    return blanket_delta(blanket, n, epsilon, COARSE).bound > 2 * delta or blanket_delta(blanket, n, epsilon).bound > delta
+    return (
+        blanket_delta(blanket, n, epsilon, COARSE).bound > 2 * delta or blanket_delta(blanket, n, epsilon).bound > delta
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -67,9 +67,7 @@ class Losses(NamedTuple):
     """The chance of a loss that is counted as infinite."""
 
 
-def composed_epsilon(
-    rounds: Sequence[MixedRound], delta: float, digits: int = 6, fineness: Fineness = FINE
-) -> float:
+def composed_epsilon(rounds: Sequence[MixedRound], delta: float, digits: int = 6, fineness: Fineness = FINE) -> float:
     """The least epsilon of so many digits that is certified for these rounds together; their local sum, if less."""
     limit = sum(round_.local * round_.times for round_ in rounds)
     times = sum(round_.times for round_ in rounds)
@@ -96,9 +94,7 @@ def _spread(round_: MixedRound, delta: float, fineness: Fineness) -> float:
     return max(alone, FLOOR) / max(1.0, math.sqrt(2 * math.log(1 / delta)))
 
 
-def losses(
-    round_: MixedRound, step: float, left: float, apart: int = 1, fineness: Fineness = FINE
-) -> Losses:
+def losses(round_: MixedRound, step: float, left: float, apart: int = 1, fineness: Fineness = FINE) -> Losses:
     """A pair that dominates the round, of losses that are multiples of the step, and of so many steps where rounds with
     smaller losses need a step too fine for this one.
 

@@ -79,9 +79,7 @@ def dominating_mu(blanket: Blanket, n: int, local: float, left: float, quick: bo
     return high
 
 
-def _grid(
-    blanket: Blanket, n: int, local: float, left: float, fine: int
-) -> tuple[list[float], list[float]]:
+def _grid(blanket: Blanket, n: int, local: float, left: float, fine: int) -> tuple[list[float], list[float]]:
     """Epsilons from 0 on, and upper bounds of delta there."""
     step = max(FLOOR, math.sqrt(loss_variance(blanket) / n)) / fine
     points, bounds = [0.0], list[float]()

@@ -58,7 +58,7 @@ class Absorbed(NamedTuple):
         """The largest amount."""
         return self.total
 
-    def dearest(self, cost: Cost, quick: bool = False) -> float:  # noqa: ARG002 - as many amounts either way
+    def dearest(self, cost: Cost, quick: bool = False) -> float:
         """The most that a window's publications can cost.
 
         best[a - 1] is for some periods left, of which the first may have a units: it publishes k of these, and one

@@ -127,6 +127,7 @@ def _law(places: NDArray[np.int64], chances: Floats, points: int) -> Floats:
 
 
 def points_of(n: int, sharpness: float) -> int:
+    """The number of points of a lattice for n reports: a power of 2."""
     wanted = max(_FEWEST, 2 * REACH * math.sqrt(n) / _STEP) * sharpness
     return min(_MOST, 1 << math.ceil(math.log2(wanted)))
 

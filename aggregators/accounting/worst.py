@@ -63,9 +63,7 @@ def worst_window(
 
 
 @lru_cache(maxsize=256)
-def _worst(
-    rounds: WindowRounds, publications: Absorbed | SharedOut, n: int, delta: float, quick: bool
-) -> MixedClaim:
+def _worst(rounds: WindowRounds, publications: Absorbed | SharedOut, n: int, delta: float, quick: bool) -> MixedClaim:
     local = MixedClaim(rounds.total / MICRO, 0.0, "local", n)
     largest = rounds.question(publications.largest)
     if not all(blankets(question) for question in (largest, *(rounds.question(one.amount) for one in rounds.often))):

@@ -121,7 +121,9 @@ def test_choices_and_strings_that_fall_behind_are_named() -> None:
     choices = {("cities", 0.5): shuffle_choices.ExactChoice("olh, g = 50", 4.0, 1e-3)}
     (text,) = shuffle_choices.missed(choices, [made_up("cities")])
     assert text.startswith("choice at 0.5, cities: 1.00e-03; at most the rule's ")
-    found = {key: 0.2 if job.name in ("RAP", "OLH", "Had", "SH") else 0.3 for key, job in shuffle_strings.planned(BIG, 1, 0)}
+    found = {
+        key: 0.2 if job.name in ("RAP", "OLH", "Had", "SH") else 0.3 for key, job in shuffle_strings.planned(BIG, 1, 0)
+    }
     texts = list(shuffle_strings.missed(found, BIG))
     assert texts == ["figure 9.4, big: RAP finds 0.200; more than local methods, 0.200"]
 

@@ -90,7 +90,7 @@ Job = ErrorToMeasure | EpsilonToFind | shuffle_strings.StringsToFind | shuffle_c
 @click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="How many make the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(runs: int, seed: int, data: Path | None, out: Path | None, processes: int, as_json: bool) -> None:
-    """What mixing is worth: table 9.2 and figures 9.3 and 9.4 of Wang 2021, figure 2 of SaO2, bounds of many mechanisms.
+    """What mixing is worth: table 9.2, figures 9.3 and 9.4 of Wang 2021, figure 2 of SaO2, bounds of many mechanisms.
 
     Some forty seconds on two quiet cores. Exit 1: something is not reproduced.
     """

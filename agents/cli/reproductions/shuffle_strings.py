@@ -44,8 +44,9 @@ def planned(strings: Strings, runs: int, seed: int) -> Iterator[tuple[tuple[Any,
     for target in TARGETS:
         for name in (*LOCAL, *SHUFFLED, EXACT):
             if name == EXACT or _way(name, target, strings.n) is not None:
-                yield (PART, strings.name, target, name), StringsToFind(
-                    strings, name, target, seed, min(runs, MOST_RUNS)
+                yield (
+                    (PART, strings.name, target, name),
+                    StringsToFind(strings, name, target, seed, min(runs, MOST_RUNS)),
                 )
 
 
