@@ -45,8 +45,12 @@ def _smallest(rounds: list[tuple[int, Question, int]]) -> Iterator[tuple[Questio
 class MixedWindow:
     """The counted rounds of one stream's newest periods."""
 
-    def __init__(self, w: int, division: Division, delta: float, corrupt: float) -> None:
+    def __init__(
+        self, w: int, division: Division, delta: float, corrupt: float, known: tuple[int, MixedClaim] | None = None
+    ) -> None:
+        """known: what is claimed for rounds that compose, from so many reports in each on: no more is ever claimed."""
         self._w, self._division, self._delta, self._corrupt = w, division, delta, corrupt
+        self._known = known
         self._rounds: list[tuple[int, Question, int]] = []
 
     def take(self, t: int, asked: Question, counted: int) -> None:
@@ -69,7 +73,7 @@ class MixedWindow:
         if self._division == "population":
             return max((self._alone(*one) for one in _smallest(rounds)), key=lambda claim: claim.epsilon)
         try:
-            return worst_window(most, min(n for _, _, n in rounds), self._delta, self._corrupt)
+            return self._together(most, min(n for _, _, n in rounds))
         except AccountingError:  # a report has nobody to hide it
             return MixedClaim(most.total / MICRO, 0.0, "local", 1)
 
@@ -86,6 +90,12 @@ class MixedWindow:
         if self._division == "budget":
             return window_against_users(rounds, self._delta)
         return max((window_against_users([one], self._delta) for one in rounds), key=lambda claim: claim.epsilon)
+
+    def _together(self, most: WindowRounds, fewest: int) -> MixedClaim:
+        found = worst_window(most, fewest, self._delta, self._corrupt, quick=True)
+        if self._known is None or fewest < self._known[0] or found.epsilon <= self._known[1].epsilon:
+            return found
+        return self._known[1]
 
     def _covered(self, before: tuple[int, Question, int], asked: Question, counted: int) -> bool:
         """Whether a round adds nothing to a later one of no more reports: under divided users, if it asks the same; it
