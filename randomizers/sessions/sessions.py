@@ -75,7 +75,7 @@ class Session:
             identity = self.horizon.identity(self.first_t, level)
             lanes = key.draw(users[rows], round=identity).open(identity, None, "session")
             parts = [protocol.begin(words) for _, words in lanes.words(protocol.begin_words, np.uint64)]
-            self.counters[level] = np.concatenate(parts) if parts else protocol.begin(np.zeros((0, 1), np.uint64))
+            self.counters[level] = np.concatenate(parts) if parts else protocol.begin(np.zeros((0, protocol.begin_words), np.uint64))
 
     def look(self, t: int, values: Values) -> None:
         """Read the values of period t where a level reads them then. Periods come in order; older ones are no news."""
