@@ -20,9 +20,11 @@ import click
 import orjson
 
 from murmurate.agents.cli.plan_central import planned_central
+from murmurate.agents.cli.plan_horizons import horizon_lines
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
 from murmurate.agents.replay.sources import open_source
+from murmurate.agents.simulate.horizon_outlook import horizon_outlook
 from murmurate.agents.simulate.prediction import (
     DRIFT,
     Assumed,
@@ -125,9 +127,12 @@ def _local(
     post = _post(plan, stream, users, assumed)
     document = {**prediction.document(), "truth": truth, "within": within, "post": asdict(post) if post else None}
     taken = _taken(plan, stream, assumed, like)
+    horizons = horizon_outlook(plan, stream, users, prediction)
+    document["horizons"] = None if horizons is None else horizons.document()
+    changes = [] if horizons is None else [*horizon_lines(horizons, stream.w)]
     document["mixed"] = asdict(mixing := mixed_facts(plan, stream))
     mixed = [line for said in (*mixed_promise(plan), *mixed_lines(mixing)) for line in _wrapped(said, "  ")]
-    return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post), *mixed]
+    return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post), *changes, *mixed]
 
 
 def lines(plan: Plan, stream: StreamPlan, prediction: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
