@@ -68,7 +68,7 @@ def rows(users: int) -> Iterator[Row]:
             ask = Ask("stage", t, made.of, made.asked(level), node, digest)
             start = time.process_time()
             grant = array.charge(ask)
-            assert isinstance(grant, Grant)  # noqa: S101 - a fresh horizon
+            assert isinstance(grant, Grant)
             told += len(array.answer(grant, values).reports)
             taken += time.process_time() - start
         start = time.process_time()
@@ -76,8 +76,8 @@ def rows(users: int) -> Iterator[Row]:
         taken += time.process_time() - start
 
     # 3. arrays of sessions beside all else
-    held = sum(found.nbytes for found in array._sessions.arrays().values())  # noqa: SLF001
-    begun = sum(len(rows_) for one in array._sessions._held.values() for rows_ in one.rows)  # noqa: SLF001
+    held = sum(found.nbytes for found in array._sessions.arrays().values())
+    begun = sum(len(rows_) for one in array._sessions._held.values() for rows_ in one.rows)
     after = len(array.snapshot())
     yield at_least("node answers/s, all included", told / taken, 1e6)
     yield at_most("state of a session, a user", held / begun, 40 + D, "B")

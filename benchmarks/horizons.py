@@ -1,0 +1,134 @@
+"""Where horizons of changes cross LPU: without a filter by exact variances, behind the filter by simulation.
+
+`python -m benchmarks.horizons lpu` prints the ratio of variances of SaO2 and LPU on one bit, and more bits;
+`--picture docs/images/horizons.svg` draws it.  `python -m benchmarks.horizons filter` simulates LPU with the filter on
+truths in which every user changes once in a horizon, gradually or in so many steps at random times, and divides the
+exact error of SaO2 at one change, which nothing about a truth alters, by its mean squared error.  A figure below 1 says
+that SaO2 has the smaller error.  Not here: a deployment's own comparison (`murmurate plan`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from math import exp, expm1
+from pathlib import Path
+
+import numpy as np
+
+from murmurate.agents.cli.pictures import Chart, Curve, Look, picture
+from murmurate.agents.simulate.simulated_answers import run
+from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.methods.horizon_errors import horizon_unit
+from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.randomizers import GRR
+from murmurate.randomizers.sessions import Category, Count
+
+BIT = Count(2, none=False)
+WINDOWS = (128, 256, 512, 1_024, 2_048, 4_096, 8_192)
+CHANGES = (1, 2, 4, 8)
+STEPS = (0, 4, 8, 16, 32, 64)
+RUNS = 3
+
+
+def ratio(w: int, periods: int, changes: int, d: int = 1, epsilon: float = 1.0, *, told: bool = False) -> float:
+    """SaO2's variance over LPU's: of noise alone, or with the sampling of users, of whom half have the bit. d: a bit,
+    or so many values beside none, of which a user has one at most.
+    """
+    ones = BIT if d == 1 else Category(d + 1, none=True)
+    ours = horizon_unit(ones, round(epsilon * 10**6), changes, w, periods, told=told)
+    grr = float(GRR(d=d + 1, epsilon=epsilon).variance(1, 0.0))
+    noise = min(grr, 4 * exp(epsilon) / expm1(epsilon) ** 2)  # or by OUE
+    return ours / (w * (noise + 0.25 * told))
+
+
+def tables() -> None:
+    """Ratios by w and s, by T, by d and by epsilon."""
+    for told, what in ((False, "noise alone"), (True, "sampling of users and all changes included")):
+        print(f"sao2 / lpu, variances, one bit, epsilon 1, T = w; {what}")
+        print("     w " + "".join(f"{w:>8}" for w in WINDOWS))
+        for s in CHANGES:
+            print(f" s = {s} " + "".join(f"{ratio(w, w, s, told=told):8.2f}" for w in WINDOWS))
+    print("by the horizon, w = 1024, s = 2: T = " + row([(t, ratio(1_024, t, 2)) for t in (512, 1_024, 2_048, 8_192)]))
+    print("by epsilon, w = T = 1024, s = 2: " + row([(e, ratio(1_024, 1_024, 2, 1, e)) for e in (0.5, 1, 2, 4)]))
+    print("by coordinates, w = T = 1024, s = 2: d = " + row([(d, ratio(1_024, 1_024, 2, d)) for d in (1, 4, 16, 64)]))
+
+
+def row(found: Sequence[tuple[float, float]]) -> str:
+    """Settings and their ratios."""
+    return ", ".join(f"{of:g}: {value:.2f}" for of, value in found)
+
+
+def drawn() -> str:
+    """The ratios by w, as a picture."""
+    looks = [Look(i) for i in range(4)]
+    across = [(float(np.log2(w)), str(w)) for w in WINDOWS[::2]]
+
+    def chart(title: str, curves: Sequence[Curve]) -> Chart:
+        ends = [(x, 1.0) for x, _ in curves[0].points]
+        even = Curve("as good", Look(None, 1, 1.0), ends)
+        return Chart(title, across, [*curves, even], "w", logarithmic=True, ends=(0.03, 20.0))
+
+    def curve(name: str, look: Look, ratios: Sequence[float]) -> Curve:
+        return Curve(name, look, [(float(np.log2(w)), one) for w, one in zip(WINDOWS, ratios, strict=True)])
+
+    by_s = [curve(f"{s} changes", looks[i], [ratio(w, w, s) for w in WINDOWS]) for i, s in enumerate(CHANGES)]
+    by_t = [
+        curve(f"T = {name}", Look(4 + i), [ratio(w, round(w * part), 2) for w in WINDOWS])
+        for i, (name, part) in enumerate((("w/2", 0.5), ("w", 1), ("8w", 8)))
+    ]
+    by_d = [curve(f"d = {d}", Look(i, 2), [ratio(w, w, 2, d) for w in WINDOWS]) for i, d in enumerate((1, 4, 16))]
+    by_e = [
+        curve(f"epsilon {e:g}", Look(4 + i, 2), [ratio(w, w, 2, 1, e) for w in WINDOWS])
+        for i, e in enumerate((0.5, 1.0, 2.0))
+    ]
+    charts = [chart("by changes s", by_s), chart("by horizon T, s = 2", by_t)]
+    charts += [chart("by coordinates d, s = 2", by_d), chart("by epsilon, s = 2", by_e)]
+    return picture("SaO2's variance over LPU's without the filter, by w", charts)
+
+
+def filtered(users: int, w: int, steps: int, seed: int) -> float:
+    """The mean squared error of LPU with the filter in the second of two horizons of w periods, in each of which a
+    share goes from .05 to .95: in so many steps, or gradually (0).
+    """
+    rng = np.random.default_rng([seed, steps, w])
+    rising = list[np.ndarray]()
+    for _ in range(2):
+        moves = np.full(w, 0.9 / w)
+        if steps:
+            moves[:] = 0
+            moves[rng.choice(np.arange(1, w), steps, replace=False)] = 0.9 / steps
+        rising.append(0.05 + np.cumsum(moves))
+    share = np.minimum(np.concatenate(rising), 1.0)
+    held = np.rint(share * users).astype(np.int64)
+    setting = Setting(
+        Frequency.of_size(2, says_none=False), 10**6, w, w, first_t=0, seed=hashlib.sha256(b"%d" % seed).digest()
+    )
+    periods = run(np.stack((users - held, held), axis=1), MethodOptions("lpu", filter="adaptive"), setting, seed=seed)
+    best = (period.decision.vector.best for period in periods)
+    off = [one.statistics[1] - share[i] for i, one in enumerate(best) if one is not None and i >= w]
+    return float(np.mean(np.square(off)))
+
+
+def against_filter(populations: Sequence[int], windows: Sequence[int]) -> None:
+    """The exact error of SaO2 over that of LPU with the filter, by users, windows and steps."""
+    print("sao2 (s = 1, T = w) / lpu with the filter, mean squared errors, one bit, epsilon 1, by steps a horizon")
+    print("    users      w  gradual" + "".join(f"{steps:>8}" for steps in STEPS[1:]))
+    for users in populations:
+        for w in windows:
+            ours = horizon_unit(BIT, 10**6, 1, w, w) / users
+            found = [ours / np.mean([filtered(users, w, steps, seed) for seed in range(RUNS)]) for steps in STEPS]
+            print(f"{users:9.0e} {w:6} {found[0]:8.2f}" + "".join(f"{one:8.2f}" for one in found[1:]), flush=True)
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    if "--picture" in words:
+        Path(words[words.index("--picture") + 1]).write_text(drawn(), encoding="utf-8")
+    if words[:1] == ["lpu"]:
+        tables()
+    elif words[:1] == ["filter"]:
+        given = [int(float(word)) for word in words[1:]]
+        against_filter(given[:1] or (10**6, 10**7, 10**8), given[1:] or (512, 2_048, 8_192))
