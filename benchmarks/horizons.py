@@ -20,11 +20,14 @@ import numpy as np
 from murmurate.agents.cli.pictures import Chart, Curve, Look, picture
 from murmurate.agents.simulate.simulated_answers import run
 from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.horizon_errors import horizon_unit
-from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.horizons import SaO2
+from murmurate.aggregators.methods.method import Answer, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import GRR
 from murmurate.randomizers.sessions import Category, Count
+from murmurate.randomizers.sessions.node import Node
 
 BIT = Count(2, none=False)
 WINDOWS = (128, 256, 512, 1_024, 2_048, 4_096, 8_192)
@@ -89,19 +92,24 @@ def drawn() -> str:
     return picture("SaO2's variance over LPU's without the filter, by w", charts)
 
 
-def filtered(users: int, w: int, steps: int, seed: int) -> float:
-    """The mean squared error of LPU with the filter in the second of two horizons of w periods, in each of which a
-    share goes from .05 to .95: in so many steps, or gradually (0).
+def rising(w: int, steps: int, seed: int) -> np.ndarray:
+    """The share of users with the bit in two horizons, in each of which it goes from .05 to .95: in so many steps, or
+    gradually (0).
     """
     rng = np.random.default_rng([seed, steps, w])
-    rising = list[np.ndarray]()
+    found = list[np.ndarray]()
     for _ in range(2):
         moves = np.full(w, 0.9 / w)
         if steps:
             moves[:] = 0
             moves[rng.choice(np.arange(1, w), steps, replace=False)] = 0.9 / steps
-        rising.append(0.05 + np.cumsum(moves))
-    share = np.minimum(np.concatenate(rising), 1.0)
+        found.append(0.05 + np.cumsum(moves))
+    return np.minimum(np.concatenate(found), 1.0)
+
+
+def filtered(users: int, w: int, steps: int, seed: int) -> float:
+    """The mean squared error of LPU with the filter in the second horizon."""
+    share = rising(w, steps, seed)
     held = np.rint(share * users).astype(np.int64)
     setting = Setting(
         Frequency.of_size(2, says_none=False), 10**6, w, w, first_t=0, seed=hashlib.sha256(b"%d" % seed).digest()
@@ -110,6 +118,39 @@ def filtered(users: int, w: int, steps: int, seed: int) -> float:
     best = (period.decision.vector.best for period in periods)
     off = [one.statistics[1] - share[i] for i, one in enumerate(best) if one is not None and i >= w]
     return float(np.mean(np.square(off)))
+
+
+def told(users: int, w: int, steps: int, seed: int) -> float:
+    """The mean squared error of SaO2 in both horizons, by its own code; answers are drawn by their laws."""
+    share, rng = rising(w, steps, seed), np.random.default_rng([seed, 7])
+    setting = Setting(Mean.of_size(2, says_none=False), 10**6, w, 16_384, first_t=0, seed=bytes(32), min_batch=100)
+    made = SaO2(setting, horizon=str(w), changes="1", users=str(users))
+    off = list[float]()
+    for t, true in enumerate(share):
+        step = made.open(t)
+        while isinstance(step, Request):
+            node = step.question
+            assert isinstance(node, Node)
+            assert step.asked is not None
+            n, first = int(rng.binomial(users, step.asked.mean())), node.first_t(t)
+            began = share[first + node.begins - 1] if node.begins else 0.0
+            changed = rng.binomial(n, true - began)
+            own, opposite, absent = map(float, node.protocol.supports)
+            of_changed = rng.multinomial(changed, (own, opposite, max(0.0, 1 - own - opposite)))
+            of_others = rng.multinomial(n - changed, (absent, absent, max(0.0, 1 - 2 * absent)))
+            step = made.tally(Answer((of_changed + of_others)[:2], n))
+        off.append((float(step.vector.unbiased[0]) + 1) / 2 - true)
+    return float(np.mean(np.square(off)))
+
+
+def measured(users: int, w: int, steps: int) -> None:
+    """Both methods on the same truths."""
+    ours, theirs = (float(np.mean([of(users, w, steps, seed) for seed in range(8)])) for of in (told, filtered))
+    exact = horizon_unit(BIT, 10**6, 1, w, w) / users
+    print(
+        f"{users:.0e} users, w = {w}, {steps} steps: standard error of sao2 {ours**0.5:.3g} (exact {exact**0.5:.3g}),"
+    )
+    print(f"of lpu with the filter {theirs**0.5:.3g}; ratio of mean squared errors {ours / theirs:.2f}")
 
 
 def against_filter(populations: Sequence[int], windows: Sequence[int]) -> None:
@@ -129,6 +170,8 @@ if __name__ == "__main__":
         Path(words[words.index("--picture") + 1]).write_text(drawn(), encoding="utf-8")
     if words[:1] == ["lpu"]:
         tables()
+    elif words[:1] == ["measured"]:
+        measured(*(int(float(word)) for word in words[1:] or ("1e7", "512", "40")))
     elif words[:1] == ["filter"]:
         given = [int(float(word)) for word in words[1:]]
         against_filter(given[:1] or (10**6, 10**7, 10**8), given[1:] or (512, 2_048, 8_192))

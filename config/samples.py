@@ -2,7 +2,8 @@
 
 Contract: the same plan gives the same bytes, by a fixed formula (SHA-256 of user and step; no chance).  800 users over
 half an hour, in order of time: some minutes are quiet, and in the middle one value becomes popular, so that there is
-something to see.  Not here: writing files (agents/cli/init.py), the bundled recording of the demo.
+something to see.  Users who tell changes through horizons set out and arrive once in each.  Not here: writing files
+(agents/cli/init.py), the bundled recording of the demo.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 import orjson
 
+from murmurate.aggregators.methods.registry import HORIZON_METHODS
 from murmurate.config.plan import AnyStreamPlan, Plan, StreamPlan
 from murmurate.topics.pointers import tokens
 
@@ -23,6 +25,8 @@ USERS: Final = 800
 MINUTES: Final = 30
 START_MS: Final = 1_794_992_400_000
 """2026-11-18T09:00:00Z, a Wednesday."""
+GROUPS: Final = 40
+"""How many groups of a journey's users arrive together in a horizon."""
 _MINUTE_MS: Final = 60_000
 _ONE_IN: Final = 5  # minutes between two events of one user, on average
 _PEAK: Final = range(12, 20)
@@ -41,9 +45,11 @@ def example(name: str) -> str:
 
 def events(made: Plan) -> Iterator[bytes]:
     """JSON lines of events, in order of time: a few thousand for each stream of a plan, from the same users."""
-    rows = []
+    rows = [row for place, one in enumerate(made.everything) if _tells_changes(one) for row in _journeys(one, place)]
     for place, minute, user in product(range(len(made.everything)), range(MINUTES), range(USERS)):
         stream = made.everything[place]
+        if _tells_changes(stream):
+            continue
         mark = hashlib.sha256(b"%d %d %d" % (user, minute, place)).digest()
         introduces = not minute and isinstance(stream, StreamPlan)  # the first minute, everybody who may be asked
         if mark[0] % _ONE_IN and not introduces:
@@ -54,6 +60,23 @@ def events(made: Plan) -> Iterator[bytes]:
     for time_ms, user, place, value in sorted(rows, key=lambda row: row[:3]):
         stream = made.everything[place]
         yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
+
+
+def _tells_changes(stream: AnyStreamPlan) -> bool:
+    return isinstance(stream, StreamPlan) and stream.method.name in HORIZON_METHODS
+
+
+def _journeys(stream: AnyStreamPlan, place: int) -> Iterator[tuple[int, int, int, Any]]:
+    """Everybody sets out when a horizon begins, and arrives once in it, one of GROUPS together."""
+    assert isinstance(stream, StreamPlan)  # noqa: S101 - it tells changes
+    horizon = int(stream.method.horizon or 1)
+    for first in range(0, MINUTES * _MINUTE_MS // stream.every_ms, horizon):
+        for user in range(USERS):
+            mark = hashlib.sha256(b"%d %d" % (first, user * GROUPS // USERS)).digest()
+            arrival = first + 1 + int.from_bytes(mark[:4], "little") % (horizon - 1)
+            for period, value in ((first, []), (arrival, [stream.measure.names[0]])):
+                if period < MINUTES * _MINUTE_MS // stream.every_ms:
+                    yield START_MS + period * stream.every_ms + user % stream.every_ms, user, place, value
 
 
 def _event(stream: AnyStreamPlan, user: str, time_ms: int, value: Any) -> dict[str, Any]:
