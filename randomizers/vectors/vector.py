@@ -1,10 +1,11 @@
 """The common part of mechanisms for sparse vectors: few of many items, each with a sign or a number from -1 to 1.
 
 Contract: that of every question (question.py), over values of an items or signed layout: sets, or items with numbers.
-A mechanism sees entries (entries.py): at most s = `most` items, each +1 or -1.  It keeps epsilon for any two vectors
-with at most s entries; the device's domain cuts sets that are larger.  The statistics are, for coordinates 0 to d - 1,
-the mean over all users of the number (0 for who does not hold the item; of sets the share of holders), and then,
-where reports tell it (`tells_shares`), the share of holders.  The digest is that of a mechanism (mechanism.py).
+A mechanism sees entries (entries.py): at most s items, each +1 or -1, where s is `most`, or d where there are fewer
+items.  It keeps epsilon for any two vectors with at most s entries; the device's domain cuts sets that are larger.  The
+statistics are, for coordinates 0 to d - 1, the mean over all users of the number (0 for who does not hold the item; of
+sets the share of holders), and then, where reports tell it (`tells_shares`), the share of holders.  The digest is that
+of a mechanism (mechanism.py).
 Source: ARCHITECTURE section 5.17.  Not here: oracles that count supports (sparse.py).
 """
 
@@ -62,11 +63,9 @@ class VectorQuestion(Question):
         if not isinstance(found, (ItemsLayout, SignedLayout)) or not isinstance(found, kinds):
             allowed = " or ".join(kind.word for kind in kinds)
             raise ParameterError(f"{self.name}: layout: found {shown(layout)}; allowed: {allowed}")
-        if found.most > found.d:
-            raise ParameterError(f"{self.name}: most: found {found.most} of {found.d} items; allowed: 1 to {found.d}")
         self.of = found
         """The layout of its values, decoded."""
-        self.d, self.s = found.d, found.most
+        self.d, self.s = found.d, min(found.most, found.d)
         self.signed = isinstance(found, SignedLayout)
         """Whether values are numbers from -1 to 1; otherwise sets."""
         self.epsilon_micro = micro_nats(epsilon)
@@ -122,6 +121,7 @@ class VectorQuestion(Question):
                 raise
             rows = self.of.rows(values[part])
             held, lanes = entries(self.of, rows, own, self.digest), own.open(self.digest, canonical_words(rows))
+            held = Entries(held.items[:, : self.s], held.signs[:, : self.s])  # further places hold fillers
             reports[part] = bound._perturb(held, lanes)
         return reports
 
