@@ -107,16 +107,9 @@ class SUCCINCT(PooledQuestion, SignedSums):
 
     # ---- the device's half ----
 
-    def perturb(self, values: Any, draw: Draw) -> Reports:
-        """One report of each user's entries, with the seeds of the draw's round."""
-        return SignedSums.perturb(self._bound(draw), values, draw)
-
-    def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
-        """What `perturb` gives, for one user in plain Python."""
-        return SignedSums.perturb_one(self._bound(draw), value, draw)
-
-    def _bound(self, draw: Draw | DrawOne) -> Self:
-        if not self.pool or not isinstance(draw, (Draw, DrawOne)):
+    def _bound_to(self, draw: Draw | DrawOne) -> Self:
+        """The question with the seeds of a draw's round."""
+        if not self.pool:
             return self
         if self._round not in (None, draw.round):
             raise ValueRefusedError(f"{self.name}: draw: found one of another round; allowed: of this question's round")

@@ -15,7 +15,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ from murmurate.randomizers.vectors.entries import (
 )
 from murmurate.randomizers.viewed import MAX_REPORT, checked_values
 from murmurate.randomizers.views import canonical_json, checked_value, one_or_more
+
+_LANE = 1 << 18  # words of users' values at a time: what is made of them stays in a core's second-level cache
 
 
 class VectorQuestion(Question):
@@ -102,12 +104,30 @@ class VectorQuestion(Question):
     # ---- the device's half ----
 
     def perturb(self, values: Values, draw: Draw) -> Reports:
-        """One report of each user's entries: uint8[n, wire_size]."""
-        values = checked_values(self.name, self.of, values, draw)
-        rows = self.of.rows(values)
-        held = entries(self.of, rows, draw, self.digest)
-        held = Entries(held.items[:, : self.s], held.signs[:, : self.s])  # further places hold fillers
-        return self._perturb(held, draw.open(self.digest, canonical_words(rows)))
+        """One report of each user's entries, a lane of users at a time: uint8[n, wire_size]. What it holds besides
+        values and reports does not grow with n.
+        """
+        if not isinstance(draw, Draw) or not isinstance(values, np.ndarray) or len(values) != len(draw):
+            checked_values(self.name, self.of, values, draw)  # which says what is wrong
+        bound, step = self._bound_to(draw), max(1, _LANE // self.of.words)
+        reports = np.empty((len(values), self.wire_size), np.uint8)
+        for start in range(0, len(values), step):
+            part = slice(start, start + step)
+            own = draw.of(part)
+            try:
+                checked_values(self.name, self.of, values[part], own)
+            except ValueRefusedError:
+                checked_values(self.name, self.of, values, draw)  # which names the row of the whole
+                raise
+            rows = self.of.rows(values[part])
+            held, lanes = entries(self.of, rows, own, self.digest), own.open(self.digest, canonical_words(rows))
+            held = Entries(held.items[:, : self.s], held.signs[:, : self.s])  # further places hold fillers
+            reports[part] = bound._perturb(held, lanes)
+        return reports
+
+    def _bound_to(self, draw: Draw | DrawOne) -> Self:
+        """The question with what it derives from the round of a draw: hash functions, say. Most derive nothing."""
+        return self
 
     @abstractmethod
     def _perturb(self, held: Entries, lanes: Lanes) -> Reports:
@@ -117,9 +137,9 @@ class VectorQuestion(Question):
         """What `perturb` gives, for one user in plain Python."""
         if not isinstance(draw, DrawOne):
             raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a DrawOne from a Key")
-        value = self.checked(value)
+        value, bound = self.checked(value), self._bound_to(draw)
         held = entries_one(self.of, value, draw, self.digest)
-        return self._perturb_one(held, draw.open(self.digest, canonical_words_one(words_of(value))))
+        return bound._perturb_one(held, draw.open(self.digest, canonical_words_one(words_of(value))))
 
     @abstractmethod
     def _perturb_one(self, held: Held, words: Any) -> bytes:
