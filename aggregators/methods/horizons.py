@@ -200,14 +200,14 @@ class SaO2(HorizonMethod):
     rule = "optimal"
 
 
-class EFMRTT(HorizonMethod):
+class EFMRTTMethod(HorizonMethod):
     """Erlingsson et al. 2019: one of a user's changes is told, over the same tree."""
 
     name = "efmrtt"
     protocol = "efmrtt_online"
 
 
-class DDRM(HorizonMethod):
+class DDRMMethod(HorizonMethod):
     """Xue et al. 2022: each change is told with its part of epsilon, over the same tree. ToPL adapted to changes is the
     same.
     """
@@ -216,21 +216,21 @@ class DDRM(HorizonMethod):
     protocol = "ddrm_online"
 
 
-class FutureRand(HorizonMethod):
+class FutureRandMethod(HorizonMethod):
     """Ohrimenko et al. 2022: flips drawn beforehand for all changes, tuned to the exact ratio, over the same tree."""
 
     name = "future_rand"
     protocol = "future_rand_online"
 
 
-class FutureRandPrinted(HorizonMethod):
+class FutureRandPrintedMethod(HorizonMethod):
     """FutureRand with the inner epsilon of its paper, which uses a part of epsilon alone."""
 
     name = "future_rand_printed"
     protocol = "future_rand_printed"
 
 
-class Direct(HorizonMethod):
+class DirectMethod(HorizonMethod):
     """ExSub online without a tree: changes from period to period alone."""
 
     name = "direct"
