@@ -131,7 +131,10 @@ class AdaptiveFilter:
             return
         if mechanism.statistics != self.statistics:
             raise ParameterError(f"filter: found {mechanism.statistics} statistics; allowed: {self.statistics}")
-        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, wholes=self._wholes.apart)
+        self.observe(Observed.of(mechanism, answer, users, self._mean, self._tail, wholes=self._wholes.apart))
+
+    def observe(self, seen: Observed) -> None:
+        """Take what an answered round of the current period measured."""
         noise = np.maximum(seen.noise, self._spread * 1e-18)
         gained = 1 / noise
         if not self.informed:
