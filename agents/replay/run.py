@@ -22,6 +22,7 @@ from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.page_header import page_header
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
+from murmurate.agents.replay.listed import of_release
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.agents.replay.truth import Truth
 from murmurate.agents.stages.admission import Admission, cut, raw_records
@@ -240,7 +241,10 @@ class Replay:
         for record in fresh:
             release = orjson.loads(record)
             period = self._true.get((release["stream"], release["t"]))
-            names = self._plan.any_stream(release["stream"]).measure.true_names
+            measure = self._plan.any_stream(release["stream"]).measure
+            names = measure.true_names
+            if measure.lists_largest and period is not None:
+                period = self._true[release["stream"], release["t"]] = of_release(period, release, names)
             truth = None if period is None else period.record(names)["truth"]
             if period is not None and (period.stream, period.t) not in self._told_of:
                 self._told_of.add((period.stream, period.t))  # a revision has the same truth

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.measures.quotients import errors_from_zero
 from murmurate.aggregators.measures.result import Chosen, Floats, NamedFigures
 from murmurate.aggregators.measures.rows import Rows
-from murmurate.aggregators.measures.vector import ItemNumbers
+from murmurate.aggregators.measures.vector import TITLES, ItemNumbers
 from murmurate.aggregators.methods.method import Decision
 from murmurate.randomizers import Question
 from murmurate.topics.domains.domain import FILLER
@@ -61,6 +61,11 @@ class LargestOfMany(Measure):
     def _items_count(self) -> int:
         """The number of items."""
         raise NotImplementedError
+
+    @property
+    def _titles(self) -> tuple[str, ...]:
+        """The titles of the figures of an item."""
+        return ("",)
 
     @property
     def _parts(self) -> int:
@@ -114,6 +119,17 @@ class LargestOfMany(Measure):
         """Whether a release lists some items of many."""
         return True
 
+    def page(self) -> dict[str, Any]:
+        """The page's description, with the kinds of figures by the ends of their names."""
+        every, d = self._every_name, self._items_count
+        ends = [every[part * d].removeprefix(every[0]) for part in range(self._parts)]
+        kinds = [
+            {"end": end, "title": title, "number": not self.is_share(every[part * d])}
+            for part, (end, title) in enumerate(zip(ends, self._titles, strict=False))
+        ]
+        named = [every[item] for item in self.listed.named]
+        return {**super().page(), "tables": None, "listed": {"kinds": kinds, "named": named}}
+
     # ---- what is followed ----
 
     def many(self, question: Question) -> ManyCoordinates:
@@ -160,7 +176,7 @@ class LargestOfMany(Measure):
             named=tuple(every[item] for item in self.listed.named),
             found=tuple(every[item] for item in found),
             errors=self._beyond,
-            threshold=self._beyond * float(errors.max()) if len(errors) else None,
+            threshold=self._beyond * float(np.median(errors)) if len(errors) else None,
         )
         figures = NamedFigures(
             names, estimate[at], stderr[at], own.unbiased[at], np.sqrt(own.measured_variance[at]),
@@ -180,6 +196,10 @@ class LargestNumbers(LargestOfMany, ItemNumbers):
     @property
     def _every_name(self) -> tuple[str, ...]:
         return self._names
+
+    @property
+    def _titles(self) -> tuple[str, ...]:
+        return TITLES
 
     @cached_property
     def _known_names(self) -> frozenset[str]:

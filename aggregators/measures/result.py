@@ -33,7 +33,7 @@ class Chosen(NamedTuple):
     errors: float
     """The number of its standard errors beyond which a found item is not expected by chance."""
     threshold: float | None
-    """So many times the largest standard error of what was found; None where nothing was."""
+    """So many times the usual standard error of what was found; None where nothing was."""
 
 
 @dataclass(frozen=True, eq=False)
