@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from murmurate.agents.replay.score import claims, table
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.shortage import Shortages
+from murmurate.agents.stages.stage import Out
+from murmurate.agents.whole_vectors import WholeVectors
 from murmurate.config.enough import shortage
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
@@ -51,10 +53,16 @@ Tell = Callable[[Frame], None]
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write releases, truth, summary and report."
 )
 @click.option(
+    "--whole", type=click.Path(path_type=Path, file_okay=False),
+    help="Write what each round says of every item, a .npz file each, of streams of items.",
+)  # fmt: skip
+@click.option(
     "--repeatable", is_flag=True, help="Known keys instead of fresh ones: the same bytes every time, and no privacy."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one line of JSON.")
-def command(source: str, stream: str | None, config: Path, out: Path | None, repeatable: bool, as_json: bool) -> None:
+def command(
+    source: str, stream: str | None, config: Path, out: Path | None, whole: Path | None, repeatable: bool, as_json: bool
+) -> None:
     """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log|sets|..[,n=..][,periods=..][,seed=..].
 
     Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
@@ -67,8 +75,9 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
         sys.exit(MISTAKES)
     opened = open_source(source, plan, stream)
     secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
-    if out is not None:
-        make_folder(out)
+    for folder in (out, whole):
+        if folder is not None:
+            make_folder(folder)
     frames: list[Frame] = []
     console, short = Console(stderr=True), TooFew(plan, opened)
     for line in short.beforehand():
@@ -83,6 +92,8 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
                 frames.append(frame)
 
         replay = Replay(plan, opened, keys(secrets, plan.name), tell)
+        if whole is not None:
+            replay.follow(_whole(plan, whole))
         with _ctrl_c(replay.stop):
             outcome = replay.run()
     if as_json:
@@ -94,6 +105,17 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
         _name_written(out)
     if outcome.interrupted:
         sys.exit(INTERRUPTED)
+
+
+def _whole(plan: Plan, folder: Path) -> Callable[[Sequence[Out]], None]:
+    """Write the estimates of each round as soon as its tallies are there."""
+    vectors = WholeVectors(plan)
+
+    def take(records: Sequence[Out]) -> None:
+        for one in vectors.follow(records):
+            one.write(folder)
+
+    return take
 
 
 WRITTEN = ("releases.jsonl", "truth.jsonl", "summary.json", "report.html")

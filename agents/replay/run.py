@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -102,6 +102,10 @@ class Replay:
         self._told_at = 0.0
         self._stopped = threading.Event()
         self.outcome = Outcome()
+
+    def follow(self, listener: Callable[[Sequence[Out]], None]) -> None:
+        """Hand all records to this listener, too, as they are written to any log."""
+        self._runtime.logs.listeners.append(listener)
 
     def stop(self) -> None:
         """End the run after its current step, so that everything released so far is complete. May be called from any

@@ -98,6 +98,11 @@ class Measure(PlannedMeasure):
         return not self.names or set(names) == set(self.names)
 
     @property
+    def whole_names(self) -> tuple[str, ...]:
+        """The names of the statistics that each answer tells of every item; empty where releases say all of that."""
+        return ()
+
+    @property
     def lists_largest(self) -> bool:
         """Whether a release lists the largest of very many coordinates, and those that are named."""
         return False

@@ -77,6 +77,11 @@ class ItemNumbers(RowMeasure):
         return tuple(item + end for end in (("", HELD, OF_HOLDERS) if self.shares else ("",)) for item in self.items)
 
     @property
+    def whole_names(self) -> tuple[str, ...]:
+        """The means over all users, then the shares of holders."""
+        return self._names[: self.statistics]
+
+    @property
     def scored(self) -> tuple[str, ...]:
         """The means over all users: their errors count."""
         return self.items

@@ -78,7 +78,7 @@ def test_most_items_with_three_figures_each_fit_a_release() -> None:
          "method.revise: found 1; allowed: only where a release has every item, up to 1365 of them"),
         ({"named": ["tea"], "season": "1h"},
          "season: found '1h'; allowed: only where a release has every item: without top and named"),
-        ({**WIDE, "thresholds": {"7": 0.1}}, "thresholds: found '7'; allowed: none, since names are found"),
+        ({**WIDE, "thresholds": {"7": 0.1}}, "thresholds: found '7'; allowed: statistics of the stream: none, since names are found"),
         ({**WIDE, "named": [8], "thresholds": {"7": 0.1}},
          "thresholds: found '7'; allowed: statistics of the stream: 8, 8 present, 8 mean of holders"),
         ({"most": 0}, "most: found 0; allowed: a whole number from 1 to 64"),

@@ -35,7 +35,7 @@ class Listed {
     const item = this.item(c.name);
     if (this.named.has(item)) return " named";
     if (!selection || this.kind(c.name) !== this.#by(selection)) return "";
-    return Math.abs(c.estimate[i]) > selection.errors * c.error[i] ? " found" : " found, may be chance";
+    return Math.abs(c.estimate[i]) > selection.errors * c.error[i] ? " found" : " may be chance";
   }
 
   /** What a reader is to know of those that were found. */

@@ -80,8 +80,8 @@ class Values {
     const counted = record.reports && `${grouped(record.reports.counted)} reports counted`;
     const count = lacking(record.reports, periods.minBatch) || counted;
     const told = record.decision === "unmeasured" || !count ? this.how(i) : `${this.how(i)}, ${count}`;
-    const chosen = reading.listed && record.selection ? [make("span", reading.listed.hint(record.selection))] : [];
-    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", told), ...chosen);
+    const chosen = reading.listed && record.selection ? reading.listed.hint(record.selection) : "";
+    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", chosen ? `${told}. ${chosen}` : told));
   }
 
   #rows(categories) {
