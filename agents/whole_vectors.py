@@ -45,7 +45,7 @@ class WholeEstimate:
     estimate: NDArray[np.float64]
     """The raw, unbiased estimates, in the order of the names."""
     stderr: NDArray[np.float64]
-    """Their standard errors from the mechanism's noise."""
+    """The standard errors of `estimate`, from the mechanism's noise."""
 
     def write(self, folder: Path) -> Path:
         """The file in this folder that holds it, STREAM/T-PURPOSE.npz."""

@@ -48,8 +48,11 @@ HIDDEN = ("kind", "descriptor", "deployment", "config", "schema")
 @click.option("--last", "count", type=click.IntRange(1, MOST), default=10, show_default=True,
               help="How many of the newest records of each partition to show.")  # fmt: skip
 @click.option("--partition", type=click.IntRange(0), help="Show this partition only; all by default.")
-@click.option("--whole", type=click.Path(path_type=Path, file_okay=False),
-              help="With the topic tallies: write what its rounds say of every item, of streams of items, a file each.")
+@click.option(
+    "--whole",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With the topic tallies: write what its rounds say of every item, of streams of items, a file each.",
+)
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each record.")
 def command(name: str, count: int, partition: int | None, whole: Path | None, config: Path, as_json: bool) -> None:

@@ -74,12 +74,9 @@ def command(
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
     opened = open_source(source, plan, stream)
-    secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
-    for folder in (out, whole):
-        if folder is not None:
-            make_folder(folder)
-    frames: list[Frame] = []
-    console, short = Console(stderr=True), TooFew(plan, opened)
+    if out is not None:
+        make_folder(out)
+    frames, console, short = list[Frame](), Console(stderr=True), TooFew(plan, opened)
     for line in short.beforehand():
         warn(console, line)
     with bar(console, opened, quiet=as_json) as show:
@@ -91,9 +88,8 @@ def command(
             if out is not None and frame["type"] != "progress":
                 frames.append(frame)
 
-        replay = Replay(plan, opened, keys(secrets, plan.name), tell)
-        if whole is not None:
-            replay.follow(_whole(plan, whole))
+        replay = Replay(plan, opened, keys(known_secrets(plan.name) if repeatable else generate(NAMES), plan.name), tell)
+        _write_whole(replay, plan, whole)
         with _ctrl_c(replay.stop):
             outcome = replay.run()
     if as_json:
@@ -101,21 +97,23 @@ def command(
     else:
         show_outcome(plan, opened, outcome)
     if out is not None:
-        write(out, plan, outcome, frames)
-        _name_written(out)
+        _write_named(out, plan, outcome, frames)
     if outcome.interrupted:
         sys.exit(INTERRUPTED)
 
 
-def _whole(plan: Plan, folder: Path) -> Callable[[Sequence[Out]], None]:
-    """Write the estimates of each round as soon as its tallies are there."""
+def _write_whole(replay: Replay, plan: Plan, folder: Path | None) -> None:
+    """Write the estimates of each round in this folder as soon as its tallies are there."""
+    if folder is None:
+        return
+    make_folder(folder)
     vectors = WholeVectors(plan)
 
     def take(records: Sequence[Out]) -> None:
         for one in vectors.follow(records):
             one.write(folder)
 
-    return take
+    replay.follow(take)
 
 
 WRITTEN = ("releases.jsonl", "truth.jsonl", "summary.json", "report.html")
@@ -250,8 +248,9 @@ class bar:  # noqa: N801 - reads as a verb in `with bar(...)`
             )
 
 
-def _name_written(out: Path) -> None:
-    """Say which files were written: on one line if they fit."""
+def _write_named(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
+    """Write the files, and say which: on one line if they fit."""
+    write(out, plan, outcome, frames)
     written = [str(out / name) for name in WRITTEN]
     fits = sum(len(path) + 2 for path in written) <= WIDTH
     click.echo("  " + ("  " if fits else "\n  ").join(written), err=True)

@@ -112,13 +112,11 @@ class AdaptiveFilter:
         self._misses, self._course = Misses(statistics, independent, m.sure), EstimateHistory(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
-        self._tail = Tail()
         self._precision = np.zeros(statistics)  # of an average period; 0 before the first answer
         self._chance = np.repeat(np.vstack((m.shares, [[LEAST]])), statistics, axis=1)
-        self._likelihood = np.zeros((m.rows, statistics))
-        self._weights = np.empty((m.rows, statistics))
+        self._likelihood, self._weights = np.zeros((m.rows, statistics)), np.empty((m.rows, statistics))
         self._gained = np.zeros(statistics)  # precision that this period's answers brought
-        self._periods = 0  # that had an answer
+        self._tail, self._periods = Tail(), 0  # periods that had an answer
         self._epoch = self._alone = 0.0  # this period's expected epochs and single jumps
         self._weigh()
 

@@ -112,9 +112,12 @@ class ManyFilter:
         self._learn_average(seen)
         columns = self._columns
         self._filter.observe(Observed(seen.statistics[columns], seen.noise[columns], seen.noise_of_jump[columns]))
+        if self._of.places == self._of.d:
+            return  # nobody is chosen
         if first:
-            self._enter(np.arange(len(self._named), self._of.places), *self._beliefs(seen.statistics, seen.noise, self._of.top))
-        elif self._of.places < self._of.d:
+            others = np.arange(len(self._named), self._of.places)
+            self._enter(others, *self._beliefs(seen.statistics, seen.noise, self._of.top))
+        else:
             self._exchange(seen)
 
     def release(self) -> tuple[Floats, Floats]:
@@ -147,7 +150,9 @@ class ManyFilter:
 
     def load(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Go on from `facts` and `arrays` of a filter with the same parameters."""
-        closely = {name.removeprefix("closely "): array for name, array in arrays.items() if name.startswith("closely ")}
+        closely = {
+            name.removeprefix("closely "): array for name, array in arrays.items() if name.startswith("closely ")
+        }
         self._filter.load(facts["closely"], closely)
         self._mass, self._squares = facts["mass"], facts["squares"]
         self._tail = Tail(arrays["rest"].copy(), facts["reports"])

@@ -27,6 +27,7 @@ from murmurate.aggregators.measures.rows import Rows
 from murmurate.aggregators.measures.vector import TITLES, ItemNumbers
 from murmurate.aggregators.methods.method import Decision
 from murmurate.randomizers import Question
+from murmurate.topics.domains import Items, Signed
 from murmurate.topics.domains.domain import FILLER
 
 TOP: Final = 20
@@ -35,7 +36,7 @@ By = Literal["mean", "share"]
 """Whether the largest have the largest means, by absolute value, or the largest shares of holders."""
 
 
-class Listed(NamedTuple):
+class Listing(NamedTuple):
     """Which items a release lists."""
 
     named: tuple[int, ...] = ()
@@ -45,17 +46,25 @@ class Listed(NamedTuple):
     by: By = "mean"
 
 
+BY_MEAN: Final = Listing()
+BY_SHARE: Final = Listing(by="share")
+
+
 @dataclass(frozen=True)
 class LargestOfMany(Measure):
     """The part of a measure of many items that chooses what a release lists."""
 
-    listed: Listed = Listed()
+    listed: Listing = BY_MEAN
     """Which items a release lists."""
 
     @property
     def _every_name(self) -> tuple[str, ...]:
         """The names of all figures of all items, part by part."""
         raise NotImplementedError
+
+    @cached_property
+    def _known_names(self) -> frozenset[str]:
+        return frozenset(self._every_name)
 
     @property
     def _items_count(self) -> int:
@@ -189,6 +198,8 @@ class LargestOfMany(Measure):
 class LargestNumbers(LargestOfMany, ItemNumbers):
     """The numbers of very many items."""
 
+    domain: Signed
+
     @property
     def _items_count(self) -> int:
         return self.domain.d
@@ -201,10 +212,6 @@ class LargestNumbers(LargestOfMany, ItemNumbers):
     def _titles(self) -> tuple[str, ...]:
         return TITLES
 
-    @cached_property
-    def _known_names(self) -> frozenset[str]:
-        return frozenset(self._names)
-
     def truth(self, counts: Rows) -> Floats:
         """The figures of all items from the row of every user; NaN where there is none."""
         if not len(counts):
@@ -216,7 +223,8 @@ class LargestNumbers(LargestOfMany, ItemNumbers):
 class LargestShares(LargestOfMany, ItemShares):
     """The shares of holders of very many items."""
 
-    listed: Listed = Listed(by="share")
+    domain: Items
+    listed: Listing = BY_SHARE
 
     @property
     def _items_count(self) -> int:
@@ -225,10 +233,6 @@ class LargestShares(LargestOfMany, ItemShares):
     @property
     def _every_name(self) -> tuple[str, ...]:
         return self._names
-
-    @cached_property
-    def _known_names(self) -> frozenset[str]:
-        return frozenset(self._names)
 
     def truth(self, counts: Rows) -> Floats:
         """The share of holders of each item, from the row of every user."""

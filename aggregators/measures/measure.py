@@ -13,13 +13,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
-from murmurate.aggregators.measures.planned import PlannedMeasure
+from murmurate.aggregators.measures.few_of_many import FewOfMany
 from murmurate.aggregators.measures.result import Floats, NamedFigures, Result
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Decision, Estimate
@@ -30,16 +30,13 @@ from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Domain
 
-if TYPE_CHECKING:  # filters know nothing of measures
-    from murmurate.aggregators.filters.many import ManyCoordinates
-
 Range = tuple[float, float]
 AUTO: Final = "auto"
 """The word in the place of a mechanism's name that lets the measure choose."""
 
 
 @dataclass(frozen=True)
-class Measure(PlannedMeasure):
+class Measure(FewOfMany):
     """What one stream measures: its domain, the mechanisms that serve it, and how its estimates become a release."""
 
     domain: Domain
@@ -88,24 +85,9 @@ class Measure(PlannedMeasure):
         """The largest number of statistics of a release."""
         return len(self.names)
 
-    @property
-    def monitored(self) -> tuple[str, ...]:
-        """The names of the statistics that may have a threshold: those that every measured release has."""
-        return self.names
-
     def fits(self, names: Iterable[str]) -> bool:
         """Whether a release of this measure may have these names."""
         return not self.names or set(names) == set(self.names)
-
-    @property
-    def whole_names(self) -> tuple[str, ...]:
-        """The names of the statistics that each answer tells of every item; empty where releases say all of that."""
-        return ()
-
-    @property
-    def lists_largest(self) -> bool:
-        """Whether a release lists the largest of very many coordinates, and those that are named."""
-        return False
 
     @property
     def true_names(self) -> tuple[str, ...]:
@@ -187,10 +169,6 @@ class Measure(PlannedMeasure):
         """For shares, the lengths of consecutive groups that each sum to 1 (1 for a share that belongs to no group);
         None if all sum to 1 together, or none do.
         """
-        return None
-
-    def many(self, question: Question) -> ManyCoordinates | None:
-        """What a filter follows of very many coordinates, not all of which it can follow closely; None where it can."""
         return None
 
     def follows_reports(self, division: Division) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-from murmurate.aggregators.measures.largest import TOP, By, Listed
+from murmurate.aggregators.measures.largest import TOP, By, Listing
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Texts, WholeNumber, repeated, seen
 from murmurate.config.measures.frequency import VALUE
@@ -83,11 +83,11 @@ class ItemsTable(RowStream):
         return "share"
 
     @property
-    def listed(self) -> Listed | None:
+    def listed(self) -> Listing | None:
         """What a release lists, where it does not list every item."""
         if self.top is None and self.named is None and self._figures_each * self._many <= MAX_NAMES:
             return None
-        return Listed(tuple(map(self._place, self.named or ())), TOP if self.top is None else self.top, self._by)
+        return Listing(tuple(map(self._place, self.named or ())), TOP if self.top is None else self.top, self._by)
 
     def _listing(self) -> dict[str, Any]:
         """What is listed, as a part of what releases mean; nothing where every item is."""
@@ -110,7 +110,9 @@ class ItemsTable(RowStream):
     def _listing_mistakes(self) -> Iterator[Mistake]:
         """What is wrong with which items are listed."""
         if wrong := list(self._unknown()):
-            first, last = (self.known[0], self.known[-1]) if isinstance(self.known, tuple) else ("0", str(self._many - 1))
+            first, last = (
+                (self.known[0], self.known[-1]) if isinstance(self.known, tuple) else ("0", str(self._many - 1))
+            )
             for place, name in wrong:
                 yield Mistake(f"named.{place}", seen(name), f"items of the stream: {first} ... {last}")
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from murmurate.aggregators.measures.largest import LargestNumbers, Listed
+from murmurate.aggregators.measures.largest import LargestNumbers, Listing
 from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.config.explain import explain
 from murmurate.topics.domains import Signed
@@ -35,12 +35,12 @@ def test_a_table_says_a_measure() -> None:
 
 def test_of_very_many_items_a_release_lists_the_largest_and_those_that_are_named() -> None:
     wide = Signed(65536, 3)
-    assert measured(**WIDE) == LargestNumbers(wide, listed=Listed())
+    assert measured(**WIDE) == LargestNumbers(wide, listed=Listing())
     assert measured(**WIDE, named=[7, "65535"], top=5, by="share") == LargestNumbers(
-        wide, listed=Listed((7, 65535), 5, "share")
+        wide, listed=Listing((7, 65535), 5, "share")
     )
     assert measured(named=["tea"], top=1).monitored == ("tea", "tea present", "tea mean of holders")
-    assert measured(values=None, items=1366) == LargestNumbers(Signed(1366, 3), listed=Listed())
+    assert measured(values=None, items=1366) == LargestNumbers(Signed(1366, 3), listed=Listing())
     assert isinstance(measured(values=None, items=4096, shares=False), ItemNumbers)
     assert measured(values=None, items=65536).most_names == 60
 
@@ -78,7 +78,8 @@ def test_most_items_with_three_figures_each_fit_a_release() -> None:
          "method.revise: found 1; allowed: only where a release has every item, up to 1365 of them"),
         ({"named": ["tea"], "season": "1h"},
          "season: found '1h'; allowed: only where a release has every item: without top and named"),
-        ({**WIDE, "thresholds": {"7": 0.1}}, "thresholds: found '7'; allowed: statistics of the stream: none, since names are found"),
+        ({**WIDE, "thresholds": {"7": 0.1}},
+         "thresholds: found '7'; allowed: statistics of the stream: none, since names are found"),
         ({**WIDE, "named": [8], "thresholds": {"7": 0.1}},
          "thresholds: found '7'; allowed: statistics of the stream: 8, 8 present, 8 mean of holders"),
         ({"most": 0}, "most: found 0; allowed: a whole number from 1 to 64"),
