@@ -17,6 +17,7 @@ import orjson
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from murmurate.agents.embedded.runtime import Keys
 from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import claims, table
 from murmurate.agents.replay.source import Source
@@ -88,7 +89,7 @@ def command(
             if out is not None and frame["type"] != "progress":
                 frames.append(frame)
 
-        replay = Replay(plan, opened, keys(known_secrets(plan.name) if repeatable else generate(NAMES), plan.name), tell)
+        replay = Replay(plan, opened, _keys(plan.name, repeatable=repeatable), tell)
         _write_whole(replay, plan, whole)
         with _ctrl_c(replay.stop):
             outcome = replay.run()
@@ -100,6 +101,11 @@ def command(
         _write_named(out, plan, outcome, frames)
     if outcome.interrupted:
         sys.exit(INTERRUPTED)
+
+
+def _keys(deployment: str, *, repeatable: bool) -> Keys:
+    """Fresh keys, or known ones."""
+    return keys(known_secrets(deployment) if repeatable else generate(NAMES), deployment)
 
 
 def _write_whole(replay: Replay, plan: Plan, folder: Path | None) -> None:
