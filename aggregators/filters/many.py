@@ -227,7 +227,8 @@ class ManyFilter:
 
 def largest(size: Floats, count: int) -> NDArray[np.int64]:
     """The indices of the largest, the first of equal ones first."""
-    count = min(count, len(size))
+    if not count:
+        return np.zeros(0, np.int64)
     if count < len(size):
         least = np.partition(size, len(size) - count)[len(size) - count]
         above = np.flatnonzero(size > least)

@@ -1,4 +1,4 @@
-"""Very many items: what a release lists of 65 536, how right that is, and that every method and the filter follow it."""
+"""Very many items: what a release lists of 65 536, how right that is, and that every method follows them."""
 
 from __future__ import annotations
 

@@ -145,8 +145,8 @@ FOUND = _SHARES | {
     "stderr": {"bread": 0.012, "tea": 0.011}, "unbiased": {"bread": 0.3104, "tea": 0.1198},
 }  # fmt: skip
 LISTED = FOUND | {
-    "stream": "taste", "measure": "vector", "estimate": {"tea": 0.12, "17": -0.31}, "stderr": {"tea": 0.011, "17": 0.012},
-    "unbiased": {"tea": 0.1198, "17": -0.3104}, "selection": {
+    "stream": "taste", "measure": "vector", "estimate": {"tea": 0.12, "17": -0.31},
+    "stderr": {"tea": 0.011, "17": 0.012}, "unbiased": {"tea": 0.1198, "17": -0.3104}, "selection": {
         "of": 65536, "by": "mean", "named": ["tea"], "found": ["17"], "errors": 5.095872, "threshold": 0.06115,
     },
 }  # fmt: skip
