@@ -97,9 +97,11 @@ def test_a_line_of_watch_shows_what_is_monitored_and_the_largest_movers(run: Run
     plan, releases, _ = run
     newest = releases[-1]
     assert newest.selection is not None
-    line = watch.line(newest, plan.streams[0], 20)
-    assert len(line) <= 80
-    assert "  0 " in line
+    monitored = watch.line(newest, plan.streams[0], 20)
+    assert len(monitored) <= 80
+    assert "  0 " in monitored
+    assert "0.1 (" in monitored
+    line = watch.line(newest.model_copy(update={"thresholds": None}), plan.streams[0], 20)
     assert f" {newest.selection.found[0]} " in line
 
 

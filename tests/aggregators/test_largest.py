@@ -154,9 +154,9 @@ def test_shares_of_very_many_items_are_ranked_by_their_size() -> None:
         assert isinstance(request, Request)
         own, _, absent, *_ = map(float, request.question.supports)  # type: ignore[attr-defined]
         said = rng.binomial(200_000, absent + shares * (own - absent)).astype(np.int64)
-        decision = followed.tally(Answer(said, 200_000))
-        assert isinstance(decision, Decision)
-    figures = measure.result(decision)
+        step = followed.tally(Answer(said, 200_000))
+        assert isinstance(step, Decision)
+        figures = measure.result(step).named
     assert figures.names == ("5", "11", "12", "60000")
     np.testing.assert_allclose(figures.estimate, [0, 0.5, 0.4, 0.3], atol=0.05)
 
