@@ -19,6 +19,7 @@ from murmurate.topics.release_parts import (
     MAX_FIGURES,
     Block,
     Instant,
+    ListedItems,
     Mechanism,
     Method,
     Model,
@@ -28,7 +29,6 @@ from murmurate.topics.release_parts import (
     Number,
     Reading,
     Reports,
-    Selection,
     Statistics,
     Table,
     Tables,
@@ -87,7 +87,7 @@ class Release(Message, tag="murmurate/release/2"):
     """How names make tables: each table's cells follow each other, called "attribute=value | attribute=value". Not
     written where names stand for themselves.
     """
-    selection: Selection | None = None
+    selection: ListedItems | None = None
     """How the items were chosen that the maps have figures of, where they are few of very many."""
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_FIGURES), *Freeze] | None = None
     """For each monitored statistic that is known, on which side of its threshold it is. Not written where there is

@@ -107,7 +107,7 @@ class Reading(Part):
     """The chance that the truth is on the side of the threshold that is named."""
 
 
-class Selection(Part):
+class ListedItems(Part):
     """How the items of a release were chosen from very many: some are always listed, the others were the largest."""
 
     of: Positive

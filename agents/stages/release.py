@@ -15,7 +15,7 @@ import numpy as np
 from murmurate.aggregators.accounting.claim import MixedClaim
 from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.aggregators.accounting.window import NoClaim
-from murmurate.aggregators.measures.result import Chosen, InTables, NamedFigures
+from murmurate.aggregators.measures.result import ChosenItems, InTables, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
@@ -23,7 +23,7 @@ from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.promises import AgainstUsers, Periods, Privacy, Shuffled
 from murmurate.topics.release import Release
-from murmurate.topics.release_parts import PLACES, Reading, Reports, Selection
+from murmurate.topics.release_parts import PLACES, ListedItems, Reading, Reports
 from murmurate.topics.times import duration, instant
 
 
@@ -104,12 +104,12 @@ def _own_of(names: Sequence[str], before: Release) -> dict[str, dict[str, float 
     return {"unbiased": first, "stderr_unbiased": second}
 
 
-def _selection(chosen: Chosen | None) -> Selection | None:
+def _selection(chosen: ChosenItems | None) -> ListedItems | None:
     """How the items of the release were chosen from very many."""
     if chosen is None:
         return None
     threshold = None if chosen.threshold is None else round(chosen.threshold, PLACES)
-    return Selection(**chosen._replace(errors=round(chosen.errors, PLACES), threshold=threshold)._asdict())
+    return ListedItems(**chosen._replace(errors=round(chosen.errors, PLACES), threshold=threshold)._asdict())
 
 
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:

@@ -5,7 +5,7 @@ closely are NaN, in estimates and in variances.  Followed closely are the coordi
 many others as there is room for: whoever is among the largest by its running average, or by the newest answer alone and
 beyond chance, takes the place of the smallest one.  Its filter begins with what made it enter.  So state and time are a
 few numbers for each coordinate, and the adaptive filter's for those with a place (following 65 536 of them closely
-would be some 80 MB of state and a quarter of a second a period).  Post-processing: it costs no privacy.  What enters
+would be some 170 MB of state and a quarter of a second a period).  Post-processing: it costs no privacy.  What enters
 for being large is too large on average (measures/largest.py says by how much at most).
 Not here: seasons and revisions, which a coordinate without a past cannot have.
 """

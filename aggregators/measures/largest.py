@@ -22,7 +22,7 @@ from murmurate.aggregators.filters.many import ManyCoordinates, largest
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.measures.quotients import errors_from_zero
-from murmurate.aggregators.measures.result import Chosen, Floats, NamedFigures
+from murmurate.aggregators.measures.result import ChosenItems, Floats, NamedFigures
 from murmurate.aggregators.measures.rows import Rows
 from murmurate.aggregators.measures.vector import TITLES, ItemNumbers
 from murmurate.aggregators.methods.method import Decision
@@ -179,7 +179,7 @@ class LargestOfMany(Measure):
         at = (np.arange(self._parts)[:, np.newaxis] * d + items).reshape(-1)
         names, every = tuple(self._every_name[place] for place in at), self._every_name[:d]
         errors = stderr[ranked][found]
-        chosen = Chosen(
+        chosen = ChosenItems(
             of=d,
             by=self.listed.by,
             named=tuple(every[item] for item in self.listed.named),

@@ -19,7 +19,7 @@ from murmurate.topics.release_parts import Table
 Floats = NDArray[np.float64]
 
 
-class Chosen(NamedTuple):
+class ChosenItems(NamedTuple):
     """How the items of a release were chosen from very many."""
 
     of: int
@@ -33,7 +33,9 @@ class Chosen(NamedTuple):
     errors: float
     """The number of its standard errors beyond which a found item is not expected by chance."""
     threshold: float | None
-    """So many times the usual standard error of what was found; None where nothing was."""
+    """The estimate of a found item that chance hardly ever reaches: `errors` times the median standard error of what was
+    found; None where nothing was.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class NamedFigures:
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
     found: bool = False
     """Whether the names themselves were found in the data."""
-    chosen: Chosen | None = None
+    chosen: ChosenItems | None = None
     """How they were chosen, where they are few of many."""
 
     @property
