@@ -33,7 +33,7 @@ class ChosenItems(NamedTuple):
     errors: float
     """The number of its standard errors beyond which a found item is not expected by chance."""
     threshold: float | None
-    """The estimate of a found item that chance hardly ever reaches: `errors` times the median standard error of what was
+    """The size of a found item that chance hardly ever reaches: `errors` times the median standard error of what was
     found; None where nothing was.
     """
 
