@@ -58,8 +58,8 @@ class ItemsTable(RowStream):
     items: Annotated[int, WholeNumber(1, MAX_ITEMS)] | None = None
     """How many items there are, which events call by whole numbers from 0; or else `values`."""
     top: Annotated[int, WholeNumber(1, MAX_LISTED_ITEMS)] | None = None
-    """Of so many items that are largest a release has figures, besides those that are `named`. Left out: 20 where all
-    items do not fit a release, which has 4 096 figures at most, or where some are named; else all items are in it.
+    """The number of largest items that a release lists, besides those that are `named`. Left out: 20 where all items do
+    not fit a release, which has 4 096 figures at most, or where some are named; else all items are in it.
     """
     named: Annotated[tuple[str, ...], ItemNames()] | None = None
     """Items that are in every release, however small. Only these can have thresholds where not all items are."""
