@@ -122,11 +122,19 @@ class ManyFilter:
 
     def release(self) -> tuple[Floats, Floats]:
         """Estimate and variance of each statistic, NaN where it is not followed closely: two float64[statistics]."""
-        return self._spread(self._filter.release())
+        estimate, variance = self._filter.release()
+        return self._spread(estimate), self._spread(variance)
+
+    def of_noise(self) -> Floats:
+        """The part of each estimate's variance that the noise of answers makes up, NaN where it is not followed:
+        float64[statistics].
+        """
+        return self._spread(self._filter.of_noise())
 
     def past(self) -> tuple[Floats, Floats]:
         """Mean and variance of the estimates so far, NaN where one is not followed: two float64[statistics]."""
-        return self._spread(self._filter.past())
+        mean, variance = self._filter.past()
+        return self._spread(mean), self._spread(variance)
 
     def smoothed(self, lag: int) -> tuple[Floats, Floats]:
         """No period is revised: two float64[0, statistics]."""
@@ -163,10 +171,11 @@ class ManyFilter:
         """The indices of the followed statistics among all, part by part."""
         return self._across(self._followed, self._of.d)
 
-    def _spread(self, of_followed: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        columns, found = self._columns, np.full((2, self.statistics), np.nan)
-        found[:, columns] = of_followed
-        return found[0], found[1]
+    def _spread(self, of_followed: Floats) -> Floats:
+        """Numbers of what is followed among all statistics, NaN in the place of the others."""
+        found = np.full(self.statistics, np.nan)
+        found[self._columns] = of_followed
+        return found
 
     def _learn_average(self, seen: Observed) -> None:
         """Average the measurement with those before it, each by the inverse of its average variance."""

@@ -81,9 +81,7 @@ class VectorStream(ItemsTable):
             return
         if self.by == "share" and not self.shares:
             yield Mistake("by", seen(self.by), "mean, with shares = false")
-        if self.kept > self._many:
-            yield Mistake("most", seen(self.most), f"a whole number from 1 to {self._many}, the number of items")
-        elif not self.statistic().possible:
+        if not self.statistic().possible:
             told = "shares of holders" if self.shares else "means alone"
             yield Mistake("shares", seen(self.shares), f"{seen(not self.shares)}: no mechanism tells {told} of them")
         for place, item in enumerate(self.values or ()):

@@ -85,6 +85,10 @@ class Node(Question):
         """The bill of the whole level."""
         return self.horizon.bill(self.first_t(t), self.level)
 
+    def claimed_as(self) -> Node:
+        """The level's first node: a claim is about all of them."""
+        return Node(self.horizon, self.level, self.horizon.tree.nodes(self.level)[0])
+
     # ---- the device's side ----
 
     @property

@@ -42,9 +42,9 @@ class Session:
         self.rows: list[NDArray[np.int32]] = [np.zeros(0, np.int32) for _ in range(levels)]
         """The rows of each level's users."""
         self.before: list[NDArray[Any]] = [np.zeros(0, np.int32) for _ in range(levels)]
-        """The newest values read of each level's users,"""
+        """The newest values read of each level's users."""
         self.read_at = [0] * levels
-        """and the step at which they were read; MISSED where a look was left out."""
+        """The step at which each level's values were read; MISSED where a look was left out."""
         self.counters: list[NDArray[Any]] = [np.zeros((0, p.counters), np.uint16) for p in horizon.protocols]
         self.left: list[NDArray[np.uint16]] = [np.zeros(0, np.uint16) for _ in range(levels)]
         """The number of changes that each user may still tell."""
@@ -75,7 +75,7 @@ class Session:
             identity = self.horizon.identity(self.first_t, level)
             lanes = key.draw(users[rows], round=identity).open(identity, None, "session")
             parts = [protocol.begin(words) for _, words in lanes.words(protocol.begin_words, np.uint64)]
-            self.counters[level] = np.concatenate(parts) if parts else protocol.begin(np.zeros((0, 1), np.uint64))
+            self.counters[level] = np.concatenate(parts) if parts else protocol.begin(np.zeros((0, protocol.begin_words), np.uint64))
 
     def look(self, t: int, values: Values) -> None:
         """Read the values of period t where a level reads them then. Periods come in order; older ones are no news."""
