@@ -165,10 +165,10 @@ class ItemNumbers(RowMeasure):
             None if course is None else np.hstack((course, _course_of_holders(course))),
         )
 
-    def scored_figures(self, decision: Decision) -> tuple[Floats, Floats]:
-        """The means over all users, without the means among holders, which take as long as all else."""
-        if decision.measured_t is None:
-            return super().scored_figures(decision)
+    def means(self, decision: Decision) -> tuple[Floats, Floats]:
+        """The method's means over all users and those of a release, once something was measured: without the means
+        among holders, which take longer than all else.
+        """
         means = slice(self.domain.d)
         return decision.vector.unbiased[means], np.clip(stands(decision).statistics[means], -1, 1)
 

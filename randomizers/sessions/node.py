@@ -136,13 +136,7 @@ class Node(Question):
 
     def support(self, reports: Reports) -> Counts:
         """The number of reports with +1 at each coordinate, and with -1."""
-        bad = np.flatnonzero(self.malformed(reports))
-        if len(bad):
-            raise ReportError(
-                f"node: reports: found {len(bad)} that nobody gives (the first in row {bad[0]}); allowed: drop what "
-                "`malformed` marks"
-            )
-        return self.protocol.support(reports)
+        return self.protocol.support(checked_reports(self.name, reports, self.wire_size))
 
     @property
     def gap(self) -> float:

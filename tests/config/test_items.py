@@ -72,7 +72,10 @@ def test_what_is_promised_is_said_in_words() -> None:
     text = " ".join(" ".join(made.lines()).split())
     assert "items of each user's set (up to 5 of 5 items)" in text
     assert "count as holders of nothing" in text
+    padded = explain(planned(streams={"it": table(mechanism="grr")}))
+    text = " ".join(" ".join(padded.lines()).split())
     assert "a user who holds more than pad = 4 items counts for 4 of them, each item in part" in text
-    assert made.document()["streams"][0]["bias"].startswith("a user who holds more")
-    exact = " ".join(explain(planned(streams={"it": table(pad=5)})).lines())
+    assert "where sets of 0 to 5 items are equally frequent" in text
+    assert padded.document()["streams"][0]["bias"].startswith("a user who holds more")
+    exact = " ".join(explain(planned(streams={"it": table(pad=5, mechanism="grr")})).lines())
     assert "in part" not in exact
