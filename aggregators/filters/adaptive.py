@@ -112,13 +112,11 @@ class AdaptiveFilter:
         self._misses, self._course = Misses(statistics, independent, m.sure), EstimateHistory(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
-        self._tail = Tail()
         self._precision = np.zeros(statistics)  # of an average period; 0 before the first answer
         self._chance = np.repeat(np.vstack((m.shares, [[LEAST]])), statistics, axis=1)
-        self._likelihood = np.zeros((m.rows, statistics))
-        self._weights = np.empty((m.rows, statistics))
+        self._likelihood, self._weights = np.zeros((m.rows, statistics)), np.empty((m.rows, statistics))
         self._gained = np.zeros(statistics)  # precision that this period's answers brought
-        self._periods = 0  # that had an answer
+        self._tail, self._periods = Tail(), 0  # periods that had an answer
         self._epoch = self._alone = 0.0  # this period's expected epochs and single jumps
         self._weigh()
 
@@ -131,7 +129,10 @@ class AdaptiveFilter:
             return
         if mechanism.statistics != self.statistics:
             raise ParameterError(f"filter: found {mechanism.statistics} statistics; allowed: {self.statistics}")
-        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, wholes=self._wholes.apart)
+        self.observe(Observed.of(mechanism, answer, users, self._mean, self._tail, wholes=self._wholes.apart))
+
+    def observe(self, seen: Observed) -> None:
+        """Take what an answered round of the current period measured."""
         noise = np.maximum(seen.noise, self._spread * 1e-18)
         gained = 1 / noise
         if not self.informed:

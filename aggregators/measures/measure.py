@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
-from murmurate.aggregators.measures.planned import PlannedMeasure
+from murmurate.aggregators.measures.few_of_many import FewOfMany
 from murmurate.aggregators.measures.result import Floats, NamedFigures, Result
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Decision, Estimate
@@ -37,7 +37,7 @@ AUTO: Final = "auto"
 
 
 @dataclass(frozen=True)
-class Measure(PlannedMeasure):
+class Measure(FewOfMany):
     """What one stream measures: its domain, the mechanisms that serve it, and how its estimates become a release."""
 
     domain: Domain

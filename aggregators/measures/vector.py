@@ -40,6 +40,8 @@ HELD: Final = " present"
 """The end of the name of a share of holders."""
 OF_HOLDERS: Final = " mean of holders"
 """The end of the name of a mean among holders."""
+TITLES: Final = "Mean of all users", "Share of holders", "Mean of holders"
+"""The kinds of figures, in the order of their names."""
 WHOLE: Final[Range] = (-1.0, 1.0)
 """The range of a number."""
 
@@ -74,6 +76,11 @@ class ItemNumbers(RowMeasure):
     @cached_property
     def _names(self) -> tuple[str, ...]:
         return tuple(item + end for end in (("", HELD, OF_HOLDERS) if self.shares else ("",)) for item in self.items)
+
+    @property
+    def whole_names(self) -> tuple[str, ...]:
+        """The means over all users, then the shares of holders."""
+        return self._names[: self.statistics]
 
     @property
     def scored(self) -> tuple[str, ...]:
@@ -228,7 +235,7 @@ class ItemNumbers(RowMeasure):
 
     def page(self) -> dict[str, Any]:
         """The page's description, with a table for each kind of figure, whose rows are consecutive names."""
-        titles = ("Mean of all users", "Share of holders", "Mean of holders")[: len(self.names) // self.domain.d]
+        titles = TITLES[: len(self.names) // self.domain.d]
         return {**super().page(), "tables": [{"title": title, "cells": self.domain.d} for title in titles]}
 
     # ---- synthetic values ----
