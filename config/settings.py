@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from murmurate.aggregators.accounting.claim import FEWEST
+from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS, kind_of
 from murmurate.config.central_noise import too_much
@@ -241,6 +242,10 @@ class Deployment(ConfigTable):
         if self.privacy.mixed is not None and kind.division == "budget" and not kind.fixed:
             able = ", ".join(one for one, other in METHODS.items() if other.division == "population" or other.fixed)
             yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
+        if self.privacy.mixed is not None and stream.method.of_horizons:
+            yield Mistake(f"{key}.method", stream.method.name, "with privacy.mixed, one without horizons")
+        if stream.method.of_horizons and stream.mechanism != AUTO:
+            yield Mistake(f"{key}.mechanism", repr(stream.mechanism), f"auto, with method = {stream.method.name}")
         if self.privacy.mixed is not None and stream.method_options().finds_clip:
             yield Mistake(f"{key}.clip", "found", "with privacy.mixed, declared, since devices answer one question")
         yield from unable(self.privacy, name, stream)

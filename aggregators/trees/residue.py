@@ -58,7 +58,7 @@ class NodeEstimate:
 
 @dataclass(frozen=True, eq=False)
 class StepEstimate:
-    """The estimated value at one step: float64[d]; NaN with an infinite variance where a node that it needs is missing."""
+    """The estimated value at one step: float64[d]; NaN, with an infinite variance, if a needed node is missing."""
 
     step: int
     estimate: Floats
@@ -92,7 +92,7 @@ def node_variance(
 
 
 def pair_covariance(d: int, s: int, epsilon: float, m: int, tau: int = 0) -> float:
-    """kappa: the covariance of one user's parts at two coordinates where both have changed, over the product of changes.
+    """kappa: the covariance of one user's parts at two coordinates that have changed, over the product of the changes.
 
     d: coordinates of the level, over all its nodes; s, m and tau of its ExSub (exsub_terms.py).  It is 0 for s = 1.
 
@@ -108,7 +108,7 @@ def pair_covariance(d: int, s: int, epsilon: float, m: int, tau: int = 0) -> flo
 
 
 def _alike(k: int, tau: int) -> float:
-    """Of k specials: ordered pairs that are both right or both wrong, less the others; over accepted cells."""
+    """How many ordered pairs of k specials agree in being right or wrong, less those that do not, in accepted cells."""
     chance, found = 0.5**k, 0.0
     for agreeing in range(k + 1):
         if is_accepted(agreeing, k - agreeing, tau):
@@ -136,7 +136,7 @@ class ResidueEstimates:
         self.steps = 0
         """The number of steps that are closed."""
         self._weighing = np.zeros(tree.levels)
-        """By level, of the children so far of the node that is open above: the sum of their bests' weighing variances."""
+        """By level, of the children so far of the node that is open above: the weighing variance of their sum."""
         self._sums = np.zeros((tree.levels, coordinates))
         """The sum of their bests: float64[levels, d]; a best that is unknown adds 0, and an infinite weighing."""
         self._variances = np.zeros((tree.levels, coordinates))
@@ -164,10 +164,9 @@ class ResidueEstimates:
                 break
             best = _best(given.get(level), self.d)
             if level:
-                best = _joined(
-                    best, _Best(self._weighing[level - 1], self._sums[level - 1], self._variances[level - 1])
-                )
-                self._weighing[level - 1], self._sums[level - 1], self._variances[level - 1] = 0, 0, 0
+                below = level - 1
+                best = _joined(best, _Best(self._weighing[below], self._sums[below], self._variances[below]))
+                self._weighing[below], self._sums[below], self._variances[below] = 0, 0, 0
             self._weighing[level] += best.weighing
             self._sums[level] += best.estimate
             self._variances[level] += best.variance
@@ -219,16 +218,14 @@ def _joined(own: _Best, children: _Best) -> _Best:
 
 
 def checked(one: NodeEstimate, d: int) -> NodeEstimate:
-    """A node's estimate, if it is of d coordinates and its variances are positive and finite, or at least not negative."""
+    """A node's estimate, if it is of d coordinates and its variances are variances."""
     variance = np.asarray(one.actual_variance, np.float64)
     if one.estimate.shape != (d,) or variance.shape not in ((), (d,)):
         found = f"an estimate of shape {one.estimate.shape} and a variance of shape {variance.shape}"
         raise ParameterError(f"node {one.node} of level {one.level}: found {found}; allowed: ({d},)")
     if not 0 < one.weighing < inf or not ((variance >= 0) & (variance < inf)).all():
         found = f"weighing {one.weighing}" if not 0 < one.weighing < inf else "a variance that is none"
-        raise ParameterError(
-            f"node {one.node} of level {one.level}: found {found}; allowed: positive, finite variances"
-        )
+        raise ParameterError(f"node {one.node} of level {one.level}: found {found}; allowed: positive and finite ones")
     return one
 
 

@@ -51,7 +51,7 @@ class ResidueTask:
     d: int
     """The number of coordinates of a value."""
     changes: int
-    """s, the most changes that a user tells in a horizon."""
+    """The most changes s that a user tells in a horizon."""
     most_a_node: int
     """The most coordinates that change between two values: d at most, 2 for one of several categories."""
     epsilon_micro: int
@@ -76,19 +76,19 @@ class ResidueLevel:
 
     nodes: int
     coordinates: int
-    """Of all nodes: d a node."""
+    """The number of coordinates of all nodes: d a node."""
     changes: int
-    """s_h: the most changes, of a user or of all these nodes."""
+    """The most changes s_h that a user tells here: no more than the nodes can have."""
     m: int
-    """The length of a report, stubs included: of all nodes together."""
+    """The number of coordinates in a report of all nodes together, stubs included."""
     absent: float
-    """v0, the variance of one user's part of a change where there is none."""
+    """The variance v0 of one user's part of a node where nothing has changed."""
     held: float
-    """v1, where there is one."""
+    """The variance v1 of one user's part where there is a change."""
 
     @property
     def number(self) -> int:
-        """d'_h: the coordinates of all nodes and a stub for each change."""
+        """The number d'_h of coordinates of all nodes, and a stub for each change."""
         return self.coordinates + self.changes
 
 
@@ -99,7 +99,7 @@ class ResiduePortions:
     tree: ResidueTree
     levels: tuple[ResidueLevel, ...]
     portions: tuple[float, ...]
-    """W_h: of all users; they add up to 1."""
+    """The share W_h of users of each level; together 1."""
     error: float
     """The variance of all answers together, times the number of users."""
     slots: tuple[int, ...] = ()

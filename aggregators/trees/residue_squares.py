@@ -36,7 +36,7 @@ class _Level(NamedTuple):
     share: Floats
     """The weight of the children's sum in a node's best, its own number having the rest: float64[n]."""
     pull: Floats
-    """lambda at the ends within each group: float64[g, r - 1]."""
+    """The weight lambda of the far end at each end within a group: float64[g, r - 1]."""
     unknown: NDArray[np.bool_]
     """Whether the value at each node's beginning, and at the last one's end, is undetermined: bool[n + 1]."""
 
@@ -60,9 +60,7 @@ class ResidueSquares:
             found = f"{shown(steps)} steps and {[len(level) for level in weighing]} nodes"
             raise ParameterError(f"residue squares: found {found}; allowed: {wanted} nodes")
         if not all((level > 0).all() for level in weighing):
-            raise ParameterError(
-                "residue squares: weighing: found a number that is not; allowed: positive, or infinite"
-            )
+            raise ParameterError("residue squares: weighing: found 0 or less; allowed: positive, or infinite")
         self._levels: list[_Level] = []
         self._solve([np.asarray(level, np.float64) for level in weighing])
 

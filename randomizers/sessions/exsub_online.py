@@ -9,8 +9,8 @@ for changes and how many other coordinates.  At each coordinate, in order, one 6
     a change    its own sign is told with agreeing / slots, the other with opposite / slots, then `slots` is one less
 
 With plain counters there are no slots and d nodes + s others, so that changes count for nothing: a change without a
-slot is told as no change is.  Elsewhere k of z is the words below k 2^64 / z, rounded up.  So the probability of any
-course of decisions is within a factor of 1 - c of the exact one, c = (1 + 2 + ... + d nodes + s) / 2^64, and
+slot is told as no change is.  A probability k / z is that of a word below k 2^64 / z, rounded up.  So any course of
+decisions has its exact probability within a factor of 1 - c, c = (1 + 2 + ... + d nodes + s) / 2^64, and
 
     P[y|x] = plain U(y) + sum over lifted cells <= (1 + (largest lift / plain) / (1 - c)^2) P[y|x'],
 
@@ -21,7 +21,7 @@ ARCHITECTURE section 5.18.  Not here: many users' coordinates at once (told_chan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -30,11 +30,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.errors import ParameterError, ReportError
+from murmurate.randomizers.errors import ParameterError, ValueRefusedError
 from murmurate.randomizers.lanes import Words
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.question import Blanket, Counts, Reports
-from murmurate.randomizers.sessions.level import BITS, COUNTER, TOP, LevelProtocol
+from murmurate.randomizers.sessions.level import BITS, TOP, LevelProtocol, State
 from murmurate.randomizers.sessions.ones import Changes
 from murmurate.randomizers.sessions.protocol import Counters, NodeSupports
 from murmurate.randomizers.sessions.symbol_bits import SymbolBits
@@ -43,9 +43,10 @@ from murmurate.randomizers.thresholds import Epsilon, exp_floor
 from murmurate.randomizers.vectors.exsub_terms import best_length
 from murmurate.randomizers.vectors.subset_cells import SubsetCells
 
-State = tuple[int, ...]
 AGREEING, OPPOSITE, ELSEWHERE, SLOTS, OTHERS = range(5)
 """What each counter is of: symbols left to tell, slots for changes, coordinates without."""
+MAX_NUMBER = 1 << 20
+"""The most coordinates of a transcript, with which the bound is lowered by about 2^-24 of it."""
 
 
 class ExSubOnline(LevelProtocol):
@@ -59,19 +60,19 @@ class ExSubOnline(LevelProtocol):
 
     def __init__(self, d: int, nodes: int, s: int, epsilon: Epsilon, m: int | None = None, tau: int = 0) -> None:
         super().__init__(d, nodes, s, epsilon)
-        most = np.iinfo(COUNTER).max
-        if self.number > most:
+        if self.number > MAX_NUMBER:
             found = f"{self.d} coordinates, {self.nodes} nodes and {self.s} changes"
-            raise ParameterError(f"{self.name}: found {found}; allowed: d nodes + s up to {most}")
+            raise ParameterError(f"{self.name}: found {found}; allowed: d nodes + s up to {MAX_NUMBER}")
+        self.counter = np.uint16 if self.number <= np.iinfo(np.uint16).max else np.uint32
         self.tau = whole(
-            self.name, "tau", tau, 0, self.s if m is None else min(self.s, whole(self.name, "m", m, 1, most))
+            self.name, "tau", tau, 0, self.s if m is None else min(self.s, whole(self.name, "m", m, 1, self.number))
         )
         if m is None:
             m = best_length(self.entries, self.s, self.epsilon_micro, self.tau, self.number)
         self.m = whole(self.name, "m", m, 1, self.number)
         agreeing, opposite, others = self.cells.expected()
         self.supports = NodeSupports(agreeing / self.s, opposite / self.s, others / (2 * self.entries))
-        self.realised = 1 + (self.cells.realised - 1) / self._kept**2
+        self.realised = 1 + (self.cells.realised - 1) / self.kept**2
         self.form = SymbolBits(self.d, max(0, self.d - (self.number - self.m)), min(self.d, self.m))
         self.wire_size = self.form.size
         self.tell_words = self.d + self.coins
@@ -91,14 +92,14 @@ class ExSubOnline(LevelProtocol):
         return exp_floor(self.epsilon_micro)
 
     @property
-    def _kept(self) -> Fraction:
+    def kept(self) -> Fraction:
         """The least part of its exact probability that a course of decisions has."""
         return 1 - Fraction(self.number * (self.number + 1), 2 * TOP)
 
     @cached_property
     def cells(self) -> SubsetCells:
         """The cells of transcripts and their exact probabilities."""
-        lowered = 1 + (self.bound - 1) * self._kept**2
+        lowered = 1 + (self.bound - 1) * self.kept**2
         return SubsetCells(self.entries, self.s, self.m, self.tau, lowered, even=False)
 
     @cached_property
@@ -110,10 +111,10 @@ class ExSubOnline(LevelProtocol):
     # ---- the device's half ----
 
     def begin(self, words: Words) -> Counters:
-        """The secret counters from uint64[n, 1]: uint16[n, 5]."""
+        """The secret counters from uint64[n, 1]: uint16[n, 5], or uint32 for long horizons."""
         edges = np.array(self.cells.edges, np.uint64)
         drawn = np.searchsorted(edges, self._drawn_from(words, self.begin_words)[:, 0], "right")
-        return np.array(self.states, COUNTER)[drawn]
+        return np.array(self.states, self.counter)[drawn]
 
     def begin_one(self, words: list[int]) -> list[int]:
         """What `begin` gives, for one user in plain Python."""
@@ -121,11 +122,13 @@ class ExSubOnline(LevelProtocol):
 
     def tell(self, counters: Counters, changes: Changes, words: Words) -> Reports:
         """The reports of a node; the counters are moved in place."""
-        self._to_tell(counters, changes, words)
+        if self._to_tell(counters, changes, words):
+            self._has_more(int(counters[:, OTHERS].min()))
         return self.form.pack(tell_many(counters, changes, words))
 
     def tell_one(self, counters: list[int], changes: list[int], words: list[int]) -> bytes:
         """What `tell` gives, for one user in plain Python; the counters are moved in place."""
+        self._has_more(counters[OTHERS])
         symbols = []
         for j, change in enumerate(changes):
             own = 2 * j + (change < 0)
@@ -145,6 +148,11 @@ class ExSubOnline(LevelProtocol):
                     symbols.append(2 * j + 1 - plus)
         return self.form.pack_one(symbols)
 
+    def _has_more(self, others: int) -> None:
+        """Refuse to tell more nodes than there are."""
+        if others < self.d:
+            raise ValueRefusedError(f"{self.name}: found more nodes; allowed: {self.nodes}")
+
     @staticmethod
     def _kind(place: int, agreeing: int, opposite: int) -> int | None:
         """Which counter a slot is told from, by its place among those left."""
@@ -158,10 +166,7 @@ class ExSubOnline(LevelProtocol):
 
     def support(self, reports: Reports) -> Counts:
         """The number of reports with +1 at each coordinate, and with -1."""
-        wrong = int(self.malformed(reports).sum())
-        if wrong:
-            raise ReportError(f"{self.name}: reports: found {wrong} that nobody could give; allowed: none")
-        return self.form.counts(reports)
+        return self.form.counts(self._well_formed(reports))
 
     # ---- the auditor's ----
 
@@ -174,17 +179,9 @@ class ExSubOnline(LevelProtocol):
                 law[state] = law.get(state, Fraction(0)) + part
         return law
 
-    def law_tell(self, counters: State, changes: tuple[int, ...]) -> Mapping[tuple[bytes, State], Fraction]:
-        """Every report of a node and state after it, with its exact probability given the state before."""
-        law: dict[tuple[tuple[int, ...], State], Fraction] = {((), tuple(counters)): Fraction(1)}
-        for j, change in enumerate(changes):
-            after: dict[tuple[tuple[int, ...], State], Fraction] = {}
-            for (symbols, state), chance in law.items():
-                for sign, then, part in self.entry_law(state, change):
-                    told = (*symbols, 2 * j + (sign < 0)) if sign else symbols
-                    after[told, then] = chance * part
-            law = after
-        return {(self.form.pack_one(symbols), state): chance for (symbols, state), chance in law.items()}
+    def packed(self, symbols: Sequence[int]) -> bytes:
+        """The report of these symbols."""
+        return self.form.pack_one(symbols)
 
     def entry_law(self, state: State, change: int) -> Iterator[tuple[int, State, Fraction]]:
         """What may be told of a coordinate, +1, -1 or nothing, with the state after it and the probability."""

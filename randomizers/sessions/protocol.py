@@ -24,8 +24,8 @@ from murmurate.randomizers.lanes import Words
 from murmurate.randomizers.question import Blanket, Counts, Reports
 from murmurate.randomizers.sessions.ones import Changes
 
-Counters = NDArray[np.uint16]
-"""uint16[n, counters]: the secret counters of n users."""
+Counters = NDArray[np.unsignedinteger[Any]]
+"""The secret counters of n users: uint16[n, counters], or uint32 where numbers are larger."""
 Drawn = Callable[[int, int], list[int]]
 """A function (k, bits) that gives the first k words of one user."""
 
@@ -69,7 +69,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def begin(self, words: Words) -> Counters:
-        """The secret counters from uint64[n, begin_words]: uint16[n, counters]. They depend on no value."""
+        """The secret counters from uint64[n, begin_words]: [n, counters]. They depend on no value."""
 
     @abstractmethod
     def tell(self, counters: Counters, changes: Changes, words: Words) -> Reports:

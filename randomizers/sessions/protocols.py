@@ -7,16 +7,27 @@ or a ParameterError of one line.  Not here: how many users tell a level (aggrega
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import signature
 from typing import Any
 
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.sessions.exsub_online import ExSubOnline
 from murmurate.randomizers.sessions.protocol import Protocol
+from murmurate.randomizers.sessions.sign_streams import DDRMOnline, EFMRTTOnline, FutureRandOnline
 from murmurate.randomizers.thresholds import Epsilon
 
-PROTOCOLS: dict[str, Callable[..., Protocol]] = {"exsub_online": ExSubOnline}
+PROTOCOLS: dict[str, Callable[..., Protocol]] = {
+    kind.name: kind for kind in (ExSubOnline, DDRMOnline, EFMRTTOnline, FutureRandOnline)
+}
 """What builds each protocol."""
+LITERATURE: dict[str, Callable[..., Protocol]] = {
+    "topl_online": partial(DDRMOnline, k=None),
+    "future_rand_printed": FutureRandOnline.printed,
+}
+"""Names for what is one of `PROTOCOLS` with certain parameters, and says so itself: ToPL of -1, 0 and +1 is DDRM with
+k = s; FutureRand as printed has an inner epsilon of its own.
+"""
 _MEASURES = ("d", "nodes", "epsilon")
 
 
@@ -26,10 +37,12 @@ def protocol(name: str, d: int, nodes: int, epsilon: Epsilon, parameters: Mappin
     >>> protocol("exsub_online", 12, 16, 1.0, {"s": 8})
     ExSubOnline(12, 16, epsilon=1.0, s=8, m=13, tau=0)
     """
-    if not isinstance(name, str) or name not in PROTOCOLS:
-        raise ParameterError(f"protocol: found {shown(name)}; allowed: {', '.join(sorted(PROTOCOLS))}")
-    make = PROTOCOLS[name]
-    known = [key for key in signature(make).parameters if key not in _MEASURES]
+    makers = PROTOCOLS | LITERATURE
+    if not isinstance(name, str) or name not in makers:
+        raise ParameterError(f"protocol: found {shown(name)}; allowed: {', '.join(sorted(makers))}")
+    make = makers[name]
+    fixed = make.keywords if isinstance(make, partial) else {}
+    known = [key for key in signature(make).parameters if key not in (*_MEASURES, *fixed)]
     if not isinstance(parameters, Mapping) or "s" not in parameters or not set(parameters) <= set(known):
         found = ", ".join(map(str, parameters)) if isinstance(parameters, Mapping) else parameters
         raise ParameterError(

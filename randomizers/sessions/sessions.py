@@ -42,9 +42,9 @@ class Session:
         self.rows: list[NDArray[np.int32]] = [np.zeros(0, np.int32) for _ in range(levels)]
         """The rows of each level's users."""
         self.before: list[NDArray[Any]] = [np.zeros(0, np.int32) for _ in range(levels)]
-        """The newest values read of each level's users,"""
+        """The newest values read of each level's users."""
         self.read_at = [0] * levels
-        """and the step at which they were read; MISSED where a look was left out."""
+        """The step at which each level's values were read; MISSED where a look was left out."""
         self.counters: list[NDArray[Any]] = [np.zeros((0, p.counters), np.uint16) for p in horizon.protocols]
         self.left: list[NDArray[np.uint16]] = [np.zeros(0, np.uint16) for _ in range(levels)]
         """The number of changes that each user may still tell."""

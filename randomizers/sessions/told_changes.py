@@ -9,6 +9,7 @@ users together.  Not here: what the counters mean (exsub_online.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from murmurate.randomizers.sessions.protocol import Counters
 from murmurate.randomizers.vectors.cells import scaled
 
 Rows = NDArray[np.intp]
-_LANE = 1 << 14  # words at a time: arrays of them stay below what makes the system hand out fresh pages
+_LANE = 1 << 15  # words at a time: with few rows calls take longest, with many the pages of fresh arrays do
+_MANY = 8  # where one coordinate in so many may be told, it is quicker to look at all, one column after the other
 
 
 def tell_many(counters: Counters, changes: Changes, words: Words) -> Reports:
@@ -44,34 +46,24 @@ def _tell(counters: Counters, changes: Changes, words: Words, bits: Reports) -> 
     4. Changes.
     """
     d, size = changes.shape[1], bits.shape[1] // 2
-    columns = counters.T
-    agreeing, opposite, elsewhere, slots, others = columns
-    before = others.astype(np.uint64)
-    left = before[:, np.newaxis] - np.arange(d, dtype=np.uint64)
-    changed = np.flatnonzero(changes.any(axis=1) & (slots > 0))
+    number = counters.dtype.type
+    agreeing, opposite, elsewhere, slots, others = counters.T
+    left = others.astype(np.uint64)[:, np.newaxis] - np.arange(d, dtype=np.uint64)
+    changed = np.flatnonzero(changes.reshape(-1)) // d
+    changed = changed[_first_of(changed)]
+    changed = changed[slots[changed] > 0]
     some = changes[changed] != 0
     rank = np.cumsum(some, axis=1, dtype=np.int32)
     some &= rank <= slots[changed, np.newaxis]
     used = np.cumsum(some, axis=1, dtype=np.uint64)
     left[changed] += used - some
-    others -= np.uint16(d)
-    if len(changed):
-        others[changed] += used[:, -1].astype(np.uint16)
+    others -= number(d)
+    others[changed] += used[:, -1].astype(number)
 
     place = scaled(words[:, :d], left)
     told = place < elsewhere[:, np.newaxis]
-    if len(changed):
-        told[changed] &= ~some
-    user, column = np.nonzero(told)
-    told_at = place[user, column]
-    first = np.ones(len(user), np.bool_)
-    first[1:] = user[1:] != user[:-1]
-    elsewhere[user[first]] -= np.uint16(1)
-    for each in in_turn(user, 1):
-        who, at = user[each], told_at[each]
-        hit = at < elsewhere[who]
-        elsewhere[who] -= hit
-        told[who[~hit], column[each[~hit]]] = False
+    told[changed] &= ~some
+    _take(told, place, elsewhere)
 
     chosen = pack_bits(told)
     coins = np.ascontiguousarray(words[:, d:], "<u8").view(np.uint8)[:, :size]
@@ -80,8 +72,8 @@ def _tell(counters: Counters, changes: Changes, words: Words, bits: Reports) -> 
 
     row, column = np.nonzero(some)
     user = changed[row]
-    slot = slots[user] - (rank[row, column] - 1).astype(np.uint16)
-    slots[changed] -= used[:, -1].astype(np.uint16) if len(changed) else np.uint16(0)
+    slot = slots[user] - (rank[row, column] - 1).astype(number)
+    slots[changed] -= used[:, -1].astype(number)
     at = scaled(words[user, column], slot.astype(np.uint64))
     minus = changes[user, column] < 0
     for each in in_turn(user, 0):
@@ -95,9 +87,37 @@ def _tell(counters: Counters, changes: Changes, words: Words, bits: Reports) -> 
         bits[who[hit], (where >> 3) + size * sign] |= (1 << (where & 7)).astype(np.uint8)
 
 
+def _take(told: NDArray[np.bool_], place: Words, elsewhere: NDArray[np.unsignedinteger[Any]]) -> None:
+    """Take one symbol for each coordinate whose place is below the number of those left, in order, and leave out of
+    `told`, which are those below the first such number, all others.
+    """
+    d = told.shape[1]
+    at = np.flatnonzero(told)
+    if _MANY * len(at) > told.size:
+        for column in range(d):
+            hits = told[:, column]
+            hits &= place[:, column] < elsewhere
+            elsewhere -= hits
+        return
+    user, near = at // d, place.reshape(-1)[at]
+    elsewhere[user[_first_of(user)]] -= elsewhere.dtype.type(1)
+    for each in in_turn(user, 1):
+        who = user[each]
+        hit = near[each] < elsewhere[who]
+        elsewhere[who] -= hit
+        told.reshape(-1)[at[each[~hit]]] = False
+
+
+def _first_of(user: Rows) -> NDArray[np.bool_]:
+    """Which places of a list ordered by users are the first of their user."""
+    first = np.ones(len(user), np.bool_)
+    np.not_equal(user[1:], user[:-1], out=first[1:])
+    return first
+
+
 def in_turn(user: Rows, first: int) -> Iterator[Rows]:
     """The places of each user's entry number `first` in a list ordered by users, then of each one's next, and so on."""
-    starts = np.flatnonzero(np.diff(user, prepend=-1))
+    starts = np.flatnonzero(_first_of(user))
     ends = np.append(starts[1:], len(user))
     at = starts + first
     while True:

@@ -15,6 +15,8 @@ PATHS = [
     (20, 3, 20, ((2, 1), (2, 2), (0, 19), (0, 20))),
 ]
 TREES = [ResidueTree(T, r, every) for T in (1, 2, 3, 7, 8, 13, 27, 100) for r in (2, 3, 5) for every in (False, True)]
+CUT = [(8, 2, 3), (13, 2, 1), (100, 3, 2)]
+TREES += [ResidueTree(T, r, every, cut) for T, r, cut in CUT for every in (False, True)]
 
 
 @pytest.mark.parametrize(("periods", "fanout", "step", "path"), PATHS)
@@ -52,8 +54,17 @@ def test_a_level_reads_values_between_its_first_end_and_its_last(tree: ResidueTr
 
 @pytest.mark.parametrize(
     "made", [lambda: ResidueTree(0, 2), lambda: ResidueTree(8, 1), lambda: ResidueTree(8, 2).span(4),
-             lambda: ResidueTree(8, 2).path(0), lambda: ResidueTree(8, 2).path(9)],
+             lambda: ResidueTree(8, 2).path(0), lambda: ResidueTree(8, 2).path(9),
+             lambda: ResidueTree(8, 2, False, 4), lambda: ResidueTree(8, 2, cut=-1)],
 )  # fmt: skip
 def test_what_is_no_tree_is_refused(made: object) -> None:
     with pytest.raises(ParameterError, match="allowed"):
         made()  # type: ignore[operator]
+
+
+def test_a_cut_tree_has_fewer_levels_and_tells_all_nodes_of_its_top() -> None:
+    whole, cut = ResidueTree(13, 2), ResidueTree(13, 2, cut=2)
+    assert (whole.levels, cut.levels) == (4, 2)
+    assert cut.nodes(0) == whole.nodes(0)
+    assert (whole.nodes(1), cut.nodes(1)) == ((1, 3, 5), (1, 2, 3, 4, 5, 6))
+    assert cut.path(13) == (*((1, node) for node in range(1, 7)), (0, 13))

@@ -4,6 +4,8 @@ than the sums of SaO2's Algorithm 2.
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 
@@ -12,14 +14,18 @@ from murmurate.aggregators.trees import (
     ResidueEstimates,
     RevisedHorizon,
     StepEstimate,
+    node_variance,
+    pair_covariance,
 )
+from murmurate.randomizers import ParameterError, SnapshotError
 from murmurate.randomizers.residue_tree import ResidueTree
+from murmurate.randomizers.vectors.exsub_terms import is_accepted
 from tests.aggregators.trees.residue_given import dense, ended, random_nodes
 from tests.cases import every
 
-SHAPES = [(1, 2), (2, 2), (7, 2), (16, 2), (21, 2), (13, 3), (27, 3), (30, 4), (6, 9)]
+SHAPES = [(1, 2), (2, 2), (7, 2), (16, 2), (13, 3), (21, 4), (6, 9)]
 TREES = [ResidueTree(T, r, told) for T, r in SHAPES for told in (False, True)]
-CUT = [ResidueTree(21, 2, told, cut) for told in (False, True) for cut in (1, 3)]
+CUT = [ResidueTree(13, 2, told, cut) for told in (False, True) for cut in (1, 3)]
 
 
 def at_each_step(tree: ResidueTree, told: list[NodeEstimate], d: int) -> list[StepEstimate]:
@@ -93,7 +99,7 @@ def test_the_figures_of_a_tree_of_32_periods_of_equal_nodes() -> None:
 
 
 def test_estimates_are_unbiased_with_their_exact_variance_in_4000_runs() -> None:
-    """False alarm: a variance of 4 000 runs is off by 2.2 % (one sigma), 24 of them by 5 % with less than 2 in 3."""
+    """A variance of 4 000 runs is off by 2.2 % (one sigma), their mean by less; draws are the same each time."""
     rng, tree, runs = np.random.default_rng(4), ResidueTree(21, 2, every=True), 4000
     truth = rng.normal(size=tree.periods + 1).cumsum()
     truth -= truth[0]
@@ -104,8 +110,94 @@ def test_estimates_are_unbiased_with_their_exact_variance_in_4000_runs() -> None
         assert isinstance(one.variance, np.ndarray)
         noisy = change + np.sqrt(one.variance) * rng.normal(size=runs)
         told.append(NodeEstimate(one.level, one.node, noisy, one.weighing, float(one.variance[0])))
-    for found in at_each_step(tree, told, runs):
-        if np.isfinite(found.variance[0]):
-            errors = found.estimate - truth[found.step]
-            assert abs(errors.mean()) < 5 * np.sqrt(found.variance[0] / runs)
-            assert abs((errors**2).mean() / found.variance[0] - 1) < 0.1
+    online = [(found.estimate, found.variance[0]) for found in at_each_step(tree, told, runs)]
+    revised = RevisedHorizon(tree, told, runs)
+    for answers in (online, list(zip(revised.values, revised.variances[:, 0], strict=True))):
+        ratios = []
+        for step, (estimate, variance) in enumerate(answers, 1):
+            if np.isfinite(variance):
+                errors = estimate - truth[step]
+                assert abs(errors.mean()) < 5 * np.sqrt(variance / runs)
+                ratios.append((errors**2).mean() / variance)
+        assert len(ratios) > 10
+        assert np.abs(np.array(ratios) - 1).max() < 0.1
+        assert abs(np.mean(ratios) - 1) < 0.05
+
+
+def test_weights_made_of_public_variances_leave_estimates_unbiased_where_estimated_ones_do_not() -> None:
+    """Counts that vary with the noise, as those of few reports do: a small number would seem the surer one."""
+    rng, tree, runs = np.random.default_rng(6), ResidueTree(2, 2, every=True), 20_000
+    told = [rng.poisson(4.0, runs), rng.poisson(4.0, runs), rng.poisson(8.0, runs)]  # variances are the means
+    places = [(0, 1), (0, 2), (1, 1)]
+
+    def last(weighing: list[float], at: slice) -> np.ndarray:
+        nodes = [
+            NodeEstimate(h, q, numbers[at].astype(float), size)
+            for (h, q), numbers, size in zip(places, told, weighing, strict=True)
+        ]
+        return at_each_step(tree, nodes, len(told[0][at]))[-1].estimate
+
+    assert last([4.0, 4.0, 8.0], slice(None)).mean() == pytest.approx(8.0, abs=0.07)
+    guessed = [last([float(n[i]) + 0.5 for n in told], slice(i, i + 1))[0] for i in range(500)]
+    assert np.mean(guessed) < 7.7
+
+
+def test_the_variance_of_a_node_over_users_drawn_from_all() -> None:
+    """A population is split at random into a level and the rest, and answers with noise of v0 or v1."""
+    rng, runs, population, received = np.random.default_rng(7), 4000, 200, 60
+    changes = np.repeat([1.0, -1.0, 0.0], [50, 20, 130])
+    estimates = np.empty(runs)
+    for run in range(runs):
+        drawn = rng.permutation(changes)[:received]
+        estimates[run] = (drawn + np.sqrt(np.where(drawn == 0, 0.5, 1.5)) * rng.normal(size=received)).mean()
+    wanted = node_variance(0.5, 1.5, received, changed=70 / 200, change=30 / 200, population=population)
+    assert estimates.mean() == pytest.approx(0.15, abs=5 * float(wanted / runs) ** 0.5)
+    assert estimates.var() == pytest.approx(float(wanted), rel=0.1)
+
+
+@every(("s", "tau"), [(2, 0), (3, 0), (3, 1), (4, 1)])
+def test_the_covariance_of_two_changes_is_that_of_all_reports(s: int, tau: int) -> None:
+    d, m, epsilon = s + 1, 3, 0.8
+    weights, parts = [], []
+    for chosen in combinations(range(d + s), m):
+        for signs in product((1, -1), repeat=m):
+            report = np.zeros(d + s)
+            report[list(chosen)] = signs
+            agreeing, opposite = (int((report[:s] == sign).sum()) for sign in (1, -1))
+            weights.append(np.exp(epsilon) if is_accepted(agreeing, opposite, tau) else 1.0)
+            parts.append(report[:2])
+    chances, both = np.array(weights) / np.sum(weights), np.array(parts)
+    gap = chances @ both[:, 0]
+    assert pair_covariance(d, s, epsilon, m, tau) == pytest.approx(chances @ both.prod(axis=1) / gap**2 - 1, rel=1e-9)
+
+
+def test_state_is_taken_over_at_every_step() -> None:
+    rng, tree = np.random.default_rng(8), ResidueTree(13, 3, every=True)
+    told = random_nodes(tree, 2, rng, missing=0.2)
+    whole, reloaded = ResidueEstimates(tree, 2), ResidueEstimates(tree, 2)
+    for step in range(1, tree.periods + 1):
+        nodes = [one for one in told if one.node * tree.span(one.level) == step]
+        state, reloaded = reloaded.arrays(), ResidueEstimates(tree, 2)
+        reloaded.load(state)
+        assert sum(array.size for array in state.values()) == 1 + tree.levels * 5
+        wanted, found = whole.close(nodes), reloaded.close(nodes)
+        np.testing.assert_array_equal(found.estimate, wanted.estimate)
+        np.testing.assert_array_equal(found.variance, wanted.variance)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    tree, one = ResidueTree(2, 2), np.zeros(1)
+    for nodes in ([NodeEstimate(1, 1, one, 1.0)], [NodeEstimate(0, 1, one, 1.0)] * 2, [NodeEstimate(0, 1, one, 0.0)],
+                  [NodeEstimate(0, 1, np.zeros(2), 1.0)], [NodeEstimate(0, 1, one, 1.0, -1.0)]):  # fmt: skip
+        with pytest.raises(ParameterError, match="allowed"):
+            ResidueEstimates(tree, 1).close(nodes)
+    ended = ResidueEstimates(tree, 1)
+    assert [ended.close([]).step, ended.close([]).step] == [1, 2]
+    with pytest.raises(ParameterError, match="step 3"):
+        ended.close([])
+    with pytest.raises(SnapshotError, match="allowed"):
+        ResidueEstimates(tree, 2).load(ended.arrays())
+    for told in ([NodeEstimate(0, 2, one, 1.0)], [NodeEstimate(0, 1, one, 1.0)] * 2):
+        with pytest.raises(ParameterError, match="allowed"):
+            RevisedHorizon(tree, told, 1)
+    assert np.isnan(RevisedHorizon(tree, [], 1).sum(1, 2)[0]).all()
