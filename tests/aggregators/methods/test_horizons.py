@@ -59,6 +59,9 @@ def answered(request: Request, t: int, shares: np.ndarray, first_t: int, rng: np
         own * up + opposite * down + absent * (1 - up - down),
         own * down + opposite * up + absent * (1 - up - down),
     ]
+    if absent == 0.5:  # a sign at every coordinate
+        plus = rng.binomial(n, chances[0])
+        return Answer(np.concatenate((plus, n - plus)), n)
     return Answer(np.concatenate([rng.binomial(n, chance) for chance in chances]), n)
 
 
