@@ -5,10 +5,11 @@ divides its users, each answers in one round of a window at most: the worst of t
 divides the budget, the same users answer in every round: all that its method may ask in a window composes, whatever it
 did ask, each round with the fewest reports that any round of the window had (`worst_window`); so a claim is computed
 once for many windows.  A round below the smallest batch shows nothing and is none.  Reports whose rounds claim nothing
-leave the window without a claim, and the reason is said.  Fake reports count beside the users where these are divided;
-over rounds that compose they are left out of the claim, which holds all the more.  Whoever knows all other users'
-reports has the fakes alone against them, and there they compose, too.  The state is small: only rounds that no later
-one exceeds are kept.  Not here: one round (claim.py), schedules (worst.py).
+leave the window without a claim, and the reason is said.  Rounds of one bill are claimed as one, with the blanket of
+the whole transcript, until w periods after the last of them.  Fake reports count beside the users where these are
+divided; over rounds that compose they are left out of the claim, which holds all the more.  Whoever knows all other
+users' reports has the fakes alone against them, and there they compose, too.  The state is small: only rounds that no
+later one exceeds are kept.  Not here: one round (claim.py), schedules (worst.py).
 """
 
 from __future__ import annotations
@@ -53,14 +54,29 @@ class MixedWindow:
         self._known = known
         self._rounds: list[tuple[int, Question, int]] = []
 
-    def take(self, t: int, asked: Question, counted: int) -> None:
-        """Take a round of period t of which so many reports were counted. Periods come in order."""
+    def take(self, t: int, asked: Question, counted: int, *, whole: bool = True) -> None:
+        """Take a round of period t of which so many reports were counted. Periods come in order. whole: whether every
+        contributor counted.
+        """
         self._rounds = [one for one in self._rounds if one[0] > t - self._w]
         if not counted:
+            return
+        if (bill := asked.bill(t)).digest is not None:
+            self._take_part(bill.last, asked.claimed_as(), counted if whole else 1)
             return
         while self._rounds and self._covered(self._rounds[-1], asked, counted):
             self._rounds.pop()
         self._rounds.append((t, asked, counted))
+
+    def _take_part(self, last: int, asked: Question, counted: int) -> None:
+        """Take a round of a bill that ends with this period. What is shown is the whole transcript of those who counted
+        in each of its rounds, at most as many as in any. Where a contributor was closed out nothing is known of them.
+        """
+        for place, (t, of, fewest) in enumerate(self._rounds):
+            if (t, of) == (last, asked):
+                self._rounds[place] = t, of, min(fewest, counted)
+                return
+        self._rounds.append((last, asked, counted))
 
     def claim(self, t: int, most: WindowRounds) -> MixedClaim | FakesClaim | NoClaim:
         """What holds for the w periods up to t, or why nothing is claimed. most: all that may be asked in them."""

@@ -16,6 +16,7 @@ one entry after the other, as in a stream, has the same law.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -30,12 +31,19 @@ from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level, micro_nats
+from murmurate.randomizers.vectors.entries import most_entries
 from murmurate.randomizers.vectors.sign_bits import SignBits
 
 _BITS = 64
 _TOP = 1 << _BITS
 NANO: Final = 1_000_000_000
 MAX_NANO: Final = 20 * NANO
+_SURE = 1e-11
+"""How far from the bound a ratio in floats is on the right side of it."""
+_SMALL = 1e-5
+"""A chance of a flip, or of none, below which its rounding to a whole level could show in a ratio."""
+_FEW = 24
+"""The number of entries up to which exact patterns are as quick as floats."""
 
 
 class FlipPattern(NamedTuple):
@@ -50,6 +58,22 @@ class FlipPattern(NamedTuple):
     ratio: Fraction
     """The largest ratio of probabilities of a report."""
 
+    def flips(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which places are flipped, each by a word: bool[n, s] from uint64[n, s or more]."""
+        flips = np.empty((len(words), len(self.levels)), np.bool_)
+        before = np.zeros(len(words), np.int64)
+        for place, row in enumerate(self.levels):
+            flips[:, place] = words[:, place] < np.array(row, np.uint64)[before]
+            before += flips[:, place]
+        return flips
+
+    def flips_one(self, words: Sequence[int]) -> list[bool]:
+        """What `flips` gives, for one user in plain Python."""
+        flips = list[bool]()
+        for word, row in zip(words, self.levels, strict=False):
+            flips.append(word < row[sum(flips)])
+        return flips
+
 
 class FutureRand(SignBits):
     """A pattern of flips whose rare numbers of flips are made equally likely.
@@ -60,24 +84,16 @@ class FutureRand(SignBits):
     name = "future_rand"
 
     def __init__(self, layout: Any, epsilon: Epsilon, inner_nano: int | None = None) -> None:
-        most = getattr(layout_of(layout), "most", 1)
-        if inner_nano is None:
-            inner_nano = _largest_inner(int(most), micro_nats(epsilon))
-        self.inner_nano = whole(self.name, "inner_nano", inner_nano, 1, MAX_NANO)
+        most = most_entries(layout_of(layout))
+        self.inner_nano, self.pattern = tuned(self.name, most, micro_nats(epsilon), inner_nano)
         super().__init__(layout, epsilon)
-        self.pattern = flip_pattern(self.s, self.inner_nano)
-        """The law of the flips."""
-        if self.pattern.ratio > self.bound:
-            found = f"{self.inner_nano}, with which a ratio exceeds e^epsilon"
-            raise ParameterError(f"{self.name}: inner_nano: found {found}; allowed: a smaller one")
-        self._levels = [np.array(row, np.uint64) for row in self.pattern.levels]
         self._tell((1 + self.pattern.gap) / 2)
 
     @classmethod
     def printed(cls, layout: Any, epsilon: Epsilon) -> Self:
         """The mechanism with the inner epsilon of its paper, epsilon / (5 sqrt(s)), rounded down."""
-        most = int(getattr(layout_of(layout), "most", 1))
-        return cls(layout, epsilon, max(1, isqrt((micro_nats(epsilon) * 1000) ** 2 // (25 * most))))
+        most = most_entries(layout_of(layout))
+        return cls(layout, epsilon, printed_inner(most, micro_nats(epsilon)))
 
     def parameters(self) -> dict[str, Any]:
         """The inner epsilon."""
@@ -93,18 +109,11 @@ class FutureRand(SignBits):
         return self.s
 
     def _told(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        flips = np.empty((len(words), self.s), np.bool_)
-        before = np.zeros(len(words), np.int64)
-        for place in range(self.s):
-            flips[:, place] = words[:, place] < self._levels[place][before]
-            before += flips[:, place]
+        flips = self.pattern.flips(words)
         return np.ones_like(flips), flips
 
     def _told_one(self, words: Sequence[int]) -> list[bool | None]:
-        flips: list[bool | None] = []
-        for place in range(self.s):
-            flips.append(words[place] < self.pattern.levels[place][sum(map(bool, flips))])
-        return flips
+        return list[bool | None](self.pattern.flips_one(words))
 
     def _chance(self, flips: Mapping[int, int]) -> Fraction:
         """The probability of these flips, over all others: a sum over the numbers of flips so far."""
@@ -119,6 +128,23 @@ class FutureRand(SignBits):
                         after[before + flipped] = after.get(before + flipped, Fraction(0)) + more
             states = after
         return sum(states.values(), Fraction(0))
+
+
+def tuned(name: str, s: int, epsilon_micro: int, inner_nano: int | None) -> tuple[int, FlipPattern]:
+    """An inner epsilon and its pattern, the largest that keeps epsilon unless it is named; name: for errors."""
+    if inner_nano is None:
+        inner_nano = _largest_inner(s, epsilon_micro)
+    inner_nano = whole(name, "inner_nano", inner_nano, 1, MAX_NANO)
+    pattern = flip_pattern(s, inner_nano)
+    if pattern.ratio > exp_floor(epsilon_micro):
+        found = f"{inner_nano}, with which a ratio exceeds e^epsilon"
+        raise ParameterError(f"{name}: inner_nano: found {found}; allowed: a smaller one")
+    return inner_nano, pattern
+
+
+def printed_inner(s: int, epsilon_micro: int) -> int:
+    """The inner epsilon of its paper, epsilon / (5 sqrt(s)), rounded down."""
+    return max(1, isqrt((epsilon_micro * 1000) ** 2 // (25 * s)))
 
 
 @lru_cache(maxsize=256)
@@ -174,12 +200,41 @@ def annulus(s: int, flip: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def _largest_inner(s: int, epsilon_micro: int) -> int:
-    """An inner epsilon that keeps epsilon such that one more billionth does not, by bisection."""
+    """An inner epsilon that keeps epsilon such that one more billionth does not, by bisection: in floats where they are
+    sure which side of the bound a ratio is on, which they are but for the last few steps.
+    """
     bound, low, high = exp_floor(epsilon_micro), 1, MAX_NANO + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if flip_pattern(s, middle).ratio <= bound:
-            low = middle
-        else:
-            high = middle
+        beyond = quick_ratio(s, middle) / float(bound) - 1 if s > _FEW else math.nan
+        keeps = beyond < 0 if abs(beyond) > _SURE else flip_pattern(s, middle).ratio <= bound
+        low, high = (middle, high) if keeps else (low, middle)
     return low
+
+
+def quick_ratio(s: int, inner_nano: int) -> float:
+    """The largest ratio of `flip_pattern` in floats, within 10^-12 of itself; NaN where a level is so small that its
+    rounding could matter.
+    """
+    flip = low_level(1 / (Fraction(exp_below(Fraction(inner_nano, NANO)), 1 << 256) + 1), _BITS)
+    first, last = annulus(s, flip)
+    j, ways = np.arange(s + 1), np.array([float(comb(s, k)) for k in range(s + 1)])
+    weight = (flip / _TOP) ** j * (1 - flip / _TOP) ** (s - j)
+    outside = (j < first) | (j > last)
+    if outside.any():
+        weight[outside] = (ways * weight)[outside].sum() / ways[outside].sum()
+    rows, following = list[NDArray[np.float64]](), weight
+    for _ in range(s):
+        below = following[:-1] + following[1:]
+        rows.append(following[1:] / below)
+        following = below
+    largest = smallest = 1.0
+    high = low = np.ones(1)
+    for chance in reversed(rows):
+        if min(chance.min(), 1 - chance.max()) < _SMALL:
+            return math.nan
+        kept, flipped = 2 * (1 - chance), 2 * chance
+        high = np.maximum(np.append(high * kept, 0), np.append(0, high * flipped))
+        low = np.minimum(np.append(low * kept, np.inf), np.append(np.inf, low * flipped))
+        largest, smallest = max(largest, float(high.max())), min(smallest, float(low.min()))
+    return largest / smallest

@@ -29,7 +29,7 @@ from murmurate.randomizers.lanes import Lanes
 from murmurate.randomizers.layouts import FILLER
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import bit_bytes
-from murmurate.randomizers.question import Atom, Blanket, Reports, Value
+from murmurate.randomizers.question import Blanket, Reports, Value
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors.distinct import DistinctCoordinates
 from murmurate.randomizers.vectors.entries import Entries, Held
@@ -224,9 +224,8 @@ class SubsetReports(VectorQuestion):
         """The report of these coordinates, rising, each with whether its sign is -1."""
         form = self.rows
         if form.listed:
-            row = np.zeros((1, form.width), form.dtype)
-            row[0, : self.m] = [2 * j + minus if self.has_signs else j for j, minus in chosen]
-            return form.pack(row, Scratch()).tobytes()
+            row = np.array([[2 * j + minus if self.has_signs else j for j, minus in chosen]], form.dtype)
+            return form.pack(row, None, Scratch()).tobytes()
         bits, signs = sum(1 << j for j, _ in chosen), sum(minus << i for i, (_, minus) in enumerate(chosen))
         body = bits.to_bytes(bit_bytes(self.number), "little")
         return body + signs.to_bytes(bit_bytes(self.m), "little") if self.has_signs else body
@@ -292,16 +291,8 @@ class SubsetReports(VectorQuestion):
         return self.table.telling(self.signed)
 
     def blanket(self) -> Blanket:
-        """The plain part of all reports, by those that the two extremes have more often.
-
-        Cells are drawn by whole words, so that their ratios differ in the tenth digit: all are given the largest, and
-        the plain part is what that leaves, which is a little less than it is.
-        """
-        apart, both, neither = self.table.apart(self.signed)
-        high, one = self.realised, Fraction(1)
-        plain = 1 / (high * (apart + both) + apart + neither)
-        split = (apart, high, one), (apart, one, high), (both, high, high), (neither, one, one)
-        return tuple(Atom(plain * mass, *ratios) for mass, *ratios in split if mass)
+        """The plain part of all reports, by those that the two extremes have more often."""
+        return self.table.blanket(self.signed, self.realised)
 
     @abstractmethod
     def support(self, reports: Reports) -> NDArray[np.int64]:
