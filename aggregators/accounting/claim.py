@@ -140,7 +140,7 @@ def stepped(n: int, apart: int = 1) -> int:
     digits = floored(n)
     if digits < _STEPS[0]:
         return digits
-    unit = 10 ** (len(str(digits)) - DIGITS)
+    unit = int(10 ** (len(str(digits)) - DIGITS))
     steps = _STEPS[::apart]
     return steps[bisect_right(steps, digits // unit) - 1] * unit
 
