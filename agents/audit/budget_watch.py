@@ -66,7 +66,7 @@ class BudgetWatch:
 
     def _round(self, round_: Round) -> None:
         plan = self._plan.stream(round_.stream)
-        charge, limit = question(round_.mechanism).epsilon_micro, self._plan.spent_micro(round_.stream)
+        charge, limit = question(round_.mechanism).bill(round_.t).epsilon_micro, self._plan.spent_micro(round_.stream)
         mask = round_.slots.mask()
         paying = np.ones(plan.slots, np.bool_) if mask is None else mask.copy()
         spent = self._spent[round_.stream] = [s for s in self._spent[round_.stream] if s[0] > round_.t - plan.w]
