@@ -97,13 +97,18 @@ def _right_sum(
         row = np.frombuffer(report, np.uint8)[None]
         if len(report) == oracle.wire_size and not oracle.malformed(row)[0]:
             support, good = support + n * oracle.support(row), good + n
+    stream, round_ = plan.stream(tally.stream), seal.descriptor
+    agreed = stream.mixed is not None and stream.mixed.question == oracle.digest.hex() and round_.targets == 1
+    due = agreed and total >= plan.min_batch
+    judged = (round_.config, round_.revision) == (stream.config, stream.revision)  # else by a file that is not here
     if seal.rejected.undersized:
-        stream = plan.stream(tally.stream)
-        agreed = stream.mixed is not None and stream.mixed.question == oracle.digest.hex() and tally.targets == 1
-        return not rows and not seal.received and not counts.any() and (total < plan.min_batch or not agreed)
+        return not rows and not seal.received and not counts.any() and not (judged and due)
+    if not round_.slots.count():
+        return not rows and not seal.received and not counts.any()
     sums = Counter([support.astype("<i8").tobytes()] if good else [])
     said = seal.received, seal.counted, tally.received, tally.counted
-    return rows == sums and said == (total, good, total, good) and np.array_equal(support, counts)
+    right = rows == sums and said == (total, good, total, good) and np.array_equal(support, counts)
+    return right and (due or not judged)
 
 
 def _tallies(plan: Plan, read: Reader, found: Audit) -> Iterator[tuple[Tally | TallyInBlocks, NDArray[np.int64]]]:
