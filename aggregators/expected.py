@@ -17,7 +17,7 @@ from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import kind_of
 from murmurate.aggregators.methods.registry import method as method_of
 from murmurate.randomizers import Question
 
@@ -51,7 +51,7 @@ def usual_mechanism(method: str, setting: Setting) -> Question:
 
 def usual_users(method: str, setting: Setting, users: int) -> float:
     """How many it asks then, as far as an error's dependence on the mechanism goes: all, or a w-th."""
-    kind = METHODS[method]
+    kind = kind_of(method)
     return users if kind.division == "budget" else float(users * kind.usual(setting.w))
 
 

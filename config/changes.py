@@ -300,7 +300,8 @@ def _written(value: Any) -> str:
         case Mapping():
             return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
         case MethodTable():
-            name, *options = value.options().described().items()
+            length = {} if value.horizon is None else {"horizon": shortest(value.horizon)}
+            name, *options = {**value.options().described(), **length}.items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Post():
             return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[

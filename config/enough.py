@@ -13,7 +13,7 @@ from typing import Final
 
 from murmurate.aggregators.batches import SIGMAS, users_needed, worth_asking
 from murmurate.aggregators.methods.method import Setting
-from murmurate.aggregators.methods.registry import METHODS, finds_first
+from murmurate.aggregators.methods.registry import finds_first, kind_of
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.randomizers.thresholds import MICRO
@@ -23,13 +23,14 @@ REMEDY: Final = "Allow a smaller min_batch, longer periods or a shorter window."
 
 def smallest_round(made: Plan, stream: StreamPlan) -> Fraction:
     """The part of all users that a stream's smallest round asks."""
-    return _shared(made, stream, METHODS[stream.method.name].smallest(stream.w, stream.method))
+    part = kind_of(stream.method.name).smallest_asked(stream.setting(made, 0), stream.method)
+    return _shared(made, stream, part)
 
 
 def first_round(made: Plan, stream: StreamPlan) -> Fraction:
     """The part of all users that its first round asks: without an answer to that, nothing is ever measured."""
     whole = asks_everybody_first(made, stream)
-    part = Fraction(1) if whole else METHODS[stream.method.name].first(stream.w, stream.method)
+    part = Fraction(1) if whole else kind_of(stream.method.name).first(stream.w, stream.method)
     return _shared(made, stream, part)
 
 

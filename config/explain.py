@@ -17,6 +17,7 @@ from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first, round_up, shortage, smallest_round, spaced
 from murmurate.config.explain_central import CentralFacts, central_facts, central_promise, plain
+from murmurate.config.explain_horizons import in_horizons
 from murmurate.config.explain_mixed import MixedFacts, mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
@@ -239,14 +240,15 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     looks = f" with {method.first_share} of a window's budget to look for change"
     first = looks if method.first_share not in (None, even) else ""
     paid = ", groups found by rounds of their own" if method.grouping == "paid" else ""
-    filtered = "" if method.filtered else ", without the filter"
+    filtered = "" if method.filtered or method.horizon is not None else ", without the filter"
+    horizons = "" if method.horizon is None else in_horizons(method, stream.every_ms)
     revised = f", releases revised {method.revise} periods later" if method.revise else ""
     shaped = f", estimates shaped by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
         f"{stream.what}, a release every {shortest(stream.every_ms)}",
         f"windows of w = {stream.w} period{'s' if stream.w > 1 else ''}",
         whole,
-        f"method {method.name}{variance}{first}{paid}{filtered}{revised}{shaped}",
+        f"method {method.name}{variance}{first}{paid}{horizons}{filtered}{revised}{shaped}",
         f"mechanism {stream.mechanism} "
         + (SHOWN if stream.answer_epsilon is None else f"at epsilon {stream.answer_epsilon:g}"),
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",

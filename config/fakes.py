@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from murmurate.aggregators.faked_questions import taking_fakes
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import METHODS, kind_of
 from murmurate.config.errors import Mistake
 from murmurate.config.promises import PrivacyTable
 
@@ -37,7 +37,7 @@ def unable(privacy: PrivacyTable, name: str, stream: StreamTable) -> Iterator[Mi
     if stream.measured is not Frequency:
         yield Mistake(f"{key}.measure", stream.measured.name, f"with privacy.fakes, {Frequency.name}")
         return
-    if not METHODS[stream.method.name].fixed:
+    if not kind_of(stream.method.name).fixed:
         fixed = ", ".join(one for one, kind in METHODS.items() if kind.fixed)
         yield Mistake(f"{key}.method", stream.method.name, f"with privacy.fakes, {fixed}")
     measure = stream.statistic()

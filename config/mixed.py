@@ -23,7 +23,7 @@ from murmurate.aggregators.candidates import candidates, cells_at
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import kind_of
 from murmurate.aggregators.summed_names import name_of
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.plan import MixedPlan, Plan, StreamPlan
@@ -35,7 +35,7 @@ KEY: Final = "privacy.mixed.epsilon"
 
 def asks_one_question(method: str) -> bool:
     """Whether the questions of a method are one, whatever is answered: all of epsilon, or the same part each period."""
-    kind = METHODS[method]
+    kind = kind_of(method)
     return kind.division == "population" or kind.fixed
 
 
@@ -43,7 +43,7 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     """What the plan's central target makes of a stream; None without one."""
     if made.mixed is None:
         return None
-    kind = METHODS[stream.method.name]
+    kind = kind_of(stream.method.name)
     rounds = stream.w if kind.division == "budget" else 1
     limit = made.epsilon_of(stream.name)
     share = Fraction(stream.share_micro, MICRO) if made.split == "budget" else Fraction(1)

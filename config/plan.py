@@ -18,7 +18,7 @@ from murmurate.aggregators.measures.measure import Measure, Range
 from murmurate.aggregators.measures.summed import SummedMeasure
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import kind_of
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers.frequency.appended import AUE
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
@@ -131,7 +131,7 @@ class StreamPlan(OfMeasure[Measure]):
     @property
     def division(self) -> Division:
         """What the promise is divided into: the method's word."""
-        return METHODS[self.method.name].division
+        return kind_of(self.method.name).division
 
     @property
     def unprotected(self) -> bool:

@@ -24,7 +24,9 @@ from murmurate.aggregators.accounting.worst import worst_window
 from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.faked_questions import question_with_fakes
 from murmurate.aggregators.measures.measure import AUTO
-from murmurate.aggregators.methods.registry import METHODS, method
+from murmurate.aggregators.methods.horizons import HorizonMethod
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import kind_of, method
 from murmurate.aggregators.postprocess.selection import POSSIBLE, Selection, among, by_shape
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, context_of
 from murmurate.config.measures.stream import StreamTable
@@ -99,12 +101,14 @@ def answer_micro(made: Plan, name: str) -> int:
     limit = made.spent_micro(name)
     if stream.division == "population":
         return limit
-    return int(limit * METHODS[stream.method.name].smallest(stream.w, stream.method))
+    return int(limit * kind_of(stream.method.name).smallest(stream.w, stream.method))
 
 
 def resolve(made: Plan, name: str) -> Question:
     """The question that an answer of this stream uses, at the epsilon that it really spends."""
     stream = made.stream(name)
+    if issubclass(kind_of(stream.method.name), HorizonMethod):
+        return kind_of(stream.method.name)(stream.setting(made, 0), **stream.method.own).standing.mechanism
     epsilon = Fraction(answer_micro(made, name), MICRO)
     name = stream.mechanism if stream.mixed is None else stream.mixed.mechanism
     return question_with_fakes(stream.measure, name, epsilon, stream.prefer, made.fakes, worth_asking(made.min_batch))
@@ -148,7 +152,7 @@ def chosen_post(made: Plan, name: str, users: int, shares: np.ndarray | None = N
     stream = made.stream(name)
     used = resolve(made, name)
     share = Fraction(1) if made.split == "budget" else Fraction(stream.share_micro, MICRO)
-    part = METHODS[stream.method.name].usual(stream.w) if stream.division == "population" else Fraction(1)
+    part = kind_of(stream.method.name).usual(stream.w) if stream.division == "population" else Fraction(1)
     rounds = FILTERED if stream.method.filtered else 1
     n = max(1, int(users * share * part) * rounds)
     noise = float(used.noise(np.zeros(stream.d))[0]) / n
@@ -171,7 +175,7 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         w=w,
         share_micro=stream.share_micro,
         slots=slots,
-        method=stream.method_options(),
+        method=_method(deployment, stream),
         mechanism=stream.mechanism,
         several=stream.several,
         carry_ms=stream.missing.carry_ms,
@@ -184,6 +188,15 @@ def _stream(deployment: Deployment, name: str) -> StreamPlan:
         initial=stream.initial_code,
         stated_model=stream.stated_model or (stream.of_model if deployment.releases.queries else None),
     )
+
+
+def _method(deployment: Deployment, stream: StreamTable) -> MethodOptions:
+    """The stream's method. One that deals users to levels takes the number that the file expects."""
+    options, users = stream.method_options(), deployment.population.users
+    if users is None or "users" not in kind_of(options.name).takes():
+        return options
+    mine = users if deployment.privacy.split == "budget" else users * stream.share_micro // MICRO
+    return replace(options, users=str(mine))
 
 
 def _at_target(made: Plan, stream: StreamPlan) -> StreamPlan:
@@ -225,7 +238,7 @@ def _meaning(
         "split": privacy.split,
         "share_micro": stream.share_micro,
         "slots": slots,
-        "method": stream.method_options().described(),
+        "method": _method(deployment, stream).described(),
         "mechanism": stream.mechanism,
         **({} if stream.preference == "accuracy" else {"prefer": stream.preference}),
         **({} if stream.season is None else {"season_ms": stream.season}),

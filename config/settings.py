@@ -15,8 +15,9 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from murmurate.aggregators.accounting.claim import FEWEST
+from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import HALF
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import METHODS, kind_of
 from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.fakes import too_many, unable
@@ -224,8 +225,8 @@ class Deployment(ConfigTable):
         post = stream.shaping()
         if post is not None and post.name == "auto" and self.population.users is None:
             yield Mistake("population.users", "nothing", f'a number of users, since streams.{name}.post is "auto"')
-        kind, first = METHODS[stream.method.name], Fraction(str(stream.method.first_share or HALF))
-        answers = math.ceil(1 / (kind.smallest(w, stream.method.options()) * min(first, 1 - first) / first))
+        kind, first = kind_of(stream.method.name), Fraction(str(stream.method.first_share or HALF))
+        answers = math.ceil(1 / (kind.smallest(w, stream.method_options()) * min(first, 1 - first) / first))
         if w > MAX_W:
             yield Mistake(f"{key}.every", f"{w} periods in one window", f"at most {MAX_W} periods in one window")
         elif stream.slots is not None and (stream.slots % (2 * w) or not 2 * w <= stream.slots <= MAX_SLOTS):
@@ -243,6 +244,10 @@ class Deployment(ConfigTable):
         if self.privacy.mixed is not None and kind.division == "budget" and not kind.fixed:
             able = ", ".join(one for one, other in METHODS.items() if other.division == "population" or other.fixed)
             yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
+        if self.privacy.mixed is not None and stream.method.of_horizons:
+            yield Mistake(f"{key}.method", stream.method.name, "with privacy.mixed, one without horizons")
+        if stream.method.of_horizons and stream.mechanism != AUTO:
+            yield Mistake(f"{key}.mechanism", repr(stream.mechanism), f"auto, with method = {stream.method.name}")
         if self.privacy.mixed is not None and stream.method_options().finds_clip:
             yield Mistake(f"{key}.clip", "found", "with privacy.mixed, declared, since devices answer one question")
         yield from unable(self.privacy, name, stream)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.options import ADAPTIVE, DECLARED, OF_ONE, OFF, MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import NAMES, kind_of
 from murmurate.aggregators.postprocess.registry import METHODS as SHAPES
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Number, Text, WholeNumber, seen
+from murmurate.config.quantities import Duration
 
 MAX_REVISE: Final = 100
 """The most periods after which a release may be revised."""
@@ -99,7 +101,7 @@ class Post(ConfigTable):
 class MethodTable(ConfigTable):
     """Who is asked when, and what is released."""
 
-    name: Annotated[str, OneOf(*METHODS)]
+    name: Annotated[str, OneOf(*NAMES)]
     """Which method. lbu, lpu: the same each period; lsp: everybody, once a window; lbd, lpd, lba, lpa: more where the
     data change; lb-, lp-: dsat, rescuedp, fast, pegasus, of everybody's epsilon or of the users.
     """
@@ -109,32 +111,58 @@ class MethodTable(ConfigTable):
     """For lbd, lpd, lba, lpa: the part of what a window may spend that looks for change; 0.5 if left out."""
     grouping: Literal["free", "paid"] | None = None
     """For pegasus: groups are found among the estimates (default), or by rounds of their own with a fifth of all."""
-    filter: Literal["adaptive", "off"] = "adaptive"
-    """Estimates from all reports so far, by the adaptive filter; or the method's own series."""
+    horizon: Annotated[int, Duration("1ms", "366d")] | None = None
+    """For sao2, needed: for how long a user tells changes for one epsilon, such as "24h": whole periods."""
+    changes: Annotated[int, WholeNumber(1, 256)] | None = None
+    """For sao2: the most changes that a user tells in a horizon, the first value included; 8 if left out."""
+    fanout: Annotated[int, WholeNumber(2, 64)] | None = None
+    """For sao2: how many changes over a stretch make one of the next longer kind; 2 if left out."""
+    goal: Annotated[Literal["mean", "prefix", "ranges"] | None, Field(alias="for")] = None
+    """For sao2: what users are divided for: "mean", the value of each period (default), "prefix", sums from a horizon's
+    beginning on, or "ranges", sums over any stretch.
+    """
+    filter: Literal["adaptive", "off"] | None = None
+    """Estimates from all reports so far, by the adaptive filter (default, but not for sao2); or the own series."""
     revise: Annotated[int, WholeNumber(0, MAX_REVISE)] = 0
     """After so many periods each release is made once more, in the light of what came since; 0: not at all."""
 
     @model_validator(mode="after")
     def _only_its_own(self) -> Self:
         mistakes = []
-        for option in OF_ONE:
+        for option in OF_ONE.keys() - {"users"}:
             found = getattr(self, option)
-            if found is not None and option not in METHODS[self.name].takes():
-                takers = ", ".join(name for name, kind in METHODS.items() if option in kind.takes())
+            if found is not None and option not in kind_of(self.name).takes():
+                takers = ", ".join(name for name in NAMES if option in kind_of(name).takes())
                 mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
-        if self.revise and self.filter == OFF:
+        if self.revise and self.filtering == OFF:
             mistakes.append(Mistake("revise", seen(self.revise), f"only with filter = {ADAPTIVE}"))
+        if self.of_horizons and self.filter == ADAPTIVE:
+            mistakes.append(Mistake("filter", seen(self.filter), f"off, with {self.name}"))
+        if self.of_horizons and self.horizon is None:
+            mistakes.append(Mistake("horizon", "nothing", 'a length of time, such as "24h"'))
         if mistakes:
             raise NotAllowedError(*mistakes)
         return self
 
-    def options(self, *, clip: str = DECLARED) -> MethodOptions:
+    @property
+    def of_horizons(self) -> bool:
+        """Whether it asks node by node through horizons."""
+        return issubclass(kind_of(self.name), HorizonMethod)
+
+    @property
+    def filtering(self) -> str:
+        """Whether the adaptive filter is behind the method."""
+        return self.filter or (OFF if self.of_horizons else ADAPTIVE)
+
+    def options(self, *, every: int = 1, clip: str = DECLARED) -> MethodOptions:
         """All that there is to say of it, what the file leaves out written out. Numbers as texts that say them exactly.
 
-        clip: of a mean or a total, where numbers are clipped, which the stream says.
+        every: the length of a period in milliseconds. clip: of a mean or a total, where numbers are clipped.
         """
-        said = {option: str(getattr(self, option) or OF_ONE[option]) for option in METHODS[self.name].takes()}
-        return MethodOptions(self.name, **said, filter=self.filter, revise=self.revise, clip=clip)
+        known = {"horizon": self.horizon and self.horizon // every, "users": None}
+        given = {option: known[option] if option in known else getattr(self, option) for option in OF_ONE}
+        said = {option: str(given[option] or OF_ONE[option]) for option in kind_of(self.name).takes()}
+        return MethodOptions(self.name, **said, filter=self.filtering, revise=self.revise, clip=clip)
 
 
 def by_name(found: Any) -> Any:

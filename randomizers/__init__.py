@@ -23,7 +23,8 @@ Proving      `law` gives exact probabilities; audit.audit_exact and audit.measur
 """
 
 from murmurate.randomizers.branches import Branches
-from murmurate.randomizers.device import Answers, Device, DeviceArray, Grant
+from murmurate.randomizers.device import Device
+from murmurate.randomizers.devices import Answers, DeviceArray, Grant
 from murmurate.randomizers.errors import (
     FrozenFactsError,
     ParameterError,

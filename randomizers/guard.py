@@ -43,7 +43,9 @@ class Ask:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The reason why a question is not answered. `reason`: stream, slot, mechanism, future, closed, gap or budget."""
+    """The reason why a question is not answered. `reason`: stream, slot, mechanism, session, future, closed, gap
+    or budget.
+    """
 
     reason: str
     why: str
@@ -92,7 +94,9 @@ class Guard:
         descriptor's.
         """
         bill = ask.question.bill(ask.t)
-        return self.ledger.charge(bill.first, bill.epsilon_micro, bill.digest or ask.digest, asked)
+        if bill.digest is None:
+            return self.ledger.charge(ask.t, bill.epsilon_micro, ask.digest, asked)
+        return self.ledger.charge(ask.t, bill.epsilon_micro, bill.digest, asked, (bill.first, bill.last))
 
     def close_until(self, time_ms: int) -> None:
         """Refuse to charge for a period that begins before this time."""

@@ -3,14 +3,17 @@
 Contract (ARCHITECTURE section 5.12: I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods
 stay within the limit; under population division two charges of a slot are at least w periods apart.  A t older than a
 slot's newest charge is refused, so that looking back over one window is enough.  The round charged last may be repeated
-free of charge, since it gets the same bytes again; any other round, for the same t too, is a new charge.  The ledger is
-a pure function of the rounds folded, the same for every user of a slot.  Not here: users, values and reports
+free of charge, since it gets the same bytes again; any other round, for the same t too, is a new charge.  A bill may
+cover several periods (population division): it is charged once, at least w periods after the last one of the bill
+before, and its further rounds are answered without charge, each at most once and in the order of their periods.  The
+ledger is a pure function of the rounds folded, the same for every user of a slot.  Not here: users, values and reports
 (device.py).
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +42,13 @@ class Verdict(IntEnum):
     GAP = 4
     """The slot answered less than w periods ago."""
     CLOSED = 5
-    """The period lies before the newest charge, or in a time for which charges are closed."""
+    """The period lies before the newest charge or answer, or in a time for which charges are closed."""
+    CONTINUED = 6
+    """The slot has paid for the bill of this round, and has not answered this round or a later one of it."""
 
 
+ANSWERING: Final = (Verdict.CHARGED, Verdict.REPEATED, Verdict.CONTINUED)
+"""The verdicts with which a slot answers."""
 REASONS = {Verdict.BUDGET: "budget", Verdict.GAP: "gap", Verdict.CLOSED: "closed"}
 
 
@@ -52,9 +59,10 @@ class Ledger:
 
     def __init__(self, rows: int, *, w: int, limit_micro: int, division: Division) -> None:
         self.w, self.limit_micro, self.division = w, limit_micro, division
-        self._last = np.zeros(rows, np.int32)  # per slot: which of the rounds below charged it last
-        self._t = np.array([NEVER], np.int64)  # the rounds that are some slot's last; row 0 stands for never
-        self._digests = np.zeros((1, 32), np.uint8)
+        self._last = np.zeros(rows, np.int32)  # per slot: which of the rounds below it answered last
+        self._t = np.array([NEVER], np.int64)  # of these, the last period of the bill; row 0 stands for never
+        self._digests = np.zeros((1, 32), np.uint8)  # the bill's digest, the round's own where it has none,
+        self._told = np.array([NEVER], np.int64)  # and the period of the round
         self._spent = np.zeros((w if division == "budget" else 0, rows), np.int32)  # charge at t in row t mod w
         self._open_from = 0  # no t before this is ever charged
         self.most_spent_micro = 0
@@ -65,35 +73,49 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._last)
 
-    def verdicts(self, t: int, charge_micro: int, digest: bytes, asked: Mask) -> NDArray[np.uint8]:
-        """The verdict for each slot, without booking: uint8[rows] of Verdict."""
+    def verdicts(
+        self, t: int, charge_micro: int, digest: bytes, asked: Mask, covers: tuple[int, int] | None = None
+    ) -> NDArray[np.uint8]:
+        """The verdict for each slot, without booking: uint8[rows] of Verdict.
+
+        digest: the bill's, which is the round's own unless it `covers` the periods from a first to a last one.
+        """
+        first, last = covers or (t, t)
         newest = self._t[self._last]
         verdicts = np.full(len(self), Verdict.CHARGED, np.uint8)
         if self.division == "budget":
             verdicts[self._window(t, newest)[0] + charge_micro > self.limit_micro] = Verdict.BUDGET
         else:
-            verdicts[t - newest < self.w] = Verdict.GAP
-        if charge_micro > self.limit_micro:
+            verdicts[first - newest < self.w] = Verdict.GAP
+        if charge_micro > self.limit_micro or (covers and self.division == "budget"):
             verdicts[:] = Verdict.BUDGET
         verdicts[newest > t] = Verdict.CLOSED
-        if t < self._open_from:
+        if first < self._open_from or not first <= t <= last:
             verdicts[:] = Verdict.CLOSED
-        same = (self._digests == np.frombuffer(digest, np.uint8)).all(axis=1) & (self._t == t)
-        verdicts[same[self._last]] = Verdict.REPEATED
+        same = ((self._digests == np.frombuffer(digest, np.uint8)).all(axis=1) & (self._t == last))[self._last]
+        if covers is None:
+            verdicts[same] = Verdict.REPEATED
+        else:
+            verdicts[same] = Verdict.CLOSED
+            if first >= self._open_from:
+                verdicts[same & (self._told[self._last] < t)] = Verdict.CONTINUED
         verdicts[~asked] = Verdict.SILENT
         return verdicts
 
-    def charge(self, t: int, charge_micro: int, digest: bytes, asked: Mask) -> NDArray[np.uint8]:
+    def charge(
+        self, t: int, charge_micro: int, digest: bytes, asked: Mask, covers: tuple[int, int] | None = None
+    ) -> NDArray[np.uint8]:
         """The verdicts of `verdicts`, with the charges booked."""
-        verdicts = self.verdicts(t, charge_micro, digest, asked)
-        paying = verdicts == Verdict.CHARGED
+        verdicts = self.verdicts(t, charge_micro, digest, asked, covers)
+        paying = (verdicts == Verdict.CHARGED) | (verdicts == Verdict.CONTINUED)
         if not paying.any():
             return verdicts
         if self.division == "budget":
             alive = self._window(t, self._t[self._last])[1]
             self._spent *= alive | ~paying
             self._spent[t % self.w] += charge_micro * paying.astype(np.int32)
-        self._t = np.append(self._t, t)
+        self._t = np.append(self._t, covers[1] if covers else t)
+        self._told = np.append(self._told, t)
         self._digests = np.concatenate((self._digests, np.frombuffer(digest, np.uint8)[None]))
         self._last[paying] = len(self._t) - 1
         window = int(self.spent_micro(t)[paying].max()) if self.division == "budget" else charge_micro
@@ -107,7 +129,7 @@ class Ledger:
         return self._window(t, self._t[self._last])[0]
 
     def newest(self) -> NDArray[np.int64]:
-        """The t of each slot's newest charge, NEVER before the first: int64[rows]."""
+        """The last period of each slot's newest bill, NEVER before the first: int64[rows]."""
         return self._t[self._last]
 
     def close_until(self, t: int) -> None:
@@ -124,6 +146,7 @@ class Ledger:
         return {
             "last": self._last,
             "t": self._t,
+            "told": self._told,
             "digests": self._digests,
             "spent": self._spent,
             "open_from": np.array([self._open_from], np.int64),
@@ -139,9 +162,12 @@ class Ledger:
                     f"allowed: {mine[name].dtype}{list(mine[name].shape)}"
                 )
         rounds = len(arrays["t"])
-        if arrays["digests"].shape != (rounds, 32) or not 0 <= arrays["last"].min() <= arrays["last"].max() < rounds:
+        of_each = arrays["told"].shape == (rounds,) and arrays["digests"].shape == (rounds, 32)
+        if not of_each or not 0 <= arrays["last"].min() <= arrays["last"].max() < rounds:
             raise SnapshotError(f"ledger: found slots that point past the {rounds} rounds of the snapshot")
-        self._last, self._t, self._digests, self._spent = (arrays[n].copy() for n in ("last", "t", "digests", "spent"))
+        self._last, self._t, self._told, self._digests, self._spent = (
+            arrays[name].copy() for name in ("last", "t", "told", "digests", "spent")
+        )
         self._open_from = int(arrays["open_from"][0])
 
     def _window(self, t: int, newest: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
@@ -160,4 +186,4 @@ class Ledger:
         """Forget the rounds that are no slot's newest any more."""
         used, last = np.unique(np.append(self._last, 0), return_inverse=True)
         self._last = last[:-1].astype(np.int32)
-        self._t, self._digests = self._t[used], self._digests[used]
+        self._t, self._told, self._digests = self._t[used], self._told[used], self._digests[used]

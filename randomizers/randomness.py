@@ -9,12 +9,12 @@ It fails closed: without a good key and a working cipher nothing is drawn.  Per 
     B_i = AES_K(MAC xor i)                              i as 16 little-endian bytes; words are cut from B_0 B_1 ...
 
 with lp(x) = 4 bytes of length, then x; the deployment in UTF-8, version the digit 1, purpose a word: `report`, where
-the value is the canonical 16 bytes of the reported one; `view`, `sign` or `branch` (DRAWN), where a question draws
-before its mechanism does and the mechanism is what draws; or a stage's (PURPOSES), where mechanism is empty and the
-value zero. A value of several words is them in a row, zero-filled to whole blocks, and every block is chained like the
-first; a branch takes a zero value. Lengths, indices, values and words are little-endian.  Under one K every input has
-one length, for which CBC-MAC is a PRF.  Source: ARCHITECTURE rule 1.  Not here: the cipher (cipher.py), what a
-mechanism does with its words.
+the value is the canonical 16 bytes of the reported one; `view`, `sign`, `branch` or `session` (DRAWN), where a question
+draws before its mechanism does and the mechanism is what draws; or a stage's (PURPOSES), where mechanism is empty and
+the value zero. A value of several words is them in a row, zero-filled to whole blocks, and each block is chained like
+the first; a branch and a session take a zero value. Lengths, indices, values and words are little-endian.  Under one K
+every input has one length, for which CBC-MAC is a PRF.  Source: ARCHITECTURE rule 1.  Not here: the cipher (cipher.py),
+what a mechanism does with its words.
 """
 
 from __future__ import annotations
@@ -36,9 +36,13 @@ DIGEST = 32
 SECRET_BYTES = 32
 
 Purpose = Literal["scatter", "permutation", "slot", "split", "noise", "fakes"]
-Drawn = Literal["report", "view", "branch", "sign"]
-DRAWN: tuple[Drawn, ...] = ("report", "view", "branch", "sign")
-"""The purposes of a question's draws: the mechanism's report, a view's choice, the user's branch, a number's sign."""
+Drawn = Literal["report", "view", "branch", "sign", "session"]
+DRAWN: tuple[Drawn, ...] = ("report", "view", "branch", "sign", "session")
+"""The purposes of a question's draws: the mechanism's report, a view's choice, the user's branch, a number's sign, the
+secret counters of a session.
+"""
+VALUE_FREE: tuple[Drawn, ...] = ("branch", "session")
+"""The purposes that depend on no value."""
 PURPOSES: tuple[Purpose, ...] = ("scatter", "permutation", "slot", "split", "noise", "fakes")
 
 LASTING = hashlib.sha256(b"murmurate/rappor/permanent/1").digest()
@@ -146,10 +150,10 @@ class Draw(NotCopyable):
         return self._round
 
     def open(self, mechanism: bytes, values: Bytes | None, purpose: Drawn = "report") -> Lanes:
-        """The words of this draw for these canonical values (uint8[n, 16 blocks]), for questions; None for a branch,
-        which does not depend on the value.
+        """The words of this draw for these canonical values (uint8[n, 16 blocks]), for questions; None for a purpose
+        that does not depend on the value.
         """
-        if values is not None or purpose != "branch":
+        if values is not None or purpose not in VALUE_FREE:
             values = _blocks(values)
             if len(values) != len(self):
                 raise ValueRefusedError(f"values: found {len(values)} for {len(self)} users; allowed: one for each")
@@ -180,7 +184,7 @@ class DrawOne(NotCopyable):
 
     def open(self, mechanism: bytes, value: bytes | None, purpose: Drawn = "report") -> Callable[[int, int], list[int]]:
         """A function (k, bits) that gives this user's first k words of that width, for questions."""
-        value = bytes(BLOCK) if value is None and purpose == "branch" else value
+        value = bytes(BLOCK) if value is None and purpose in VALUE_FREE else value
         if not value or len(value) % BLOCK:
             found = f"{len(value)} canonical bytes" if value is not None else "none"
             raise ValueRefusedError(f"value: found {found}; allowed: {BLOCK}, or more whole blocks")

@@ -34,6 +34,7 @@ from murmurate.randomizers.numeric.clipped import clipped
 from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.row_views import Level, Marginal
+from murmurate.randomizers.sessions.specs import node_of
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.vectors import (
     DDRM,
@@ -146,7 +147,7 @@ def view(spec: Mapping[str, Any]) -> View:
 
 
 def question(spec: Mapping[str, Any]) -> Question:
-    """The question that a round's spec describes: a mechanism, one behind a view or with fakes, or several.
+    """The question that a round's spec describes: a mechanism, one behind a view or with fakes, several, or a node.
 
     >>> olh = {"name": "olh", "d": 257, "epsilon": 1.0}
     >>> question({"name": "viewed", "view": {"name": "prefix", "layout": ["bits", 48, 1], "bits": 8}, "mechanism": olh})
@@ -169,6 +170,8 @@ def question(spec: Mapping[str, Any]) -> Question:
         case AUE.name:
             found = _parts(AUE.name, spec, "d", "ones", "batch", "central_micro", "delta")
             return AUE.of_spec(**{key: found[key] for key in found if key != "name"})
+        case "node":
+            return node_of(spec)
         case str(name) if name in VECTORS:
             return _built(name, VECTORS[name], spec)
     return streamed(spec)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from murmurate.randomizers.device import DEVICE, DEVICES, Device, DeviceArray
+from murmurate.randomizers.device import DEVICE, Device
+from murmurate.randomizers.devices import DEVICES, DeviceArray
 from murmurate.randomizers.errors import FrozenFactsError
 from murmurate.randomizers.guard import Secrets
 from murmurate.randomizers.ledger import NEVER

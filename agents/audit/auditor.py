@@ -11,42 +11,29 @@ Source: ARCHITECTURE section 5.12, the auditor.  Not here: where logs come from.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from murmurate.agents.audit.findings import ALL, Audit, Extent, Place, Reader
+from murmurate.agents.audit.people import Person, belongs, held, people_of, reported, word_of
 from murmurate.agents.audit.recount import recount
 from murmurate.agents.audit.sent import There, there_is
 from murmurate.agents.audit.summed import audit_sums
+from murmurate.agents.audit.transcripts import Transcripts
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.layouts import layout
-from murmurate.randomizers.question import Value
+from murmurate.randomizers.question import Bill, Value
+from murmurate.randomizers.sessions.node import Node
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.topics.block import REFUSED, RawBlock
-from murmurate.topics.messages import Progress, Round
-from murmurate.topics.names import stream_id
+from murmurate.topics.messages import Round
 
 NumberedRounds = Sequence[tuple[int, Round]]
 """The rounds, each with its number in the log."""
-
-
-@dataclass
-class Person:
-    """One user of one stream, as far as the logs show."""
-
-    slot: int
-    seen: int
-    events: dict[int, list[tuple[int, Value]]] = field(default_factory=dict)  # per period: (time, code or words)
-    shown: set[int] = field(default_factory=set)  # periods with any event, valid or not
 
 
 def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int], extent: Extent = ALL) -> Audit:
@@ -60,7 +47,7 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
     if extent.people:
         for p in range(plan.partitions):
             for stream in plan.streams:
-                people, closed = _people(plan, stream, secrets, read, p, sources, found)
+                people, closed = people_of(plan, stream, secrets, read, p, sources, found)
                 found.users += len(people)
                 mine = [(n, r) for n, r in rounds if r.stream == stream.name]
                 judged |= set(_compare(plan, stream, secrets, people, closed, mine, p, there, found, extent))
@@ -75,38 +62,6 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
         found.reports = sum(sum(there.reports[at].values()) for at in judged)
     recount(plan, read, [r for _, r in kept], judged, there.reports, there.dones, found, extent)
     return found
-
-
-def _people(
-    plan: Plan, stream: StreamPlan, secrets: Secrets, read: Reader, p: int, sources: Mapping[str, int], found: Audit
-) -> tuple[dict[bytes, Person], dict[int, int]]:
-    """Everybody of this stream and partition; the periods that closed, and the record that closed each."""
-    people: dict[bytes, Person] = {}
-    clocks: dict[int, int] = {}
-    first_open: int | None = None
-    closed: dict[int, int] = {}
-    mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
-    for number, record in found.decoded(read, "raw", p):
-        if isinstance(record, Progress) and record.topic == stream.topic and record.partition < sources[stream.topic]:
-            clocks[record.partition] = max(record.time, clocks.get(record.partition, 0))
-            if len(clocks) == sources[stream.topic]:
-                now_open = max(0, min(clocks.values()) - plan.lateness_ms) // stream.every_ms
-                for t in range(now_open if first_open is None else first_open, now_open):
-                    closed[t] = number
-                first_open = now_open
-        elif isinstance(record, RawBlock) and (record.stream, record.words) == mine:
-            for pseudonym, time, code in zip(record.users, record.times.tolist(), _values_of(record), strict=True):
-                user = pseudonym.tobytes()
-                if int.from_bytes(user[:8], "little") % plan.partitions != p or not _serves(
-                    plan, stream, secrets, user
-                ):
-                    continue
-                person = people.setdefault(user, Person(_slot(secrets.slots, user, stream), time))
-                person.seen = min(person.seen, time)
-                person.shown.add(time // stream.every_ms)
-                if code not in (REFUSED, (REFUSED,) * record.words):
-                    person.events.setdefault(time // stream.every_ms, []).append((time, code))
-    return people, closed
 
 
 class _Due(NamedTuple):
@@ -127,7 +82,7 @@ def _due(
     """From everybody whose slot is asked; `allowed` are the slots that every window allows to answer."""
     due = _Due(defaultdict(Counter), defaultdict(Counter), defaultdict(list))
     for user, person in people.items():
-        value = _value(plan, stream, person, round_.t) if person.slot in slots else None
+        value = reported(plan, stream, person, round_.t) if person.slot in slots else None
         if value is None:
             continue
         target = _target(secrets.randomness, user, round_)
@@ -137,25 +92,53 @@ def _due(
     return due
 
 
+def _told(
+    transcripts: Transcripts[Person], secrets: Secrets, people: Mapping[bytes, Person], node: Node, round_: Round,
+    allowed: Container[int],
+) -> _Due:  # fmt: skip
+    """What those in session had to tell of a node."""
+    due = _Due(defaultdict(Counter), defaultdict(Counter), defaultdict(list))
+    if allowed:
+        transcripts.opened(round_, node, people.items())
+        for user, report in transcripts.told(round_, node, people.items(), allowed, lambda one: one.slot).items():
+            due.must[_target(secrets.randomness, user, round_)][report] += 1
+    return due
+
+
 def _compare(
     plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], closed: Mapping[int, int],
     rounds: NumberedRounds, p: int, there: There, found: Audit, extent: Extent,
 ) -> list[Place]:  # fmt: skip
-    """Every round of one stream against one contributor: the places that were judged."""
+    """Every round of one stream against one contributor: the places that were judged.
+
+    1. Which slots may answer. 2. What must be there. 3. What is there too much or too little.
+    """
     judged = []
-    spent: dict[int, list[tuple[int, int, str]]] = defaultdict(list)  # per slot: (t, charge, round)
+    spent: dict[int, list[_OnBill]] = defaultdict(list)  # per slot
     limit = plan.epsilon_micro * (stream.share_micro if plan.split == "budget" else MICRO) // MICRO
+    transcripts = Transcripts[Person](
+        secrets.randomness, partial(belongs, plan, stream), lambda person, t: held(stream, person, t)
+    )
     for number, round_ in rounds:
         oracle, digest = built(round_.mechanism), round_.digest.hex()
         mask = round_.slots.mask()
         slots = {s for s in range(stream.slots) if mask is None or mask[s]}
-        charge = oracle.bill(round_.t).epsilon_micro if not oracle.unprotected or stream.unprotected else limit + 1
-        allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, charge)}
+        if (isinstance(oracle, Node) and not transcripts.admits(round_, oracle)) or (
+            oracle.unprotected and not stream.unprotected
+        ):
+            slots = set()
+        bill = oracle.bill(round_.t)
+        allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, bill)}
         for slot in allowed:
-            spent[slot].append((round_.t, charge, digest))
+            spent[slot].append(_OnBill(round_.t, bill))
+        if isinstance(oracle, Node) and allowed:
+            transcripts.granted(round_, oracle)
         if round_.t not in closed or not extent.covers(digest):
             continue
-        must, refused, answers = _due(plan, stream, secrets, people, oracle, round_, slots, allowed)
+        if isinstance(oracle, Node):
+            must, refused, answers = _told(transcripts, secrets, people, oracle, round_, allowed)
+        else:
+            must, refused, answers = _due(plan, stream, secrets, people, oracle, round_, slots, allowed)
         whole = extent.answered(p, number, closed[round_.t]) or there.answered(digest, p, round_.targets)
         if not whole:
             found.pending += 1
@@ -219,67 +202,31 @@ def _strangers(rounds: NumberedRounds, there: There, judged: set[Place], found: 
         found.note("foreign", sum(sum(attempt.values()) for attempt in there.attempts[place]), place)
 
 
-def _allowed(stream: StreamPlan, limit: int, spent: Sequence[tuple[int, int, str]], t: int, charge: int) -> bool:
-    """Whether a slot may answer once more at t: by looking at every window."""
-    if spent and t < spent[-1][0]:
+class _OnBill(NamedTuple):
+    """What a slot has answered: the period, and the bill that it is on."""
+
+    t: int
+    bill: Bill
+
+
+def _allowed(stream: StreamPlan, limit: int, spent: Sequence[_OnBill], t: int, bill: Bill) -> bool:
+    """Whether a slot may answer once more at t: by looking at every window, or because it is on the newest bill."""
+    if bill.digest is not None and spent and spent[-1].bill == bill:
+        return spent[-1].t < t
+    if spent and t < spent[-1].t:
         return False
     if stream.division == "population":
-        return charge <= limit and all(abs(t - before) >= stream.w for before, _, _ in spent)
+        rested = all(bill.first - before.bill.last >= stream.w for before in spent)
+        return bill.epsilon_micro <= limit and rested
     windows = range(t - stream.w + 1, t + 1)
-    return all(charge + sum(c for at, c, _ in spent if s <= at < s + stream.w) <= limit for s in windows)
-
-
-def _values_of(block: RawBlock) -> list[Value]:
-    return block.values.tolist() if block.words == 1 else list(map(tuple, block.values.tolist()))
-
-
-def _value(plan: Plan, stream: StreamPlan, person: Person, t: int) -> Value | None:
-    """The value that this user reports about period t; None if not in its population."""
-    start = t * stream.every_ms
-    pick = max if stream.several == "last" else min
-    past = {at: pick(events) for at, events in person.events.items() if at <= t}
-    newest = past[max(past)] if past else None
-    if stream.carry_ms is None:
-        if person.seen >= start + stream.every_ms:
-            return None
-        first = stream.initial_code if stream.domain.coded else _one(stream.domain.initial)
-        return first if newest is None else newest[1]
-    silent_since = max([person.seen, *(at * stream.every_ms for at in person.shown if at < t)])
-    if person.seen >= start or silent_since < start - plan.forget_after_ms:
-        return None
-    if newest is not None and (t in past or (stream.carry_ms and start - newest[0] <= stream.carry_ms)):
-        return newest[1]
-    return _one(stream.domain.nothing)
-
-
-def _one(words: tuple[int, ...]) -> Value:
-    return words[0] if len(words) == 1 else words
-
-
-def _serves(plan: Plan, stream: StreamPlan, secrets: Secrets, user: bytes) -> bool:
-    if plan.split == "budget":
-        return True
-    word = _word(secrets.split, "split", user, bytes(32)) % MICRO
-    total = 0
-    for other in sorted(plan.streams, key=lambda s: s.name):
-        total += other.share_micro
-        if word < total:
-            return other.name == stream.name
-    return False
-
-
-def _slot(key: Key, user: bytes, stream: StreamPlan) -> int:
-    context = hashlib.sha256(f"murmurate slots 2\n{stream.name}".encode()).digest()
-    return _word(key, "slot", user, context) % stream.slots
+    return all(
+        bill.epsilon_micro + sum(one.bill.epsilon_micro for one in spent if s <= one.t < s + stream.w) <= limit
+        for s in windows
+    )
 
 
 def _target(key: Key, user: bytes, round_: Round) -> int:
-    return _word(key, "scatter", user, round_.digest) % round_.targets
-
-
-def _word(key: Key, purpose: str, user: bytes, digest: bytes) -> int:
-    row = np.frombuffer(user, np.uint8)[None]
-    return int(key.words(purpose, row, round=digest)[0, 0])  # type: ignore[arg-type]
+    return word_of(key, "scatter", user, round_.digest) % round_.targets
 
 
 def _report(oracle: Question, key: Key, user: bytes, value: Value, round_: Round) -> bytes:

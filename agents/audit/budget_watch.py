@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,19 @@ from murmurate.agents.stages.stage import Out
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Secrets, question
 from murmurate.randomizers.identity import slots
+from murmurate.randomizers.question import Bill
 from murmurate.topics.block import MAGIC
 from murmurate.topics.codec import decode
 from murmurate.topics.messages import Done, Round
+
+
+class _Paid(NamedTuple):
+    """What some slots have paid for."""
+
+    bill: Bill
+    t: int
+    """The newest period that they were asked about for it."""
+    by: NDArray[np.bool_]
 
 
 class BudgetWatch:
@@ -28,7 +39,7 @@ class BudgetWatch:
     def __init__(self, plan: Plan, secrets: Secrets) -> None:
         self._plan, self._secrets = plan, secrets
         self._users = {s.name: np.zeros(s.slots, np.int64) for s in plan.streams}  # per slot, of all users ever seen
-        self._spent: dict[str, list[tuple[int, int, NDArray[np.bool_]]]] = defaultdict(list)  # t, charge, who paid
+        self._spent: dict[str, list[_Paid]] = defaultdict(list)
         self._may_answer: dict[
             str, tuple[str, NDArray[np.bool_]]
         ] = {}  # per round: its stream, and the slots that may answer
@@ -65,15 +76,23 @@ class BudgetWatch:
         return self.over_budget
 
     def _round(self, round_: Round) -> None:
-        plan = self._plan.stream(round_.stream)
-        charge, limit = question(round_.mechanism).bill(round_.t).epsilon_micro, self._plan.spent_micro(round_.stream)
-        mask = round_.slots.mask()
-        paying = np.ones(plan.slots, np.bool_) if mask is None else mask.copy()
-        spent = self._spent[round_.stream] = [s for s in self._spent[round_.stream] if s[0] > round_.t - plan.w]
+        """1. What the slots have paid for. 2. Who has paid for this one, and goes on. 3. Who may pay for it now."""
+        plan, asked = self._plan.stream(round_.stream), round_.slots.mask()
+        bill, limit = question(round_.mechanism).bill(round_.t), self._plan.spent_micro(round_.stream)
+        paying = np.ones(plan.slots, np.bool_) if asked is None else asked.copy()
+        spent = [one for one in self._spent[round_.stream] if one.bill.last > bill.first - plan.w]
+        goes_on = np.zeros(plan.slots, np.bool_)
+        for place, one in enumerate(spent):
+            if bill.digest is not None and one.bill == bill and one.t < round_.t:
+                goes_on |= one.by & paying
+                spent[place] = one._replace(t=round_.t)
         if plan.division == "population":
-            for _, _, paid in spent:
-                paying &= ~paid
+            for one in spent:
+                paying &= ~one.by
         else:
-            paying &= sum((c * paid.astype(np.int64) for _, c, paid in spent), np.int64(0)) + charge <= limit
-        spent.append((round_.t, charge, paying))
+            paying &= sum((one.bill.epsilon_micro * one.by.astype(np.int64) for one in spent), np.int64(0)) <= (
+                limit - bill.epsilon_micro
+            )
+        spent.append(_Paid(bill, round_.t, paying))
+        self._spent[round_.stream], paying = spent, paying | goes_on
         self._may_answer[round_.digest.hex()] = round_.stream, paying

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import kind_of
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def bits(answers: Iterable[tuple[int, int]], users: int, *, method: str, publish
     """The bits per user and period. answers: b and the number of reports; users: the sum over the periods; published:
     the share of the periods.
     """
-    kind = METHODS[method]
+    kind = kind_of(method)
     announced = 1 if kind.division == "population" else 0
     each = sum((size + announced) * reports for size, reports in answers) / users
     decides = kind.division == "budget" and not kind.fixed

@@ -252,7 +252,7 @@ class _MethodOnStream:
 
     def prospect(self, name: str) -> Prospect:
         """The expectations for the method, all mechanisms included."""
-        kind, own = METHODS[name], self.stream.method
+        kind, own = kind_of(name), self.stream.method
         options = replace(own, filter=OFF, revise=0, clip=DECLARED) if own.name == name else MethodOptions(name)
         tried = self.bench.try_out(options, self.setting)
         part = kind.smallest(self.stream.w, options) if kind.division == "population" else Fraction(1)
@@ -281,7 +281,7 @@ class _MethodOnStream:
         errors = measure.round_error, partial(heard_error, measure)  # of a round alone, and as a filter uses it
         ratio, filter_ratio = (of(mine, n, sample, self.profile) / of(ours, n, sample, self.profile) for of in errors)
         series, series_by = tried.series * ratio, by
-        if METHODS[method].fixed:
+        if kind_of(method).fixed:
             series = self.scale * uniform_error(method, mine, self.setting, self.users, self.profile)
             series, series_by = series + (self.moved if method == "lsp" else 0), "closed form"
         filtered = tried.filtered

@@ -25,7 +25,7 @@ from murmurate.aggregators.expected import heard_error
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import kind_of
 
 Floats = NDArray[np.float64]
 
@@ -164,7 +164,7 @@ def scored(method: str, setting: Setting, periods: int, seed: int) -> NDArray[np
     each of SCORED equal parts, by multiples of the golden ratio, since a fixed step could be in phase with the method.
     """
     first = settled(setting.w, periods)
-    if not setting.measure.costly or METHODS[method].division == "budget" or periods - first <= SCORED:
+    if not setting.measure.costly or kind_of(method).division == "budget" or periods - first <= SCORED:
         return np.arange(first, periods)
     cuts = np.linspace(first, periods, SCORED + 1).astype(np.int64)
     places = (seed * SCORED + np.arange(SCORED)) * GOLDEN % 1

@@ -176,7 +176,7 @@ class Perturb:
             self.edge_counts[stream.plan.name, "second"] = stream.values.second
             self._answer_closed(stream)
             if stream.over(t):
-                stream.values.settle(t)
+                stream.settle(t)
 
     def _answer_closed(self, stream: StreamAtPartition) -> None:
         for digest in [digest for digest, (round_, _) in stream.pending.items() if stream.closed(round_.t)]:
@@ -188,14 +188,14 @@ class Perturb:
         """Begin with period t; of several `start` records of a stream the first counts."""
         if stream.first_t is None:
             stream.first_t = t
-            stream.values.settle(t - 1)
+            stream.settle(t - 1)
             self._advance(stream)
 
     def _settle(self, stream: StreamAtPartition, t: int) -> None:
         """Forget the rounds and values of period t and those before it."""
         stream.settled_t = max(t, stream.settled_t)
         stream.unsettled_rounds = {digest: at for digest, at in stream.unsettled_rounds.items() if at > t}
-        stream.values.settle(t)
+        stream.settle(t)
         self._advance(stream)
 
     def _round(self, round_: Round) -> None:
@@ -220,11 +220,11 @@ class Perturb:
 
     def _answer(self, stream: StreamAtPartition, round_: Round, grant: Grant) -> None:
         """1. Perturb. 2. Permute. 3. Scatter."""
-        frozen = stream.frozen(round_.t)
-        if frozen is None:  # the period was over before this partition's clock began
+        answers = stream.answer(grant)
+        if answers is None:
             self._send(round_, {})
             return
-        _, users, reports = stream.devices.answer(grant, frozen.values, frozen.members)
+        _, users, reports = answers
         key = self._secrets.devices.randomness
         parts = [order := permutation(key, users, round=round_.digest)]
         if round_.targets > 1:

@@ -14,6 +14,7 @@ from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping, shaped
 from murmurate.randomizers import Question
 from murmurate.randomizers.registry import serving
+from murmurate.randomizers.sessions import Category
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Categories
 
@@ -56,6 +57,21 @@ class Frequency(Measure):
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """The oracle with the smallest exact variance, or a short report."""
         return choose(d=self.d, epsilon=epsilon, prefer=prefer)
+
+    def ones(self) -> Category:
+        """One coordinate for each value; *none* is zero."""
+        return Category(self.d, self.says_none)
+
+    @property
+    def d_of_ones(self) -> int:
+        """All shares, that of *none* included."""
+        return self.d
+
+    def of_ones(self, shares: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """The shares of the values; that of *none* is what is missing."""
+        if not self.says_none:
+            return shares, variance
+        return np.append(shares, 1 - shares.sum()), np.append(variance, variance.sum())
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The shares after post-processing, with the standard errors of the raw ones."""

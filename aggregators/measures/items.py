@@ -23,8 +23,11 @@ from murmurate.aggregators.measures.rows import Rows, quickest, smallest
 from murmurate.aggregators.measures.vector_ways import is_of_vectors, vector_question
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.randomizers import Question, Viewed
+from murmurate.randomizers.layouts import ItemsLayout
+from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.padding import Padded
 from murmurate.randomizers.registry import VECTORS
+from murmurate.randomizers.sessions import Holding
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.views import View
 from murmurate.topics.domains import Items
@@ -83,6 +86,12 @@ class ItemShares(WideMeasure):
         if is_of_vectors(name):
             return vector_question(name, self.layout, epsilon)
         return super().question(name, epsilon, prefer)
+
+    def ones(self) -> Holding:
+        """One coordinate for each item."""
+        of = layout_of(self.layout)
+        assert isinstance(of, ItemsLayout)  # noqa: S101 - the domain's
+        return Holding(of)
 
     def usual(self, view: View) -> float:
         """The share of an item's holders if users hold `pad` items on average."""

@@ -18,7 +18,8 @@ from murmurate.aggregators.measures.planned import Holders
 from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Decision, Estimate
-from murmurate.randomizers import Question
+from murmurate.randomizers import ParameterError, Question
+from murmurate.randomizers.sessions import Count
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,25 @@ class Mean(Amounts):
     """The mean of the users who have a value, and their share."""
 
     name = "mean"
+
+    def ones(self) -> Count:
+        """Thermometer bits of the number's place on its grid, where everybody has one."""
+        if self.says_none:
+            raise ParameterError(
+                f"method: found one of horizons for a {self.name} of users who may have no value; "
+                'allowed: with missing = { carry = "always" }'
+            )
+        return Count(self.d, none=False)
+
+    @property
+    def d_of_ones(self) -> int:
+        """The mean alone."""
+        return 1
+
+    def of_ones(self, shares: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """The mean on the scale -1 to 1: that of the number of bits."""
+        step = 2 / len(shares)
+        return np.array([shares.sum() * step - 1]), np.array([variance.sum() * step**2])
 
     def round_error(self, question: Question, n: float, users: float | None, profile: Floats) -> float:
         """The mean squared error on the scale -1 to 1: of the mean or, where users may have no value, of the holders'

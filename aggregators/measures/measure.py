@@ -24,8 +24,9 @@ from murmurate.aggregators.measures.result import Floats, NamedFigures, Result
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
-from murmurate.randomizers import Question, mechanism
+from murmurate.randomizers import ParameterError, Question, mechanism
 from murmurate.randomizers.registry import STREAMED
+from murmurate.randomizers.sessions import Ones
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Domain
@@ -184,6 +185,23 @@ class Measure(PlannedMeasure):
         """
         error = publication_error(question, n, users or n, profile, "sampling")
         return error + float(question.added_variance(max(1, round(n)), profile)[: question.statistics].mean())
+
+    # ---- what methods of horizons ask ----
+
+    def ones(self) -> Ones:
+        """How a value is a vector of zeros and ones, whose changes a method of horizons asks for."""
+        raise ParameterError(f"method: found one of horizons for {self.name}; allowed: for frequency, items")
+
+    @property
+    def d_of_ones(self) -> int:
+        """The number of statistics that `of_ones` gives."""
+        return self.ones().d
+
+    def of_ones(self, shares: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """The statistics that a method follows, and their variances, from the share of users with a one at each
+        coordinate.
+        """
+        return shares, variance
 
     # ---- the figures of a release ----
 

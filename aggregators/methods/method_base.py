@@ -66,6 +66,11 @@ class MethodBase(ABC):
         """The part that a period's smallest round uses: of the users, or of epsilon under budget division."""
 
     @classmethod
+    def smallest_asked(cls, setting: Setting, options: MethodOptions) -> Fraction:
+        """What `smallest` says, of a stream of this setting."""
+        return cls.smallest(setting.w, options)
+
+    @classmethod
     def first(cls, w: int, options: MethodOptions) -> Fraction:
         """The part that the very first round uses."""
         return cls.smallest(w, options)

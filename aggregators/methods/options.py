@@ -23,7 +23,10 @@ HALF: Final = "0.5"
 """The share of first rounds if the file has none."""
 OF_FILTERS: Final = ("filter", "revise")
 """The options that every method takes."""
-OF_ONE: Final[Mapping[str, str]] = {"variance": "sampling", "first_share": HALF, "grouping": "free"}
+OF_ONE: Final[Mapping[str, str]] = {
+    "variance": "sampling", "first_share": HALF, "grouping": "free",
+    "horizon": "1", "changes": "8", "fanout": "2", "goal": "mean", "users": "0",
+}  # fmt: skip
 """The options that some methods take, each with its value if the file has none."""
 
 
@@ -40,6 +43,18 @@ class MethodOptions:
     """The part of a window's resource that first rounds use to look for change, as a text so that it is exact."""
     grouping: str | None = None
     """For PeGaSus: whether groups are found among the estimates ("free") or by rounds of their own ("paid")."""
+    horizon: str | None = None
+    """For methods of horizons: the number of periods of one, as a text."""
+    changes: str | None = None
+    """For methods of horizons: how many changes a user tells in one, at most."""
+    fanout: str | None = None
+    """For methods of horizons: how many changes over a stretch of time make one of the next longer kind."""
+    goal: str | None = None
+    """For methods of horizons: what the users are divided for: values of periods ("mean"), sums from the beginning on
+    ("prefix"), or sums over any stretch ("ranges").
+    """
+    users: str | None = None
+    """For methods of horizons: how many users are expected, "0" if nobody has said."""
     filter: str = OFF
     """Whether the adaptive filter is behind the method. Without it releases are those of the papers."""
     revise: int = 0

@@ -1,6 +1,6 @@
 """From a name and options to a method: the one list of all methods.
 
-Contract: a method that is not in `METHODS` cannot be named in a deployment file; errors list what is known.  What a
+Contract: a method that is not in `NAMES` cannot be named in a deployment file; errors list what is known.  What a
 method divides, takes and asks is in its class.
 """
 
@@ -15,6 +15,7 @@ from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
+from murmurate.aggregators.methods.horizons import HorizonMethod, SaO2
 from murmurate.aggregators.methods.method import Method, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import OF_FILTERS, MethodOptions
@@ -32,7 +33,11 @@ METHODS: Final[dict[str, type[MethodBase]]] = {
         LBU, LPU, LSP, LBD, LPD, LBA, LPA, LBDsat, LPDsat, LBRescueDP, LPRescueDP, LBFast, LPFast, LBPegasus, LPPegasus,
     )
 }  # fmt: skip
-"""Every method by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
+"""Every method that asks for values, by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
+HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {kind.name: kind for kind in (SaO2,)}
+"""Every method that asks for changes through horizons, by name. Source: ARCHITECTURE section 5.18."""
+NAMES: Final = (*METHODS, *HORIZON_METHODS)
+"""The names that a deployment file may have."""
 
 
 def method(options: MethodOptions, setting: Setting) -> Method:
@@ -54,6 +59,9 @@ def method(options: MethodOptions, setting: Setting) -> Method:
     if setting.fakes and not kind.fixed:
         able = ", ".join(name for name, one in METHODS.items() if one.fixed)
         raise ParameterError(f"{kind.name}: found {setting.fakes} fakes a round; allowed: with {able}")
+
+    if issubclass(kind, HorizonMethod) and options.filtered:
+        raise ParameterError(f"{kind.name}: filter: found {options.filter}; allowed: off")
 
     def made(of: Setting) -> Method:
         plain = kind(of, **options.own)
@@ -80,6 +88,7 @@ def _answers(options: MethodOptions, setting: Setting) -> ExpectedAnswers:
 
 def kind_of(name: object) -> type[MethodBase]:
     """The class of this name."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(METHODS))}")
-    return METHODS[name]
+    known: dict[str, type[MethodBase]] = {**METHODS, **HORIZON_METHODS}
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(known))}")
+    return known[name]

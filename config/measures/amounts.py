@@ -28,4 +28,4 @@ class AmountsStream(NumbersStream):
 
     def method_options(self) -> MethodOptions:
         """That it may begin by finding a threshold belongs to it."""
-        return self.method.options(clip=self.clip)
+        return self.method.options(every=self.every, clip=self.clip)

@@ -20,6 +20,7 @@ from murmurate.config.kinds import NumbersByName, WholeNumber, seen, written
 from murmurate.config.measures.declared import DeclaredStream
 from murmurate.config.quantities import Duration, Missing, MissingKind, Share, shortest
 from murmurate.config.streams import MethodTable, Post, by_name
+from murmurate.randomizers.residue_tree import MAX_PERIODS
 from murmurate.randomizers.terms import MAX_SLOTS
 
 MAX_REVISABLE: Final = 4096
@@ -72,7 +73,7 @@ class StreamTable(DeclaredStream):
 
     def method_options(self) -> MethodOptions:
         """Its method."""
-        return self.method.options()
+        return self.method.options(every=self.every)
 
     @property
     def preference(self) -> Prefer:
@@ -93,8 +94,12 @@ class StreamTable(DeclaredStream):
             if self.season % self.every or self.season < 2 * self.every:
                 allowed = f"a multiple of every, {shortest(self.every)}, twice or more"
                 yield Mistake("season", seen(shortest(self.season)), allowed)
-            if self.method.filter == OFF:
+            if self.method.filtering == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
+        horizon = self.method.horizon
+        if horizon is not None and (horizon % self.every or not 1 <= horizon // self.every <= MAX_PERIODS):
+            allowed = f"a multiple of every, {shortest(self.every)}, of at most {MAX_PERIODS} periods"
+            yield Mistake("method.horizon", seen(shortest(horizon)), allowed)
         if self.method.variance == "paper" and not self.measured.even_noise:
             yield Mistake("method.variance", seen("paper"), f'sampling, for measure = "{self.measured.name}"')
         d, figures = len(self.names), self.most_names

@@ -89,8 +89,8 @@ def support_terms(d: int, s: int, epsilon: float, m: int | NDArray[np.integer[An
     return SupportTerms(*(np.asarray(term[0] if np.ndim(m) == 0 else term) for term in terms))
 
 
-def best_length(d: int, s: int, epsilon_micro: int, tau: int | None, most: int) -> int:
-    """The m up to `most` with the smallest total error over d coordinates of which s are held.
+def best_length(d: int, s: int, epsilon_micro: int, tau: int | None, most: int, over: int | None = None) -> int:
+    """The m up to `most` with the smallest total error over d coordinates, or `over` ones, of which s are held.
 
     All m are compared up to 4 096; of more, 64 samples and then ever closer ones around the best, since the error has a
     single minimum in m.
@@ -99,18 +99,23 @@ def best_length(d: int, s: int, epsilon_micro: int, tau: int | None, most: int) 
     while True:
         dense = high - low < _ALL
         lengths = np.arange(low, high + 1) if dense else np.unique(np.geomspace(low, high, _SAMPLED).astype(np.int64))
-        errors = total_error(d, s, epsilon_micro, tau, lengths)
+        errors = total_error(d, s, epsilon_micro, tau, lengths, over)
         best = int(np.argmin(errors))
         if dense:
             return int(lengths[best])
         low, high = int(lengths[max(0, best - 1)]), int(lengths[min(len(lengths) - 1, best + 1)])
 
 
-def total_error(d: int, s: int, epsilon_micro: int, tau: int | None, m: int | NDArray[np.integer[Any]]) -> Floats:
-    """The variance of one user's part, added up over d coordinates of which s are held: of means or shares."""
+def total_error(
+    d: int, s: int, epsilon_micro: int, tau: int | None, m: int | NDArray[np.integer[Any]], over: int | None = None
+) -> Floats:
+    """The variance of one user's part, added up over d coordinates of which s are held: of means or shares.
+
+    over: another number of coordinates, as where some of s are rarely held and the rest of them counts as not held.
+    """
     terms = support_terms(d, s, epsilon_micro / MICRO, m, tau)
     absent, held = terms.share_moments if tau is None else terms.mean_moments
-    return s * held + (d - s) * absent
+    return s * held + ((d if over is None else over) - s) * absent
 
 
 def published_length(d: int, s: int, epsilon_micro: int) -> int:

@@ -50,6 +50,22 @@ class FlipPattern(NamedTuple):
     ratio: Fraction
     """The largest ratio of probabilities of a report."""
 
+    def flips(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which places are flipped, each by a word: bool[n, s] from uint64[n, s or more]."""
+        flips = np.empty((len(words), len(self.levels)), np.bool_)
+        before = np.zeros(len(words), np.int64)
+        for place, row in enumerate(self.levels):
+            flips[:, place] = words[:, place] < np.array(row, np.uint64)[before]
+            before += flips[:, place]
+        return flips
+
+    def flips_one(self, words: Sequence[int]) -> list[bool]:
+        """What `flips` gives, for one user in plain Python."""
+        flips = list[bool]()
+        for word, row in zip(words, self.levels, strict=False):
+            flips.append(word < row[sum(flips)])
+        return flips
+
 
 class FutureRand(SignBits):
     """A pattern of flips whose rare numbers of flips are made equally likely.
@@ -60,24 +76,16 @@ class FutureRand(SignBits):
     name = "future_rand"
 
     def __init__(self, layout: Any, epsilon: Epsilon, inner_nano: int | None = None) -> None:
-        most = getattr(layout_of(layout), "most", 1)
-        if inner_nano is None:
-            inner_nano = _largest_inner(int(most), micro_nats(epsilon))
-        self.inner_nano = whole(self.name, "inner_nano", inner_nano, 1, MAX_NANO)
+        most = int(getattr(layout_of(layout), "most", 1))
+        self.inner_nano, self.pattern = tuned(self.name, most, micro_nats(epsilon), inner_nano)
         super().__init__(layout, epsilon)
-        self.pattern = flip_pattern(self.s, self.inner_nano)
-        """The law of the flips."""
-        if self.pattern.ratio > self.bound:
-            found = f"{self.inner_nano}, with which a ratio exceeds e^epsilon"
-            raise ParameterError(f"{self.name}: inner_nano: found {found}; allowed: a smaller one")
-        self._levels = [np.array(row, np.uint64) for row in self.pattern.levels]
         self._tell((1 + self.pattern.gap) / 2)
 
     @classmethod
     def printed(cls, layout: Any, epsilon: Epsilon) -> Self:
         """The mechanism with the inner epsilon of its paper, epsilon / (5 sqrt(s)), rounded down."""
         most = int(getattr(layout_of(layout), "most", 1))
-        return cls(layout, epsilon, max(1, isqrt((micro_nats(epsilon) * 1000) ** 2 // (25 * most))))
+        return cls(layout, epsilon, printed_inner(most, micro_nats(epsilon)))
 
     def parameters(self) -> dict[str, Any]:
         """The inner epsilon."""
@@ -93,18 +101,11 @@ class FutureRand(SignBits):
         return self.s
 
     def _told(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        flips = np.empty((len(words), self.s), np.bool_)
-        before = np.zeros(len(words), np.int64)
-        for place in range(self.s):
-            flips[:, place] = words[:, place] < self._levels[place][before]
-            before += flips[:, place]
+        flips = self.pattern.flips(words)
         return np.ones_like(flips), flips
 
     def _told_one(self, words: Sequence[int]) -> list[bool | None]:
-        flips: list[bool | None] = []
-        for place in range(self.s):
-            flips.append(words[place] < self.pattern.levels[place][sum(map(bool, flips))])
-        return flips
+        return list[bool | None](self.pattern.flips_one(words))
 
     def _chance(self, flips: Mapping[int, int]) -> Fraction:
         """The probability of these flips, over all others: a sum over the numbers of flips so far."""
@@ -119,6 +120,23 @@ class FutureRand(SignBits):
                         after[before + flipped] = after.get(before + flipped, Fraction(0)) + more
             states = after
         return sum(states.values(), Fraction(0))
+
+
+def tuned(name: str, s: int, epsilon_micro: int, inner_nano: int | None) -> tuple[int, FlipPattern]:
+    """An inner epsilon and its pattern, the largest that keeps epsilon unless it is named; name: for errors."""
+    if inner_nano is None:
+        inner_nano = _largest_inner(s, epsilon_micro)
+    inner_nano = whole(name, "inner_nano", inner_nano, 1, MAX_NANO)
+    pattern = flip_pattern(s, inner_nano)
+    if pattern.ratio > exp_floor(epsilon_micro):
+        found = f"{inner_nano}, with which a ratio exceeds e^epsilon"
+        raise ParameterError(f"{name}: inner_nano: found {found}; allowed: a smaller one")
+    return inner_nano, pattern
+
+
+def printed_inner(s: int, epsilon_micro: int) -> int:
+    """The inner epsilon of its paper, epsilon / (5 sqrt(s)), rounded down."""
+    return max(1, isqrt((epsilon_micro * 1000) ** 2 // (25 * s)))
 
 
 @lru_cache(maxsize=256)

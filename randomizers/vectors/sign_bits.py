@@ -202,11 +202,14 @@ class DDRM(SignBits):
         """Where one entry is told, laws are linear in the vector, so that opposite vectors of s entries are the worst
         pair: a row with the sign of a of these entries has 2 (a p + (s - a) q) / s times 2^-d. None known for more.
         """
-        if self.k > 1:
-            return None
-        high, low, s = 1 - self.flip, self.flip, self.s
-        chances = [(a * high + (s - a) * low) / (s * low) for a in range(s + 1)]
-        return tuple(Atom(2 * low * Fraction(comb(s, a), 1 << s), chances[a], chances[s - a]) for a in range(s + 1))
+        return one_told(self.s, self.flip) if self.k == 1 else None
+
+
+def one_told(s: int, flip: Fraction) -> Blanket:
+    """The blanket of `ddrm` with k = 1, by how many of the s entries have their sign."""
+    high, low = 1 - flip, flip
+    chances = [(a * high + (s - a) * low) / (s * low) for a in range(s + 1)]
+    return tuple(Atom(2 * low * Fraction(comb(s, a), 1 << s), chances[a], chances[s - a]) for a in range(s + 1))
 
 
 class EFMRTT(DDRM):

@@ -24,6 +24,7 @@ from itertools import accumulate
 from math import comb
 from typing import NamedTuple
 
+from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.vectors.exsub_terms import acceptance, is_accepted, specials_law
 
 _BITS = 64
@@ -45,9 +46,11 @@ class DrawnCell(NamedTuple):
 
 
 class SubsetCells:
-    """The cells of reports of m of d + s coordinates. bound: the ratio that epsilon allows, rounded down."""
+    """The cells of reports of m of d + s coordinates. bound: the ratio that epsilon allows, rounded down. even: whether
+    all specials of a report are chosen at once, evenly or not at all; otherwise whoever draws answers for how.
+    """
 
-    def __init__(self, d: int, s: int, m: int, tau: int | None, bound: Fraction) -> None:
+    def __init__(self, d: int, s: int, m: int, tau: int | None, bound: Fraction, *, even: bool = True) -> None:
         self.d, self.s, self.m, self.tau = d, s, m, tau
         self.law = specials_law(d, s, m)
         """The probabilities of 0, 1 ... s specials in a plain report."""
@@ -69,7 +72,7 @@ class SubsetCells:
         evenly = Fraction(1)
         self._each = [evenly / _TOP]  # of a word of a cell with 0, 1, ... specials, that all of them are chosen evenly
         for left in range(s, 0, -1):
-            evenly *= Fraction(_TOP // left * left, _TOP)
+            evenly *= Fraction(_TOP // left * left, _TOP) if even else 1
             self._each.append(evenly / _TOP)
         self.plain = 1 - self._drawn(lambda cell: 1)
         """The probability of a report that is uniform among all."""
@@ -135,6 +138,18 @@ class SubsetCells:
         shares = [Fraction(1)] * (self.s + 1) if signed else self._others
         both = sum((chance * share for chance, share in zip(chances, shares, strict=True)), Fraction(0))
         return self.accepted - both, both, 1 - 2 * self.accepted + both
+
+    def blanket(self, signed: bool, high: Fraction) -> Blanket:
+        """The plain part of all reports, by those that the two have more often.
+
+        Cells are drawn by whole words, so that their ratios differ in the tenth digit: all are given the largest,
+        `high`, and the plain part is what that leaves, which is a little less than it is.
+        """
+        apart, both, neither = self.apart(signed)
+        one = Fraction(1)
+        plain = 1 / (high * (apart + both) + apart + neither)
+        split = (apart, high, one), (apart, one, high), (both, high, high), (neither, one, one)
+        return tuple(Atom(plain * mass, *ratios) for mass, *ratios in split if mass)
 
     def telling(self, signed: bool) -> tuple[Fraction, Fraction]:
         """The probabilities from either of them of reports that are accepted for the first alone."""

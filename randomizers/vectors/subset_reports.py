@@ -29,7 +29,7 @@ from murmurate.randomizers.lanes import Lanes
 from murmurate.randomizers.layouts import FILLER
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import bit_bytes
-from murmurate.randomizers.question import Atom, Blanket, Reports, Value
+from murmurate.randomizers.question import Blanket, Reports, Value
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors.distinct import DistinctCoordinates
 from murmurate.randomizers.vectors.entries import Entries, Held
@@ -292,16 +292,8 @@ class SubsetReports(VectorQuestion):
         return self.table.telling(self.signed)
 
     def blanket(self) -> Blanket:
-        """The plain part of all reports, by those that the two extremes have more often.
-
-        Cells are drawn by whole words, so that their ratios differ in the tenth digit: all are given the largest, and
-        the plain part is what that leaves, which is a little less than it is.
-        """
-        apart, both, neither = self.table.apart(self.signed)
-        high, one = self.realised, Fraction(1)
-        plain = 1 / (high * (apart + both) + apart + neither)
-        split = (apart, high, one), (apart, one, high), (both, high, high), (neither, one, one)
-        return tuple(Atom(plain * mass, *ratios) for mass, *ratios in split if mass)
+        """The plain part of all reports, by those that the two extremes have more often."""
+        return self.table.blanket(self.signed, self.realised)
 
     @abstractmethod
     def support(self, reports: Reports) -> NDArray[np.int64]:

@@ -18,9 +18,8 @@ from murmurate.aggregators.filters import following
 from murmurate.aggregators.methods import holdout, last_estimate
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.aggregators.methods.registry import METHODS, method
-from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError
-from murmurate.randomizers import device as devices
+from murmurate.aggregators.methods.registry import HORIZON_METHODS, METHODS, method
+from murmurate.randomizers import GRR, Device, DeviceArray, SnapshotError, device, devices
 from murmurate.randomizers.state import REMEDY, StateForm
 from tests.agents.central import VISITS
 from tests.agents.world import FIRST, KEYS, SECOND, Event, arrivals, deployment, played, stream
@@ -111,13 +110,16 @@ def test_a_state_record_of_another_form_is_refused(monkeypatch: pytest.MonkeyPat
 def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, kind in METHODS.items():
-        options, old = MethodOptions(name), StateForm(f"method {name}", kind.form)
-        state = method(options, NUMBERS).state()
-        method(options, NUMBERS).load(state)
+    of_changes = Setting(sized(4), 1_000_000, w=4, slots=40, first_t=1, seed=bytes(32))
+    all_of_them = [(MethodOptions(name), NUMBERS, kind) for name, kind in METHODS.items()]
+    all_of_them += [(MethodOptions(name, horizon="4"), of_changes, kind) for name, kind in HORIZON_METHODS.items()]
+    for options, setting, kind in all_of_them:
+        old = StateForm(f"method {options.name}", kind.form)
+        state = method(options, setting).state()
+        method(options, setting).load(state)
         with monkeypatch.context() as patch:
             patch.setattr(kind, "form", kind.form + 1)
-            refused(str(old), old._replace(number=kind.form), partial(method(options, NUMBERS).load, state))
+            refused(str(old), old._replace(number=kind.form), partial(method(options, setting).load, state))
     for module, options in (
         (following, MethodOptions("lpu", filter="adaptive")),
         (holdout, MethodOptions("lpu", clip="found")),
@@ -141,7 +143,7 @@ def test_what_devices_have_spent_is_not_read_in_another_form(monkeypatch: pytest
     terms, secrets = PLAN.terms({}), KEYS.edge.devices
     one, many = Device(terms, bytes(16), secrets).snapshot(), DeviceArray(terms, "screen", secrets).snapshot()
     with monkeypatch.context() as patch:
-        old, new = another(patch, devices, "DEVICE")
+        old, new = another(patch, device, "DEVICE")
         refused(str(old), new, lambda: Device.restore(one, terms, bytes(16), secrets))
     with monkeypatch.context() as patch:
         old, new = another(patch, devices, "DEVICES")

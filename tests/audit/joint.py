@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from murmurate.randomizers import Ask, DeviceArray, Grant, Question
-from murmurate.randomizers.device import Answers
+from murmurate.randomizers.devices import Answers
 from murmurate.randomizers.ledger import Mask
 
 History = tuple[tuple[int, Question, int], ...]

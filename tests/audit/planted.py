@@ -16,7 +16,7 @@ from murmurate.aggregators.methods.absorption import Absorption
 from murmurate.aggregators.methods.slots import Pool
 from murmurate.aggregators.methods.uniform import LBU, LPU
 from murmurate.randomizers import DeviceArray, Grant, Key
-from murmurate.randomizers.device import Answers
+from murmurate.randomizers.devices import Answers
 from murmurate.randomizers.ledger import Ledger, Mask
 from murmurate.randomizers.state import Arrays
 

@@ -30,7 +30,7 @@ from murmurate.config.plan import Plan
 from murmurate.randomizers import Ask, DeviceArray, Grant
 from murmurate.randomizers.audit import epsilon_at_least
 from murmurate.randomizers.binomial import lower, upper
-from murmurate.randomizers.device import Answers
+from murmurate.randomizers.devices import Answers
 from murmurate.randomizers.ledger import Mask
 from murmurate.topics.codec import encode
 from murmurate.topics.domains import Categories

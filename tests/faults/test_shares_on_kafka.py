@@ -15,6 +15,11 @@ from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import START_MS, promise
 
+STREAMS = {**SHARES, "changes": SHARES["items"]}
+LPU = '"lpu"'
+METHODS = {"changes": '{ name = "sao2", horizon = "3s", changes = 4 }'}
+"""What is not asked by lpu: of horizons, what users have told so far is part of the state of their partition."""
+
 
 def recording(kinds: Sequence[str], path: Path, *, users: int, periods: int) -> Path:
     """Each user speaks in every other period or so, a little out of order; one value in ten is wrong."""
@@ -26,7 +31,7 @@ def recording(kinds: Sequence[str], path: Path, *, users: int, periods: int) -> 
                 if draw.random() < 0.5:
                     at = draw.randrange(1000)
                     for kind in kinds:
-                        share = SHARES[kind]
+                        share = STREAMS[kind]
                         value = draw.choice(share.wrong) if draw.random() < 0.1 else share.said(draw)
                         event = {"stream": kind, "user": f"user-{user}", "time": START_MS + 1000 * t + at}
                         lines.append((at + draw.randrange(300), orjson.dumps({**event, "value": value}) + b"\n"))
@@ -47,8 +52,9 @@ def ends(
     text = promise(epsilon=2.0, periods=4, min_batch=20, partitions=4)
     share = 1_000_000 // len(kinds) / 1_000_000
     for kind in kinds:
-        text += f'[streams.{kind}]\nevery = "1s"\nmethod = "lpu"\nmissing = {{ carry = "2s" }}\nshare = {share}\n'
-        text += SHARES[kind].table
+        method = METHODS.get(kind, LPU)
+        text += f'[streams.{kind}]\nevery = "1s"\nmethod = {method}\nmissing = {{ carry = "2s" }}\nshare = {share}\n'
+        text += STREAMS[kind].table
     told = Deployed(folder / "deployed", name, broker.bootstrap, text)
     try:
         told.create()
@@ -74,7 +80,16 @@ def ends(
 
 
 def test_a_killed_worker_changes_no_byte_of_any_of_them(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
-    ends(list(SHARES), tmp_path, deployment_name, broker, users=1_600, periods=4, kills=1, workers=2)
+    ends(list(STREAMS), tmp_path, deployment_name, broker, users=1_900, periods=4, kills=1, workers=2)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_twenty_kills_change_no_byte_of_transcripts(
+    workers: int, broker: Broker, deployment_name: str, tmp_path: Path
+) -> None:
+    ends(["changes"], tmp_path, deployment_name, broker, users=3_000, periods=60, kills=20, workers=workers)
 
 
 @pytest.mark.faults

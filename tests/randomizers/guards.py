@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from murmurate.randomizers import GRR, Key
-from murmurate.randomizers.device import Device, DeviceArray, Grant
+from murmurate.randomizers.device import Device
+from murmurate.randomizers.devices import DeviceArray, Grant
 from murmurate.randomizers.guard import Ask, Refusal, Secrets
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 

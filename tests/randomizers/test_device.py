@@ -22,7 +22,8 @@ from murmurate.randomizers import (
     ValueRefusedError,
     Viewed,
 )
-from murmurate.randomizers.device import DEVICES, Device, DeviceArray, Grant
+from murmurate.randomizers.device import Device
+from murmurate.randomizers.devices import DEVICES, DeviceArray, Grant
 from murmurate.randomizers.guard import Ask, Refusal
 from murmurate.randomizers.identity import partitions
 from murmurate.randomizers.layouts import FILLER, NONE

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers import GRR, OUE, FrozenFactsError, Key
 from murmurate.randomizers import ledger as ledger_module
-from murmurate.randomizers.device import Device, DeviceArray, Grant
+from murmurate.randomizers.device import Device
+from murmurate.randomizers.devices import DeviceArray, Grant
 from murmurate.randomizers.guard import Ask, Guard, Refusal
 from murmurate.randomizers.identity import Pepper
 from murmurate.randomizers.ledger import Ledger, Verdict

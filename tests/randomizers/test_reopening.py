@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from murmurate.randomizers import GRR, FrozenFactsError, Refusal
-from murmurate.randomizers.device import Device, DeviceArray, Grant
+from murmurate.randomizers.device import Device
+from murmurate.randomizers.devices import DeviceArray, Grant
 from murmurate.randomizers.guard import Ask
 from murmurate.randomizers.reopening import reopen_device, reopen_devices
 from murmurate.randomizers.terms import StreamTerms, Terms

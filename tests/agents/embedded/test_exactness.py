@@ -50,11 +50,23 @@ SELDOM = deployment(
         method=MethodOptions("lb-fast", filter="adaptive", revise=2),
     ),
 )  # fmt: skip
+CHANGES = deployment(
+    stream(
+        "screen", "sao2", share_micro=700_000,
+        method=MethodOptions("sao2", horizon="4", changes="4", fanout="2", goal="mean", users="0"),
+    ),
+    stream(
+        "mood", "sao2", share_micro=300_000, carry_ms=None,
+        method=MethodOptions("sao2", horizon="3", changes="2", fanout="3", goal="prefix", users="0"),
+    ),
+    min_batch=2,
+)  # fmt: skip
 PLANS = {
     "split by users": SPLIT,
     "split by budget": BUDGET,
     "one stream, one partition, values for ever": ALONE,
     "periods in which nothing is asked, or that are released twice": SELDOM,
+    "horizons of changes": CHANGES,
 }
 POINTS = ["before fold", "after fold", "in the transaction", "after the commit", "in a snapshot", "in a recovery"]
 

@@ -10,7 +10,7 @@ from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.methods.absorption import LPA
 from murmurate.aggregators.methods.method import Request, Setting
 from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
-from murmurate.aggregators.methods.registry import METHODS
+from murmurate.aggregators.methods.registry import HORIZON_METHODS, METHODS
 from murmurate.aggregators.methods.registry import method as made
 from murmurate.aggregators.methods.uniform import LPU
 from murmurate.config.enough import smallest_round
@@ -24,7 +24,7 @@ from tests.measured import sized
 
 KNOWN = (
     "lb-dsat, lb-fast, lb-pegasus, lb-rescuedp, lba, lbd, lbu, lp-dsat, lp-fast, lp-pegasus, lp-rescuedp, lpa, lpd, "
-    "lpu, lsp"
+    "lpu, lsp, sao2"
 )
 SETTING = Setting(sized(2), epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
 
@@ -44,7 +44,9 @@ def test_each_method_says_what_it_divides() -> None:
 
 def test_a_file_may_name_every_method_and_every_option_of_it() -> None:
     others: dict[str, Any] = {"variance": "paper", "first_share": 0.25, "grouping": "paid"}
-    assert {option for kind in METHODS.values() for option in kind.takes()} == set(others) == set(OF_ONE)
+    of_horizons = {option for kind in HORIZON_METHODS.values() for option in kind.takes()}
+    assert {option for kind in METHODS.values() for option in kind.takes()} == set(others)
+    assert set(others) | of_horizons == set(OF_ONE)
     for name, kind in METHODS.items():
         chosen = Named(name=name, **{option: others[option] for option in kind.takes()}).options()
         assert set(chosen.described()) == {"name", "filter", *kind.takes()}

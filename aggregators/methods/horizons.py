@@ -1,0 +1,219 @@
+"""Methods that ask node by node through a horizon: SaO2, and what it is compared with.
+
+Contract: time is cut into horizons of T periods, and slots are dealt to K cohorts that take turns: as many as let a
+cohort rest for w - 1 periods before its next horizon, so that no w periods touch two of its bills.  In each period the
+nodes that end there are asked, one round after the other, each of the slots of its level.  A release is the
+least-squares estimate from all nodes of the horizon so far; where a node that it needs is missing it repeats the last
+one, with a variance that grows with its age.  How many slots a level has follows from the deployment file alone.
+Source: Wang et al. 2023 (SaO2), sections 4 and 5; ARCHITECTURE section 5.18.  Not here: the mathematics of the tree
+(aggregators/trees), what users do (randomizers/sessions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from murmurate.aggregators.methods.drift import Drift
+from murmurate.aggregators.methods.last_estimate import LastEstimate
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
+from murmurate.aggregators.methods.method_base import MethodBase
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
+from murmurate.aggregators.trees.residue_portions import GOALS, ResidueTask, best_tree, enough, in_slots
+from murmurate.randomizers import ParameterError
+from murmurate.randomizers.errors import shown
+from murmurate.randomizers.residue_tree import ResidueTree
+from murmurate.randomizers.sessions import Horizon, Ones, Protocol
+from murmurate.randomizers.sessions.node import Node
+from murmurate.randomizers.sessions.protocols import protocol
+from murmurate.randomizers.state import Arrays
+from murmurate.randomizers.thresholds import MICRO
+
+UNKNOWN: Final = "0"
+"""The number of users where nobody has said one."""
+
+
+def cohorts_needed(w: int, periods: int) -> int:
+    """K: the fewest cohorts of which each rests for w - 1 periods between two horizons.
+
+    >>> cohorts_needed(20, 128), cohorts_needed(129, 128), cohorts_needed(130, 128)
+    (2, 2, 3)
+    """
+    return 1 + -(-(w - 1) // periods)
+
+
+@dataclass(frozen=True)
+class HorizonLevels:
+    """Who tells which level: what all horizons of a method have in common."""
+
+    tree: ResidueTree
+    cohorts: int
+    slots: tuple[int, ...]
+    """The number of slots of each level of a cohort."""
+    protocols: tuple[Protocol, ...]
+
+
+class HorizonMethod(MethodBase):
+    """A method of horizons, whose users do what its protocol says."""
+
+    division = "population"
+    protocol: ClassVar[str]
+    """The name of the protocol of all levels."""
+    simplicity = 20
+
+    def __init__(
+        self, setting: Setting, *, horizon: str, changes: str = "8", fanout: str = "2", goal: str = "mean",
+        users: str = UNKNOWN,
+    ) -> None:  # fmt: skip
+        """horizon: T in periods. changes: the most that a user tells in one. goal: what the users are divided for.
+        users: how many are expected in the stream, so that each level has enough of them; "0" if nobody knows.
+        """
+        self._ones = setting.measure.ones()
+        asked = int(horizon), int(changes), int(fanout), goal, int(users)
+        self._levels = self.levels(setting, *asked)
+        self._horizons = [self._horizon(setting, cohort, int(changes)) for cohort in range(self._levels.cohorts)]
+        first = Node(self._horizons[0], 0, 1)
+        super().__init__(
+            setting, would_use=first, horizon=horizon, changes=changes, fanout=fanout, goal=goal, users=users
+        )
+        d = setting.measure.d_of_ones
+        self.standing = LastEstimate(None, np.zeros(d), np.ones(d), first)
+        self._drift = Drift()
+        self._estimates = ResidueEstimates(self._levels.tree, self._ones.d)
+        self._told: list[NodeEstimate] = []
+        self._counted = 0
+
+    # ---- who is asked ----
+
+    @classmethod
+    def smallest(cls, w: int, options: MethodOptions) -> Fraction:
+        """A rough part, from the shape of the tree alone: `smallest_asked` knows better."""
+        tree = ResidueTree(int(options.horizon or 1), int(options.fanout or 2))
+        return Fraction(1, 2 * tree.levels * cohorts_needed(w, tree.periods))
+
+    @classmethod
+    def smallest_asked(cls, setting: Setting, options: MethodOptions) -> Fraction:
+        """The part of the slots that the level with the fewest has."""
+        made = cls(setting, **options.own)
+        return Fraction(min(made._levels.slots), setting.slots)
+
+    @classmethod
+    def levels(cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int) -> HorizonLevels:
+        """The levels of a horizon: a tree that its users can fill, and their slots."""
+        if goal not in GOALS:
+            raise ParameterError(f"goal: found {shown(goal)}; allowed: {', '.join(GOALS)}")
+        return _levels(setting.measure.ones(), setting.epsilon_micro, setting.w, setting.slots, setting.min_batch,
+                       cls.protocol, periods, changes, fanout, goal, users)  # fmt: skip
+
+    def _horizon(self, setting: Setting, cohort: int, changes: int) -> Horizon:
+        levels = self._levels
+        return Horizon(
+            levels.tree, cohort, levels.cohorts, setting.slots, levels.slots, self._ones, changes, levels.protocols
+        )
+
+    @property
+    def _step(self) -> int:
+        """The step of the present period in its horizon, from 1."""
+        return (self.t - self.setting.first_t) % self._levels.tree.periods + 1
+
+    def _node(self, place: int) -> Node:
+        """The node that is asked in this place of the present period."""
+        turn = (self.t - self.setting.first_t) // self._levels.tree.periods % self._levels.cohorts
+        level, node = self._levels.tree.ending(self._step)[place]
+        return Node(self._horizons[turn], level, node)
+
+    def _slots(self, amount: int) -> int:
+        return self._levels.slots[self._node(amount).level]
+
+    # ---- the rounds of a period ----
+
+    def _begin(self) -> Request | Decision:
+        if self._step == 1:
+            self._estimates = ResidueEstimates(self._levels.tree, self._ones.d)
+        self._told, self._counted = [], 0
+        return self._ask(0)
+
+    def _ask(self, place: int) -> Request | Decision:
+        if place == len(self._levels.tree.ending(self._step)):
+            return self._decided()
+        node = self._node(place)
+        self.waiting = "publication", place
+        return Request(node, node.horizon.asked(node.level), "publication")
+
+    def _answered(self, purpose: Purpose, amount: int, answer: Answer) -> Request | Decision:
+        node = self._node(amount)
+        if answer.counted:
+            n = answer.counted
+            self._counted += n
+            estimate = node.estimate(answer.support, n)
+            weighing = node.moments()[0] / n
+            self._told.append(NodeEstimate(node.level, node.node, estimate, weighing, node.plug_in(answer.support, n)))
+        return self._ask(amount + 1)
+
+    def _decided(self) -> Decision:
+        """1. Close the step. 2. Release its value; the last one again where a node that it needs is missing."""
+        closed = self._estimates.close(self._told)
+        if not np.isfinite(closed.variance).all() or not self._counted:
+            return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
+        statistics, variance = self.setting.measure.of_ones(closed.estimate, closed.variance)
+        old = self.standing
+        self.standing = LastEstimate(self.t, statistics, variance, self._node(0))
+        self._drift.note(old, self.standing)
+        return self.standing.decision(self.t)
+
+    # ---- state ----
+
+    def _facts(self) -> dict[str, Any]:
+        told = [[one.level, one.node, one.weighing] for one in self._told]
+        return {"moved": self._drift.facts(), "told": told, "counted": self._counted}
+
+    def _arrays(self) -> Arrays:
+        kept = {f"tree {name}": array for name, array in self._estimates.arrays().items()}
+        for i, one in enumerate(self._told):
+            kept[f"told {i}"] = np.stack((one.estimate, np.broadcast_to(one.actual_variance, one.estimate.shape)))
+        return kept
+
+    def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        self._drift.load(facts["moved"])
+        self._counted = facts["counted"]
+        self._estimates.load({name[5:]: array for name, array in arrays.items() if name.startswith("tree ")})
+        self._told = [
+            NodeEstimate(level, node, arrays[f"told {i}"][0].copy(), weighing, arrays[f"told {i}"][1].copy())
+            for i, (level, node, weighing) in enumerate(facts["told"])
+        ]
+
+
+class SaO2(HorizonMethod):
+    """SaO2: ExSub online over a residue tree."""
+
+    name = "sao2"
+    protocol = "exsub_online"
+
+
+@lru_cache(maxsize=64)
+def _levels(
+    ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, name: str, periods: int, changes: int,
+    fanout: int, goal: str, users: int,
+) -> HorizonLevels:  # fmt: skip
+    """1. The tree with the smaller error. 2. Its levels in slots, cut where they cannot be filled. 3. Protocols."""
+    cohorts = cohorts_needed(w, periods)
+    each = slots // cohorts
+    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro, goal)  # type: ignore[arg-type]
+    whole = best_tree(periods, fanout, task).tree
+    if each < whole.levels:
+        raise ParameterError(
+            f"slots: found {slots} for {cohorts} cohorts of {whole.levels} levels; allowed: at least "
+            f"{cohorts * whole.levels}"
+        )
+    a_slot = users / slots if users else enough(min_batch)
+    dealt = in_slots(whole, task, each, a_slot, min_batch)
+    epsilon = Fraction(epsilon_micro, MICRO)
+    protocols = tuple(
+        protocol(name, ones.d, level.nodes, epsilon, {"s": level.changes, "m": level.m}) for level in dealt.levels
+    )
+    return HorizonLevels(dealt.tree, cohorts, dealt.slots, protocols)

@@ -1,0 +1,23 @@
+"""What a method of horizons asks of users, in words.
+
+Contract: a function of the options.  Not here: everything else that `check` says of a stream (explain.py).
+"""
+
+from __future__ import annotations
+
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.config.quantities import shortest
+
+
+def in_horizons(method: MethodOptions, every_ms: int) -> str:
+    """What users tell in a horizon, in words."""
+    goals = {
+        "mean": "the value of each period",
+        "prefix": "sums from a horizon's beginning on",
+        "ranges": "sums over any stretch",
+    }
+    length = shortest(int(method.horizon or 1) * every_ms)
+    return (
+        f" in horizons of {length}, each for one epsilon in all, in which a user tells up to {method.changes} changes,"
+        f" for {goals[str(method.goal)]}"
+    )

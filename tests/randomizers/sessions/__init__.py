@@ -1,0 +1,1 @@
+"""Sessions: horizons, their bills, and what users tell in them."""
