@@ -31,7 +31,7 @@ def page_header(
     promise, curator = promises(plan)
     return {
         "type": "hello", "deployment": plan.name, "promise": list(promise), "curator": list(curator),
-        "mode": mode, "streams": specs,
+        "mode": mode, "serve_all": plan.split == "budget", "streams": specs,
     }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from murmurate.config.explain_mixed import MixedFacts, mixed_facts, mixed_lines,
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
-from murmurate.config.unprotected import SHOWN, local_promise
+from murmurate.config.unprotected import at_epsilon, local_promise
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.names import TOPICS, ZONES, topic
 
@@ -249,8 +249,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         f"windows of w = {stream.w} period{'s' if stream.w > 1 else ''}",
         whole,
         f"method {method.name}{variance}{first}{paid}{horizons}{filtered}{revised}{shaped}",
-        f"mechanism {stream.mechanism} "
-        + (SHOWN if stream.answer_epsilon is None else f"at epsilon {stream.answer_epsilon:g}"),
+        f"mechanism {stream.mechanism} {at_epsilon(stream.answer_epsilon)}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]
     if stream.carry_ms:

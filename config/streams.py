@@ -26,9 +26,7 @@ MAX_REVISE: Final = 100
 class ConfigTable(BaseModel):
     """A table of the deployment file: frozen, and with no key that is not described."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True, populate_by_name=False
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, populate_by_name=False)
 
 
 class OneOf(Kind):

@@ -57,6 +57,11 @@ def local_promise(made: Plan, learns: str) -> Iterator[str]:
         yield f"{whose} nobody who sees everything but the raw events learns more than {learns}."
 
 
+def at_epsilon(epsilon: float | None) -> str:
+    """What stands behind the name of a mechanism."""
+    return SHOWN if epsilon is None else f"at epsilon {epsilon:g}"
+
+
 def left_by_zones_together(made: Plan) -> str:
     """What is left of a central target if the mixing and the analysis zone work together."""
     shown = [stream.name for stream in made.streams if stream.unprotected]

@@ -141,6 +141,10 @@ class DeviceFace(ABC):
         """
         return Bill(t, t, None, self.epsilon_micro)
 
+    def claimed_as(self) -> Self:
+        """The question that stands for it where the worth of mixing is claimed: of a bill's rounds the same for all."""
+        return self
+
 
 class ServerFace(ABC):
     """The server's side of a question: reports become additive counts, and counts unbiased numbers with variances."""

@@ -67,10 +67,12 @@ def drawn(short: int, *, long: int, **strategies: Any) -> Callable[[Test], Test]
     return decorate
 
 
-def in_turn(cases: Sequence[Any], length: int) -> list[Any]:
-    """These cases, of which stretches of so many are in turn in `make test`, and in `make audit`."""
+def in_turn(cases: Sequence[Any], length: int, of: int = 2) -> list[Any]:
+    """These cases, of which stretches of so many are in turn in `make test`, one of two or of so many, each time a
+    further one, and the others in `make audit`.
+    """
     return [
-        pytest.param(*case, marks=[] if at // length % 2 == at // (2 * length) % 2 else pytest.mark.audit)
+        pytest.param(*case, marks=[] if at // length % of == at // (of * length) % of else pytest.mark.audit)
         for at, case in enumerate(cases)
     ]
 

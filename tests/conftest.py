@@ -1,9 +1,12 @@
 """Hypothesis draws the same examples every time in `make test`, so that a build says something about the change it is
 of, and no more than 40 where a test does not say how many; `make audit` has all these tests once more with fresh ones
 (profile `fresh`).  Where tests run in several processes, each begins with its part of
-the long files: whoever has finished takes over from the others' ends, where the short ones are.
+the long files: whoever has finished takes over from the others' ends, where the short ones are.  Tests on Kafka are
+for every other process alone: a broker takes 5 s of CPU to start, and then as much in each minute that it idles.
 """
 
+import contextlib
+import importlib
 import os
 
 import pytest
@@ -17,10 +20,11 @@ settings.register_profile("fresh")
 settings.load_profile("same")
 
 SECONDS = {
-    "faults/test_every_phase.py": 40, "faults/test_operating.py": 40, "faults/test_audit_ledger.py": 33,
+    "faults/test_every_phase.py": 40, "faults/test_audit_ledger.py": 33,
     "faults/test_kills.py": 30, "faults/test_observe.py": 28, "faults/test_bad_records.py": 25,
-    "faults/test_central_on_kafka.py": 24, "faults/test_security.py": 22, "agents/replay/test_recorded.py": 22,
-    "faults/test_rights.py": 20, "faults/test_shares_on_kafka.py": 20, "faults/test_wide_values_on_kafka.py": 20,
+    "faults/test_central_on_kafka.py": 24, "faults/test_security.py": 22, "faults/test_operating.py": 20,
+    "faults/test_rights.py": 20, "faults/test_shares_on_kafka.py": 14, "faults/test_wide_values_on_kafka.py": 14,
+    "agents/replay/test_recorded.py": 16,
     "browser/test_page.py": 20, "audit/test_window.py": 20, "agents/test_replay_command.py": 18,
     "agents/test_plan_command.py": 18, "faults/test_leaks_on_kafka.py": 16, "faults/test_verbs.py": 14,
     "agents/embedded/test_exactness.py": 14, "faults/test_foreign_consumer.py": 12, "faults/test_broker.py": 12,
@@ -32,8 +36,26 @@ SECONDS = {
     "faults/test_assignment.py": 5, "faults/test_provision.py": 5,
 }  # fmt: skip
 """What the long files take, about, the longest first."""
+KAFKA = "faults/"
+"""Where the tests are that need a broker."""
 BROKEN: list[str] = []
 """What ended pytest itself, or one of its processes."""
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import an own share of all files before the others: pytest rewrites their asserts, for which 10 s of CPU go.
+
+    In a fresh clone each of several processes would do that for all of them, at the same time as the others; so each
+    finds most of them as another one has kept them.  What cannot be imported is reported when pytest collects it.
+    """
+    config = session.config
+    if "PYTEST_XDIST_WORKER" not in os.environ or config.args != config.getini("testpaths"):
+        return
+    number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    files = sorted((config.rootpath / "tests").rglob("test_*.py"), key=lambda path: (-path.stat().st_size, path))
+    for path in files[number :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+        with contextlib.suppress(BaseException):
+            importlib.import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -42,6 +64,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.audit)
 
 
+@pytest.hookimpl(trylast=True)  # when it is known which tests run
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests so that of as many equal stretches as there are processes each begins with long files."""
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -52,10 +75,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         files.setdefault(item.nodeid.split("::")[0].removeprefix("tests/"), []).append(item)
     parts: list[list[pytest.Item]] = [[] for _ in range(processes)]
     taken = [0] * processes
-    for name in (name for name in SECONDS if name in files):
-        least = taken.index(min(taken))
+    kafka = [name for name in files if name.startswith(KAFKA)]
+    for name in sorted({*kafka, *SECONDS} & files.keys(), key=lambda name: (name not in kafka, -SECONDS.get(name, 1))):
+        least = min(range(0, processes, 2 if name in kafka else 1), key=taken.__getitem__)
         parts[least] += files.pop(name)
-        taken[least] += SECONDS[name]
+        taken[least] += SECONDS.get(name, 1)
     short = [item for found in files.values() for item in found]
     for i, part in enumerate(parts):
         room = len(items) * (i + 1) // processes - len(items) * i // processes - len(part)

@@ -51,11 +51,13 @@ class Shape(NamedTuple):
 
 SHAPES: Final = {"cities": Shape(602_325, 915, 1.0), "pages": Shape(990_002, 42_178, 1.2)}
 """What stands for the cities of IPUMS 1940 and for the pages of Kosarak."""
+STRINGS: Final = Shape(657_427, 120_978, 0.75)
+"""What stands for the queries of AOL, of six characters each."""
 
 
-def made_up(name: str) -> Histogram:
-    """One of the SHAPES; what rounding leaves belongs to the first value."""
-    shape = SHAPES[name]
+def made_up(name: str, shape: Shape | None = None) -> Histogram:
+    """One of the SHAPES, or of another shape; what rounding leaves belongs to the first value."""
+    shape = shape or SHAPES[name]
     shares = np.arange(1, shape.d + 1) ** -shape.power
     counts = np.floor(shares / shares.sum() * shape.n).astype(np.int64)
     counts[0] += shape.n - counts.sum()

@@ -115,8 +115,7 @@ class Outlook:
     stream: str
     users: int
     """The number of the deployment's users who serve this stream."""
-    epsilon: float | None
-    """What a user's reports spend in any w periods; None where they show their values."""
+    epsilon: float | None  # None where reports show their values
     w: int
     method: str
     """The method that the file names."""
@@ -206,9 +205,8 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
 def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within: float) -> list[MethodToTry]:
     """One job for each method."""
     # Thresholds change no error, and their read-only table could not be sent to another process.
-    bare = {one.name: replace(one, thresholds={}) for one in plan.streams}
-    sent = replace(plan, streams=tuple(bare.values()))
-    return [MethodToTry(sent, bare[stream.name], users, assumed, within, name) for name in METHODS]
+    sent = replace(plan, streams=tuple(replace(one, thresholds={}) for one in plan.streams))
+    return [MethodToTry(sent, sent.stream(stream.name), users, assumed, within, name) for name in METHODS]
 
 
 def prospect(job: MethodToTry) -> Prospect | str:
@@ -218,10 +216,8 @@ def prospect(job: MethodToTry) -> Prospect | str:
     try:
         asked = replace(job, stream=as_asked_by(job.plan, job.stream, job.method))
         return _MethodOnStream(asked).prospect(job.method)
-    except ConfigError as error:
-        return f"{job.method}: {error}"
-    except ParameterError as error:
-        return str(error)
+    except (ConfigError, ParameterError) as error:
+        return f"{job.method}: {error}" if isinstance(error, ConfigError) else str(error)
 
 
 def serving_users(plan: Plan, stream: StreamPlan, users: int) -> int:

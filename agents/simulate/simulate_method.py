@@ -123,8 +123,7 @@ class Bench:
         periods = run(holders, replace(options, filter=ADAPTIVE), setting, seed=number, counts_from=self.counts_from)
         for i, period in enumerate(periods):
             if i in looked:
-                shown = measure.result(period.decision).named
-                figures = shown.unbiased, shown.estimate
+                figures = measure.scored_figures(period.decision)
                 raw[i], best[i] = (_guessed(of, true.shape[1], measure.guess) for of in figures)
             else:  # not scored, or costly shares, whose raw estimates a result takes unchanged
                 raw[i] = period.decision.vector.unbiased[: true.shape[1]]

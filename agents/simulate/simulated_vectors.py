@@ -9,6 +9,7 @@ were independent, which matters to no variance.  Any other mechanism answers for
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -84,13 +85,21 @@ def _holders_of_signs(
     of: ItemsLayout | SignedLayout, sample: Ints, generator: np.random.Generator, rows: NDArray[np.uint32]
 ) -> tuple[Ints, Ints]:
     """How many hold +1 and how many -1 of each item: two int64[d]."""
+    row, places, up = _entries(of, rows.tobytes())
+    holders = sample[row]
+    positive = generator.binomial(holders, up)
+    counts = (np.bincount(places, weights, minlength=of.d) for weights in (positive, holders - positive))
+    ups, downs = (np.rint(count).astype(np.int64) for count in counts)
+    return ups, downs
+
+
+@lru_cache(maxsize=8)
+def _entries(of: ItemsLayout | SignedLayout, words: bytes) -> tuple[Ints, Ints, NDArray[np.float64]]:
+    """The row, the item, and the chance of +1 of each entry of these rows."""
+    rows = np.frombuffer(words, np.uint32).reshape(-1, of.words)
     if isinstance(of, ItemsLayout):
         items, up = rows, np.ones(rows.shape)
     else:
         items, up = rows[:, ::2], rows[:, 1::2] / (2 * UNIT)
     held = (items != FILLER) & ~of.silent(rows)[:, np.newaxis]
-    places, holders = items[held], np.broadcast_to(sample[:, np.newaxis], items.shape)[held]
-    positive = generator.binomial(holders, up[held])
-    counts = (np.bincount(places, weights, minlength=of.d) for weights in (positive, holders - positive))
-    ups, downs = (np.rint(count).astype(np.int64) for count in counts)
-    return ups, downs
+    return np.nonzero(held)[0], items[held].astype(np.int64), up[held]

@@ -133,7 +133,8 @@ class OpenPeriod:
                 f"which {fakes} should be fakes"
             )
         self.fakes += fakes
-        self.mixed.take(round_.t, question, counted)
+        whole = not any(tally.missing for tally in came.in_order())
+        self.mixed.take(round_.t, question, counted, whole=whole)
         if self.decided is not None:
             decision, self.decided = self.decided, None
             return decision

@@ -252,7 +252,8 @@ class Publish:
 
     def _begun(self, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:
         """A stream at the beginning of period t, with its method as it was before the first one."""
-        mixed = MixedWindow(plan.w, plan.division, self._plan.delta, self._plan.assumed_corrupt)
+        known = None if plan.mixed is None else (self._plan.min_batch, plan.mixed.claim)
+        mixed = MixedWindow(plan.w, plan.division, self._plan.delta, self._plan.assumed_corrupt, known)
         return OpenPeriod(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t, mixed)
 
     def _tick(self, time_ms: int) -> None:

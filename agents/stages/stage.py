@@ -85,7 +85,6 @@ class Stage(Protocol):
         ...
 
 
-@runtime_checkable
 class Proves(Protocol):
     """A stage whose state records nobody else may write: it holds a key, and each record carries a proof."""
 

@@ -21,7 +21,7 @@ from murmurate.aggregators.accounting.sums import positive_part
 from murmurate.randomizers.question import Blanket
 
 _LEAST = 1e-300
-_MOST_LOG = 600.0
+MOST_LOG = 600.0
 MOST_REPORTS = 10**8
 """More reports than so many count as so many: a lattice would be too coarse for them."""
 COARSE = 1 / 16
@@ -30,14 +30,14 @@ COARSE = 1 / 16
 
 def delta(blanket: Blanket, n: int, epsilon: float, sharpness: float = 1.0) -> CertifiedDelta:
     """The delta of n shuffled reports at this epsilon, for the worse order of the pair."""
-    return _delta(_orders(blanket), min(n, MOST_REPORTS), epsilon, sharpness)
+    return _delta(orders_of(blanket), min(n, MOST_REPORTS), epsilon, sharpness)
 
 
 def _delta(pairs: tuple[PairAtoms, ...], n: int, epsilon: float, sharpness: float) -> CertifiedDelta:
     worst = CertifiedDelta(0.0, 0.0)
     for pair in pairs:
         part = positive_part(pair.scores(epsilon), n, sharpness)
-        if part.log_scale > _MOST_LOG:
+        if part.log_scale > MOST_LOG:
             return CertifiedDelta(1.0, 1.0)  # delta is never more, and nothing is certified
         if part.value > 0:
             scale = math.exp(part.log_scale) / n
@@ -50,7 +50,7 @@ def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 
 
     NotCertifiedError where inaccuracy would be more than a thousandth of delta.
     """
-    pairs, n = _orders(blanket), min(n, MOST_REPORTS)
+    pairs, n = orders_of(blanket), min(n, MOST_REPORTS)
 
     def curve(sharpness: float) -> Callable[[float], CertifiedDelta]:
         return lambda at: _delta(pairs, n, at, sharpness)
@@ -58,4 +58,4 @@ def epsilon(blanket: Blanket, n: int, delta: float, limit: float, digits: int = 
     return least_epsilon(curve(COARSE), curve(sharpness), delta, limit, digits)
 
 
-_orders = lru_cache(maxsize=64)(orders)
+orders_of = lru_cache(maxsize=64)(orders)

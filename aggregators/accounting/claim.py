@@ -13,17 +13,19 @@ does.  Not here: whose words n and f are (docs/MIXING.md).
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+from murmurate.aggregators.accounting.blanket import COARSE
 from murmurate.aggregators.accounting.blanket import delta as blanket_delta
-from murmurate.aggregators.accounting.blanket import epsilon as blanket_epsilon
 from murmurate.aggregators.accounting.clones import clones_blanket
-from murmurate.aggregators.accounting.compose import MixedRound, composed_epsilon
+from murmurate.aggregators.accounting.compose import FINE, QUICK, Fineness, MixedRound, composed_epsilon
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
+from murmurate.aggregators.accounting.one_round import round_epsilon
 from murmurate.aggregators.accounting.search import next_below
 from murmurate.aggregators.accounting.summed_claim import summed_window
 from murmurate.randomizers.errors import shown
@@ -61,7 +63,9 @@ def mixed_claim(question: Question, counted: int, delta: float, corrupt: float =
     return _of_round(_ByDigest(question), floored(n), checked_delta(delta))
 
 
-def window_claim(rounds: Sequence[tuple[Question, int, int]], delta: float, corrupt: float = 0.0) -> MixedClaim:
+def window_claim(
+    rounds: Sequence[tuple[Question, int, int]], delta: float, corrupt: float = 0.0, fineness: Fineness = FINE
+) -> MixedClaim:
     """What several rounds have together for users who answer in each: a question, the reports that are counted in a
     round, and how many rounds there are like it.  Users must be counted in all of them.
     """
@@ -73,7 +77,7 @@ def window_claim(rounds: Sequence[tuple[Question, int, int]], delta: float, corr
     made = tuple((_ByDigest(question), floored(honest(counted, corrupt)), times) for question, counted, times in rounds)
     if len(made) == 1 and made[0][2] == 1:
         return _of_round(made[0][0], made[0][1], checked_delta(delta))
-    return _of_window(made, checked_delta(delta))
+    return _of_window(made, checked_delta(delta), fineness)
 
 
 def honest(counted: int, corrupt: float) -> int:
@@ -136,16 +140,33 @@ def floored(n: int) -> int:
     return int(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(n)))
 
 
+def stepped(n: int, apart: int = 1) -> int:
+    """The number of reports that counts over rounds that compose, for what is claimed again and again: the next below
+    of 48 numbers a decade, of three digits each, or of every second one of these (apart = 2).
+
+    >>> stepped(9_000), stepped(9_099), stepped(9_100), stepped(9_000, 2), stepped(99)
+    (8660, 9080, 9080, 8250, 99)
+    """
+    digits = floored(n)
+    if digits < _STEPS[0]:
+        return digits
+    unit = 10 ** (len(str(digits)) - DIGITS)
+    steps = _STEPS[::apart]
+    return steps[bisect_right(steps, digits // unit) - 1] * unit
+
+
+_STEPS: Final = tuple(int(100 * 10 ** (k / 48) + 1e-6) for k in range(48))
+
+
 @lru_cache(maxsize=4096)
 def _of_round(keyed: _ByDigest, n: int, delta: float) -> MixedClaim:
     question = keyed.question
     best = MixedClaim(question.epsilon, 0.0, "local", n)
     for bound, blanket in blankets(question):
-        below = next_below(best.epsilon, DIGITS)
-        if best.bound != "local" and blanket_delta(blanket, n, below).bound > delta:
+        if best.bound != "local" and _worse(blanket, n, next_below(best.epsilon, DIGITS), delta):
             continue
         try:
-            found = blanket_epsilon(blanket, n, delta, question.epsilon, DIGITS)
+            found = round_epsilon(blanket, n, delta, question.epsilon, DIGITS)
         except NotCertifiedError:
             continue
         if found < best.epsilon:
@@ -153,13 +174,22 @@ def _of_round(keyed: _ByDigest, n: int, delta: float) -> MixedClaim:
     return best
 
 
+def _worse(blanket: Blanket, n: int, epsilon: float, delta: float) -> bool:
+    """Whether this bound certifies less: mostly a coarse lattice is enough to see it."""
+    return (
+        blanket_delta(blanket, n, epsilon, COARSE).bound > 2 * delta or blanket_delta(blanket, n, epsilon).bound > delta
+    )
+
+
 @lru_cache(maxsize=1024)
-def _of_window(rounds: tuple[tuple[_ByDigest, int, int], ...], delta: float) -> MixedClaim:
-    """The exact composition of the best bound of each round; a sum of equal parts of delta where that is less."""
+def _of_window(rounds: tuple[tuple[_ByDigest, int, int], ...], delta: float, fineness: Fineness) -> MixedClaim:
+    """The exact composition of the best bound of each round; a sum of equal parts of delta where that is less.  With
+    coarser grids the sum is left out where there is a composition.
+    """
     times = sum(one[2] for one in rounds)
     n = min(one[1] for one in rounds)
     local = sum(Fraction(keyed.question.epsilon_micro, 10**6) * k for keyed, _, k in rounds)
-    claims = [MixedClaim(float(local), 0.0, "local", n), _summed(rounds, delta / times, delta, n)]
+    claims = [MixedClaim(float(local), 0.0, "local", n)]
     kinds = [dict(blankets(keyed.question)) for keyed, _, _ in rounds]
     if all(kinds):
         names: list[Bound] = ["blanket" if "blanket" in kind else "clones" for kind in kinds]
@@ -168,10 +198,12 @@ def _of_window(rounds: tuple[tuple[_ByDigest, int, int], ...], delta: float) -> 
             for kind, name, (keyed, m, k) in zip(kinds, names, rounds, strict=True)
         ]
         try:
-            found = composed_epsilon(made, delta, DIGITS)
+            found = composed_epsilon(made, delta, DIGITS, fineness)
             claims.append(MixedClaim(found, delta, "clones" if "clones" in names else "blanket", n))
         except NotCertifiedError:
             pass
+    if fineness != QUICK or len(claims) == 1:
+        claims.insert(1, _summed(rounds, delta / times, delta, n))
     return min(claims, key=lambda claim: claim.epsilon)
 
 

@@ -13,23 +13,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from murmurate.aggregators.accounting.blanket import delta, epsilon
+from murmurate.aggregators.accounting.blanket import COARSE, epsilon
+from murmurate.aggregators.accounting.delta_curve import deltas, loss_variance
 from murmurate.aggregators.accounting.errors import NotCertifiedError
 from murmurate.aggregators.accounting.search import FLOOR, CertifiedDelta, least_epsilon
 from murmurate.aggregators.accounting.sums import U
 from murmurate.randomizers.question import Blanket, Floats
 
-_FINE = 10
-"""Points of the grid of losses in one standard deviation of a round's, about."""
-_SHARPNESS = 0.5
 _LEFT = 1e-5
 """How much of delta may be a loss beyond the grid, over all rounds."""
 _MOST_POINTS = 1 << 20
 _MOST_EPSILONS = 600
+_AT_ONCE = 24
+
+
+class Fineness(NamedTuple):
+    """How fine the grids of a composition are."""
+
+    points: int
+    """Points of the grid of losses in one standard deviation of a round's, about."""
+    sharpness: float
+    """How fine the lattice of scores is, as a part of that of one round."""
+
+
+FINE: Final = Fineness(10, 0.5)
+QUICK: Final = Fineness(8, COARSE)
+"""Gives at most half a percent more, in a tenth of the time."""
 
 
 class MixedRound(NamedTuple):
@@ -54,30 +67,34 @@ class Losses(NamedTuple):
     """The chance of a loss that is counted as infinite."""
 
 
-def composed_epsilon(rounds: Sequence[MixedRound], delta: float, digits: int = 6) -> float:
+def composed_epsilon(rounds: Sequence[MixedRound], delta: float, digits: int = 6, fineness: Fineness = FINE) -> float:
     """The least epsilon of so many digits that is certified for these rounds together; their local sum, if less."""
     limit = sum(round_.local * round_.times for round_ in rounds)
     times = sum(round_.times for round_ in rounds)
     if times == 1:
         only = rounds[0]
         return epsilon(only.blanket, only.n, delta, limit, digits)
-    steps = [_spread(round_, delta / times) / _FINE for round_ in rounds]
+    steps = [_spread(round_, delta / times, fineness) / fineness.points for round_ in rounds]
     step = min(steps)
     law = [
-        (losses(round_, step, _LEFT * delta / times, int(own / step)), round_.times)
+        (losses(round_, step, _LEFT * delta / times, int(own / step), fineness), round_.times)
         for round_, own in zip(rounds, steps, strict=True)
     ]
     curve = Composition(law, step, delta)
     return least_epsilon(curve.delta, curve.delta, delta, limit, digits)
 
 
-def _spread(round_: MixedRound, delta: float) -> float:
-    """The standard deviation of a normal law of losses that has this delta at the round's epsilon, roughly."""
+def _spread(round_: MixedRound, delta: float, fineness: Fineness) -> float:
+    """The standard deviation of the losses, roughly: of normal ones that have this delta at the round's epsilon; or of
+    a sum of so many reports, which is quicker.
+    """
+    if fineness == QUICK:
+        return max(FLOOR, math.sqrt(loss_variance(round_.blanket) / round_.n))
     alone = epsilon(round_.blanket, round_.n, delta, round_.local, 3)
     return max(alone, FLOOR) / max(1.0, math.sqrt(2 * math.log(1 / delta)))
 
 
-def losses(round_: MixedRound, step: float, left: float, apart: int = 1) -> Losses:
+def losses(round_: MixedRound, step: float, left: float, apart: int = 1, fineness: Fineness = FINE) -> Losses:
     """A pair that dominates the round, of losses that are multiples of the step, and of so many steps where rounds with
     smaller losses need a step too fine for this one.
 
@@ -86,30 +103,38 @@ def losses(round_: MixedRound, step: float, left: float, apart: int = 1) -> Loss
     3. What rounding took off the hull is added to the chance of an infinite loss.
     """
     step *= apart
-    bounds = [delta(round_.blanket, round_.n, 0.0, _SHARPNESS).bound]
-    while bounds[-1] > left:
-        if len(bounds) > _MOST_EPSILONS:
-            raise NotCertifiedError(f"composition: found losses beyond {_MOST_EPSILONS} steps; allowed: fewer")
-        at = len(bounds) * step
-        bounds.append(delta(round_.blanket, round_.n, at, _SHARPNESS).bound if at < round_.local else 0.0)
-    m = len(bounds) - 1
-    up = np.array(bounds)
+    up = _upper(round_, step, left, fineness.sharpness)
+    m = len(up) - 1
     ratios = np.exp(step * np.arange(-m, m + 1))
     height = np.concatenate(((1 - ratios[:m]) + ratios[:m] * up[:0:-1], up))
-    kept = _hull(np.append(0.0, ratios), np.append(1.0, height))
-    x, y = np.append(0.0, ratios)[kept], np.append(1.0, height)[kept]
+    x, y = np.append(0.0, ratios), np.append(1.0, height)
+    kept = _hull(x.tolist(), y.tolist())
+    x, y = x[kept], y[kept]
     slopes = np.append(np.diff(y) / np.diff(x), 0.0)
     second = np.maximum(np.diff(slopes), 0.0)
     chances = np.zeros(2 * m + 1)
     chances[np.array(kept[1:]) - 1] = second * x[1:]
-    made = np.array([float((chances * np.maximum(1 - ratio / ratios, 0)).sum()) for ratio in ratios])
+    made = np.maximum(1 - ratios[:, None] / ratios, 0) @ chances
     missing = float((height - made * (1 - 2**-46)).max())
     spread = np.zeros(2 * m * apart + 1)
     spread[::apart] = chances
     return Losses(spread, max(0.0, missing) + 2**-50)
 
 
-def _hull(x: Floats, y: Floats) -> list[int]:
+def _upper(round_: MixedRound, step: float, left: float, sharpness: float) -> Floats:
+    """Upper bounds of delta at 0, step, 2 step, ..., up to the first that is at most `left`."""
+    bounds = np.zeros(0)
+    while not (bounds <= left).any():
+        if len(bounds) > _MOST_EPSILONS:
+            raise NotCertifiedError(f"composition: found losses beyond {_MOST_EPSILONS} steps; allowed: fewer")
+        at = np.arange(len(bounds), len(bounds) + _AT_ONCE) * step
+        inner = at[at < round_.local]
+        more = np.concatenate((deltas(round_.blanket, round_.n, inner, sharpness), np.zeros(len(at) - len(inner))))
+        bounds = np.concatenate((bounds, more))
+    return bounds[: int(np.argmax(bounds <= left)) + 1]
+
+
+def _hull(x: Sequence[float], y: Sequence[float]) -> list[int]:
     """Which points are corners of the largest convex function below all of them."""
     kept: list[int] = []
     for i in range(len(x)):

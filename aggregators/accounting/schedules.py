@@ -26,6 +26,8 @@ _OCTAVE: Final = 6
 """How many amounts in an octave are told apart."""
 _OCTAVES: Final = 5
 """In so many octaves below the largest amount; one in each further octave."""
+_QUICK: Final = 2
+"""The same where some hundredths more are no harm."""
 
 
 class Often(NamedTuple):
@@ -56,7 +58,7 @@ class Absorbed(NamedTuple):
         """The largest amount."""
         return self.total
 
-    def dearest(self, cost: Cost) -> float:
+    def dearest(self, cost: Cost, quick: bool = False) -> float:
         """The most that a window's publications can cost.
 
         best[a - 1] is for some periods left, of which the first may have a units: it publishes k of these, and one
@@ -88,11 +90,11 @@ class SharedOut(NamedTuple):
         """The largest amount."""
         return min(self.most, math.floor(self.part * self.total))
 
-    def dearest(self, cost: Cost) -> float:
+    def dearest(self, cost: Cost, quick: bool = False) -> float:
         """The most that a window's rounds can cost, where a larger amount costs no less: amounts between two that are
-        told apart cost what the larger one does, and use what the smaller one does.
+        told apart cost what the larger one does, and use what the smaller one does. quick: fewer are told apart.
         """
-        ends = self._ends()
+        ends = self._ends(_QUICK if quick else _OCTAVES)
         each = np.array([cost(amount) for amount in ends[1:]])
         least = np.array(ends[:-1])
         unit = Fraction(self.total, _PARTS)
@@ -109,10 +111,10 @@ class SharedOut(NamedTuple):
             best = more
         return float(best[-1])
 
-    def _ends(self) -> list[int]:
+    def _ends(self, octaves: int) -> list[int]:
         top = self.largest
-        fine = [math.ceil(top / 2 ** (step / _OCTAVE)) for step in range(_OCTAVE * _OCTAVES)]
-        few = [math.ceil(top / 2**step) for step in range(_OCTAVES, _OCTAVES + max(1, self.w).bit_length() + 1)]
+        fine = [math.ceil(top / 2 ** (step / _OCTAVE)) for step in range(_OCTAVE * octaves)]
+        few = [math.ceil(top / 2**step) for step in range(octaves, _OCTAVES + max(1, self.w).bit_length() + 1)]
         return [0, *sorted({*fine, *few})]
 
 

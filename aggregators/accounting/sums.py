@@ -33,13 +33,13 @@ U = 2.0**-53
 """The unit of rounding of doubles."""
 _FEWEST, _MOST = 1 << 16, 1 << 20  # points of a lattice
 _STEP = 0.0229  # standard deviations of one tilted score
-_REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
-_TRIED = np.geomspace(1.0, 4 / 3, 48)  # steps of the lattice: the one whose points lie nearest to the scores is taken
-_NEAR = 1e-6  # a tilted mean of so small a part of its spread is 0
-_FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
-_STEEPEST = 300.0  # over the largest score: beyond twice that doubles overflow
-_RARE = 8.0  # over the largest score: no need of a steeper tilt than this where few scores are large
-_FADED = 80.0  # frequencies whose power is below e^-80 are not summed but bounded
+REACH = 6.0  # standard deviations of the tilted sum that are weighed, to begin with
+TRIED = np.geomspace(1.0, 4 / 3, 48)  # steps of the lattice: the one whose points lie nearest to the scores is taken
+NEAR = 1e-6  # a tilted mean of so small a part of its spread is 0
+FLAT = 2.0**-20  # the largest score over the smallest, where e^epsilon is next to the largest ratio
+STEEPEST = 300.0  # over the largest score: beyond twice that doubles overflow
+RARE = 8.0  # over the largest score: no need of a steeper tilt than this where few scores are large
+FADED = 80.0  # frequencies whose power is below e^-80 are not summed but bounded
 
 
 class PositivePart(NamedTuple):
@@ -90,7 +90,7 @@ def positive_part_of(kinds: Kinds, sharpness: float = 1.0) -> PositivePart:
     scored = kinds[0][0].values
     each = sum(number * float(scores.chances @ np.maximum(scored, 0)) for scores, number in kinds)
     alone = PositivePart(each * (1 + 64 * U), 0.0, 0.0)
-    if scored.max() < _FLAT * np.abs(scored).max():  # each by itself is enough, and a tilt too steep
+    if scored.max() < FLAT * np.abs(scored).max():  # each by itself is enough, and a tilt too steep
         return alone
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -104,7 +104,7 @@ def positive_part_of(kinds: Kinds, sharpness: float = 1.0) -> PositivePart:
 def _on_lattice(kinds: Kinds, tilt: Tilt, sharpness: float) -> PositivePart:
     """The sum of tilted scores; above the sum of all by themselves where these are rare and too large for a lattice."""
     n = sum(number for _, number in kinds)
-    points = _points(n, sharpness)
+    points = points_of(n, sharpness)
     lattice = _lattice(kinds, n, tilt, points)
     totals = [float(weights.sum()) for weights in lattice.weights]
     transforms = [
@@ -126,8 +126,9 @@ def _law(places: NDArray[np.int64], chances: Floats, points: int) -> Floats:
     return law
 
 
-def _points(n: int, sharpness: float) -> int:
-    wanted = max(_FEWEST, 2 * _REACH * math.sqrt(n) / _STEP) * sharpness
+def points_of(n: int, sharpness: float) -> int:
+    """The number of points of a lattice for n reports: a power of 2."""
+    wanted = max(_FEWEST, 2 * REACH * math.sqrt(n) / _STEP) * sharpness
     return min(_MOST, 1 << math.ceil(math.log2(wanted)))
 
 
@@ -149,13 +150,13 @@ def _tilted(kinds: Kinds) -> Tilt:
         return mean, variance
 
     low, high = 0.0, 1 / largest
-    while (found := moments(high))[0] < 0 and high * largest < _STEEPEST:
+    while (found := moments(high))[0] < 0 and high * largest < STEEPEST:
         low, high = high, 2 * high
     theta = high
     for _ in range(20):
         mean, variance = found
         low, high = (theta, high) if mean < 0 else (low, theta)
-        if not 0 < variance < math.inf or abs(mean) < _NEAR * math.sqrt(variance):
+        if not 0 < variance < math.inf or abs(mean) < NEAR * math.sqrt(variance):
             break
         step = theta - mean / variance  # the slope of the mean by theta is the variance
         theta = step if low < step < high else (low + high) / 2
@@ -163,7 +164,7 @@ def _tilted(kinds: Kinds) -> Tilt:
     variance = found[1]
     if not 0 < variance < math.inf:
         raise FloatingPointError("tilted scores that are all alike")
-    more = min(1 / math.sqrt(variance), _RARE / largest)
+    more = min(1 / math.sqrt(variance), RARE / largest)
     if theta < more:
         theta, variance = more, moments(more)[1]
     return Tilt(theta, math.sqrt(variance))
@@ -174,7 +175,7 @@ def _lattice(kinds: Kinds, n: int, tilt: Tilt, points: int) -> Lattice:
     scored = kinds[0][0].values
     numbers = [number for _, number in kinds]
     whole = n * (float(scored.max()) - min(0.0, float(scored.min()))) / (points - 2 * n - 2) if points > 4 * n else 0.0
-    reach = _REACH
+    reach = REACH
     while True:
         wide = 2 * reach * tilt.spread / points
         step = _nearest_step(kinds, tilt.theta, whole if 0 < whole <= wide else wide)
@@ -199,7 +200,7 @@ def _lattice(kinds: Kinds, n: int, tilt: Tilt, points: int) -> Lattice:
 def _nearest_step(kinds: Kinds, theta: float, least: float) -> float:
     """The step, up to a third above the least one, whose lattice adds the least variance."""
     values = kinds[0][0].values
-    steps = least * _TRIED
+    steps = least * TRIED
     parts = np.mod(values[:, None] / steps[None], 1)
     chances = sum((number * scores.chances for scores, number in kinds), np.zeros(len(values)))
     weights = chances * np.exp(theta * values)
@@ -252,14 +253,13 @@ def _weighed(
     """
     off = 8 * U * math.log2(points)
     every = sum(n for _, n in transforms)
-    cuts = [math.exp(-_FADED / n) for _, n in transforms]
+    cuts = [math.exp(-FADED / n) for _, n in transforms]
     sizes = [np.abs(transform) for transform, _ in transforms]
     kept = np.flatnonzero(np.logical_and.reduce([size > cut for size, cut in zip(sizes, cuts, strict=True)]))
-    power, doubt = np.zeros(len(kept), np.complex128), np.full(len(kept), 16 * every * U)
+    power, doubt = np.ones(len(kept), np.complex128), np.full(len(kept), 16 * every * U)
     for (transform, n), size in zip(transforms, sizes, strict=True):
-        power += n * np.log(transform[kept])
+        power *= powers(transform[kept], n)
         doubt += n * np.log1p(off / size[kept])
-    power = np.exp(power)
     weights = _weights(kept, points, rate, last)
     twice = np.where((kept == 0) | (2 * kept == points), 1.0, 2.0) / points
     value = float((twice * (power * weights).real).sum())
@@ -269,9 +269,21 @@ def _weighed(
     return value, error + left
 
 
+def powers(base: NDArray[np.complex128], n: int) -> NDArray[np.complex128]:
+    """The n-th powers, by squares: each product adds less than 3 U, so that all of them add less than 3 n U."""
+    found = np.ones_like(base)
+    while True:
+        if n & 1:
+            found *= base
+        n >>= 1
+        if not n:
+            return found
+        base = base * base
+
+
 def _weights(frequencies: NDArray[np.int64], points: int, rate: float, last: int) -> NDArray[np.complex128]:
     """The sum of j z^j over 0 < j < last, z = e^(-rate + 2 pi i k / points): a geometric series, differentiated."""
-    turned, less_one = _turns(points)
+    turned, less_one = turns(points)
     # z and 1 - z, without loss where z is near 1
     z = math.exp(-rate) * turned[frequencies]
     less = -(math.expm1(-rate) * turned[frequencies] + less_one[frequencies])
@@ -280,7 +292,7 @@ def _weights(frequencies: NDArray[np.int64], points: int, rate: float, last: int
 
 
 @lru_cache(maxsize=8)
-def _turns(points: int) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+def turns(points: int) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
     """e^(2 pi i k / points) for all k below points, and the same less 1."""
     angles = 2j * np.pi * np.arange(points) / points
     return np.exp(angles), np.expm1(angles)

@@ -5,10 +5,11 @@ divides its users, each answers in one round of a window at most: the worst of t
 divides the budget, the same users answer in every round: all that its method may ask in a window composes, whatever it
 did ask, each round with the fewest reports that any round of the window had (`worst_window`); so a claim is computed
 once for many windows.  A round below the smallest batch shows nothing and is none.  Reports whose rounds claim nothing
-leave the window without a claim, and the reason is said.  Fake reports count beside the users where these are divided;
-over rounds that compose they are left out of the claim, which holds all the more.  Whoever knows all other users'
-reports has the fakes alone against them, and there they compose, too.  The state is small: only rounds that no later
-one exceeds are kept.  Not here: one round (claim.py), schedules (worst.py).
+leave the window without a claim, and the reason is said.  Rounds of one bill are claimed as one, with the blanket of
+the whole transcript, until w periods after the last of them.  Fake reports count beside the users where these are
+divided; over rounds that compose they are left out of the claim, which holds all the more.  Whoever knows all other
+users' reports has the fakes alone against them, and there they compose, too.  The state is small: only rounds that no
+later one exceeds are kept.  Not here: one round (claim.py), schedules (worst.py).
 """
 
 from __future__ import annotations
@@ -45,18 +46,37 @@ def _smallest(rounds: list[tuple[int, Question, int]]) -> Iterator[tuple[Questio
 class MixedWindow:
     """The counted rounds of one stream's newest periods."""
 
-    def __init__(self, w: int, division: Division, delta: float, corrupt: float) -> None:
+    def __init__(
+        self, w: int, division: Division, delta: float, corrupt: float, known: tuple[int, MixedClaim] | None = None
+    ) -> None:
+        """known: what is claimed for rounds that compose, from so many reports in each on: no more is ever claimed."""
         self._w, self._division, self._delta, self._corrupt = w, division, delta, corrupt
+        self._known = known
         self._rounds: list[tuple[int, Question, int]] = []
 
-    def take(self, t: int, asked: Question, counted: int) -> None:
-        """Take a round of period t of which so many reports were counted. Periods come in order."""
+    def take(self, t: int, asked: Question, counted: int, *, whole: bool = True) -> None:
+        """Take a round of period t of which so many reports were counted. Periods come in order. whole: whether every
+        contributor counted.
+        """
         self._rounds = [one for one in self._rounds if one[0] > t - self._w]
         if not counted:
+            return
+        if (bill := asked.bill(t)).digest is not None:
+            self._take_part(bill.last, asked.claimed_as(), counted if whole else 1)
             return
         while self._rounds and self._covered(self._rounds[-1], asked, counted):
             self._rounds.pop()
         self._rounds.append((t, asked, counted))
+
+    def _take_part(self, last: int, asked: Question, counted: int) -> None:
+        """Take a round of a bill that ends with this period. What is shown is the whole transcript of those who counted
+        in each of its rounds, at most as many as in any. Where a contributor was closed out nothing is known of them.
+        """
+        for place, (t, of, fewest) in enumerate(self._rounds):
+            if (t, of) == (last, asked):
+                self._rounds[place] = t, of, min(fewest, counted)
+                return
+        self._rounds.append((last, asked, counted))
 
     def claim(self, t: int, most: WindowRounds) -> MixedClaim | FakesClaim | NoClaim:
         """What holds for the w periods up to t, or why nothing is claimed. most: all that may be asked in them."""
@@ -71,7 +91,7 @@ class MixedWindow:
         if self._division == "population":
             return max((self._alone(*one) for one in _smallest(rounds)), key=lambda claim: claim.epsilon)
         try:
-            return worst_window(most, min(n for _, _, n in rounds), self._delta, self._corrupt)
+            return self._together(most, min(n for _, _, n in rounds))
         except AccountingError:  # a report has nobody to hide it
             return MixedClaim(most.total / MICRO, 0.0, "local", 1)
 
@@ -98,6 +118,12 @@ class MixedWindow:
         except AccountingError:
             return "too few reports"
         return max(claims, key=lambda claim: claim.epsilon)
+
+    def _together(self, most: WindowRounds, fewest: int) -> MixedClaim:
+        found = worst_window(most, fewest, self._delta, self._corrupt, quick=True)
+        if self._known is None or fewest < self._known[0] or found.epsilon <= self._known[1].epsilon:
+            return found
+        return self._known[1]
 
     def _covered(self, before: tuple[int, Question, int], asked: Question, counted: int) -> bool:
         """Whether a round adds nothing to a later one of no more reports: under divided users, if it asks the same; it

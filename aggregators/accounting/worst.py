@@ -23,9 +23,11 @@ from murmurate.aggregators.accounting.claim import (
     checked_delta,
     floored,
     honest,
+    stepped,
     window_claim,
 )
 from murmurate.aggregators.accounting.clones import clones_blanket
+from murmurate.aggregators.accounting.compose import FINE, QUICK
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.gaussian import dominating_mu, normal_epsilon
 from murmurate.aggregators.accounting.schedules import Absorbed, SharedOut, WindowRounds
@@ -43,18 +45,25 @@ _DISTINCT: Final = 64
 """With more amounts than these, amounts that absorption may ask are told apart by octaves as any others."""
 
 
-def worst_window(rounds: WindowRounds, counted: int, delta: float, corrupt: float = 0.0) -> MixedClaim:
-    """What a user's rounds in a window have together, whatever is asked. counted: the reports of the smallest round."""
-    n, delta = floored(honest(counted, corrupt)), checked_delta(delta)
+def worst_window(
+    rounds: WindowRounds, counted: int, delta: float, corrupt: float = 0.0, *, quick: bool = False
+) -> MixedClaim:
+    """What a user's rounds in a window have together, whatever is asked. counted: the reports of the smallest round.
+    quick: with coarser grids and steps of n, which claim some more where rounds compose.
+    """
+    quick = quick and rounds.most > 1
+    n, delta = honest(counted, corrupt), checked_delta(delta)
+    n = stepped(n, 1 if rounds.publications is None else 2) if quick else floored(n)
     if not rounds.most:
         raise AccountingError("window: found no round; allowed: rounds from 1 on")
     if rounds.publications is None:
-        return window_claim([(rounds.question(amount), n, times) for amount, times in rounds.often], delta)
-    return _worst(rounds, rounds.publications, n, delta)
+        asked = [(rounds.question(amount), n, times) for amount, times in rounds.often]
+        return window_claim(asked, delta, fineness=QUICK if quick else FINE)
+    return _worst(rounds, rounds.publications, n, delta, quick)
 
 
 @lru_cache(maxsize=256)
-def _worst(rounds: WindowRounds, publications: Absorbed | SharedOut, n: int, delta: float) -> MixedClaim:
+def _worst(rounds: WindowRounds, publications: Absorbed | SharedOut, n: int, delta: float, quick: bool) -> MixedClaim:
     local = MixedClaim(rounds.total / MICRO, 0.0, "local", n)
     largest = rounds.question(publications.largest)
     if not all(blankets(question) for question in (largest, *(rounds.question(one.amount) for one in rounds.often))):
@@ -66,18 +75,18 @@ def _worst(rounds: WindowRounds, publications: Absorbed | SharedOut, n: int, del
         question = rounds.question(amount)
         bound, blanket = blankets(question)[0]
         bounds.add(bound)
-        return dominating_mu(blanket, n, question.epsilon, left) ** 2
+        return dominating_mu(blanket, n, question.epsilon, left, quick) ** 2
 
     def clones(amount: int) -> float:
         bounds.add("clones")
-        return dominating_mu(_clones(amount), n, amount / MICRO, left) ** 2
+        return dominating_mu(_clones(amount), n, amount / MICRO, left, quick) ** 2
 
     if isinstance(publications, Absorbed) and publications.w > _DISTINCT:
         publications = SharedOut(publications.total, publications.w, Fraction(1), publications.total)
     known = isinstance(publications, Absorbed) or (rounds.one_mechanism and _noisier(largest))
     try:
         total = sum(times * own(amount) for amount, times in rounds.often)
-        total += publications.dearest(own if known else clones)
+        total += publications.dearest(own if known else clones, quick)
         found = normal_epsilon(math.sqrt(total) * (1 + 2**-40), (1 - _LEFT) * delta, local.epsilon, DIGITS)
     except NotCertifiedError:
         return local

@@ -154,6 +154,19 @@ class AdaptiveFilter:
         variance = self._tracks.spread(believed, mean) + self._misses.unsaid
         return self._wholes.summed(mean, variance), variance
 
+    def of_noise(self) -> Floats:
+        """The part of each estimate's variance that the noise of answers makes up; the rest is how far the estimate may
+        lag behind the truth: float64[statistics].
+
+        At rest the estimate is a mean of answers, whose variance is noise alone; a model of any gain K < 1 that has
+        held for long has 1 / (2 - K) of its variance from noise.
+        """
+        leaning, gain = self._weights.copy(), self._tracks.variance / self._plain_unit
+        leaning[0] *= self.models.leaning
+        part = 1 / (2 - np.minimum(gain, 1))
+        part[0] = 1
+        return np.asarray(np.einsum("kd,kd,kd->d", leaning, part, self._tracks.variance) / leaning.sum(axis=0))
+
     def past(self) -> tuple[Floats, Floats]:
         """Mean and variance of the estimates so far, the current one among them: two float64[statistics]."""
         return self._course.seen(self._mean)

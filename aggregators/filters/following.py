@@ -95,7 +95,9 @@ class Following:
         self._question = None
         if not self.filter.informed:
             return step
-        best = Estimate(step.t, *self.filter.release(), self._reports, np.stack(self.filter.past()))
+        estimate, variance = self.filter.release()
+        past, of_noise = np.stack(self.filter.past()), self.filter.of_noise()
+        best = Estimate(step.t, estimate, variance, self._reports, past, of_noise)
         return step.with_vector(best=best, revised=self._revised(step.t))
 
     def _revised(self, t: int) -> Estimate | None:

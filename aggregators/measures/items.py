@@ -4,7 +4,8 @@ Contract: a user holds a set of items and reports one of them, sampled at random
 (randomizers/padding.py): unbiased where nobody holds more than `pad`; each item of a user who holds c > pad of them
 counts pad / c times.  Or a mechanism for vectors tells the whole set at once (randomizers/vectors): unbiased for every
 set, `pad` plays no part.  Shares do not sum to 1.  A user without a value reports like one with the empty set, so a
-release has no "none".  "auto" compares all of them by the exact variance of an item that `pad` / d of the users hold.
+release has no "none".  "auto" compares all of them by the exact variance of an item that `pad` / d of the users hold,
+and the exact bias where sets of 0 to `most` items are equally frequent, in REPORTS reports.
 Source: Wang 2021, 5.3 (Adap, between GRR and OLH); ARCHITECTURE section 5.17.  Not here: items that nobody declared.
 """
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.result import Floats
 from murmurate.aggregators.measures.rows import Rows, quickest, smallest
+from murmurate.aggregators.measures.vector_bounds import least_variance
 from murmurate.aggregators.measures.vector_ways import is_of_vectors, vector_question
 from murmurate.aggregators.measures.wide import WideMeasure
 from murmurate.randomizers import Question, Viewed
@@ -37,6 +39,8 @@ PADDED: Final = ("grr", "olh", "oue")
 """The oracles that tell one item of a padded set: one of the first two is best of them, and OUE's reports hold a bit
 per item.
 """
+REPORTS: Final = 10_000
+"""The number of reports for which "auto" weighs bias, which more reports do not lessen, against variance."""
 CROWD: Final = 512
 """The number of sets in a synthetic population."""
 SPREAD: Final = 0.6180339887498949, 0.41421356237309515
@@ -78,7 +82,7 @@ class ItemShares(WideMeasure):
         return (*PADDED, *quickest(VECTORS))
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """The question with the smallest exact variance of a share when users hold `pad` items on average."""
+        """The question with the smallest exact error of a share: see the contract for what is assumed of users."""
         return _best(self, epsilon)
 
     def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
@@ -86,6 +90,24 @@ class ItemShares(WideMeasure):
         if is_of_vectors(name):
             return vector_question(name, self.layout, epsilon)
         return super().question(name, epsilon, prefer)
+
+    def usual_error(self, question: Question) -> float:
+        """The variance of one report, and REPORTS times the square of the bias."""
+        bias = self.usual_bias if isinstance(question, Viewed) else 0.0
+        return self.usual_variance(question, 1) + REPORTS * bias**2
+
+    @property
+    def usual_bias(self) -> float:
+        """By how much padding makes an item's share too small, where sets of 0 to `most` of all items, each item as
+        often as any other, are equally frequent: the mean of what a set has beyond `pad`, over the number of items.
+        """
+        most = min(self.domain.most, self.domain.d)
+        return sum(max(0, size - self.pad) for size in range(most + 1)) / (most + 1) / self.domain.d
+
+    def least_variance(self, name: str, epsilon: Epsilon) -> float:
+        """What costly mechanisms never stay below."""
+        most = min(self.domain.most, self.domain.d)
+        return least_variance(name, most, float(epsilon), min(1.0, self.pad / self.domain.d))
 
     def ones(self) -> Holding:
         """One coordinate for each item."""
@@ -126,7 +148,8 @@ class ItemShares(WideMeasure):
             return ""
         return (
             f"a user who holds more than pad = {self.pad} items counts for {self.pad} of them, each item in part: "
-            f"so shares come out too small (pad = {most} avoids that, with larger errors)"
+            f"so shares come out too small (pad = {most} avoids that, with larger errors); where sets of 0 to {most} "
+            f'items are equally frequent, which "auto" assumes, by {self.usual_bias:.2g} on average'
         )
 
     @property

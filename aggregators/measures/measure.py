@@ -211,6 +211,11 @@ class Measure(PlannedMeasure):
         shaped.
         """
 
+    def scored_figures(self, decision: Decision) -> tuple[Floats, Floats]:
+        """The method's own figures and the estimates of a release, as far as they are scored (`scored`) at least."""
+        shown = self.result(decision).named
+        return shown.unbiased, shown.estimate
+
     def truth(self, counts: NDArray[Any]) -> Floats:
         """The figures of a release without any noise, in the order of the names, where so many users hold each code,
         int64[d]; NaN for the mean of nobody. For values of several words `counts` holds the row of every user:

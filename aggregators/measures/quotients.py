@@ -1,8 +1,8 @@
 """Means among holders of many items: quotients of a mean over all users and the share of holders, with their errors.
 
 Contract: the error is that of a ratio by the delta method, with the exact correlation that reports and sampling give
-the two estimates; drift since they were measured is taken for uncorrelated, and a filter's lags as a total's are
-(total.py): as if the number of holders and their mean drifted independently.  A quotient is NaN unless its share
+the two estimates; drift since they were measured is taken for uncorrelated.  Of a filter the part that is noise is told
+apart from its lag behind the truth, in which mean and share have more in common.  A quotient is NaN unless its share
 exceeds 0 by so many standard errors that one item that nobody holds is to be expected in 44 releases, whatever the
 number of items: with one item by 2 (holders.py).  Not here: a single number with a share (mean.py).
 """
@@ -76,21 +76,36 @@ def quotients(newest: MeasuredPair, standing: Estimate, *, filtered: bool) -> tu
     filtered: whether the variances are those of a filter; else those of the newest answer, and the drift since then.
     """
     means, shares = np.split(standing.statistics, 2)
-    now = of_means, of_shares = Variances(*np.split(standing.variance, 2))
-    fresh = Variances(*np.split(newest.variance, 2))
-    alone = np.minimum(of_shares, fresh.of_shares)  # the drift since makes no holder uncertain
+    now, fresh = (Variances(*np.split(variance, 2)) for variance in (standing.variance, newest.variance))
+    alone = np.minimum(now.of_shares, fresh.of_shares)  # the drift since makes no holder uncertain
     known: NDArray[np.bool_] = shares > errors_from_zero(len(shares)) * np.sqrt(alone)
     share = np.where(known, shares, 1.0)
     ratio = np.where(known, means / share, np.nan)
-    together = newest.correlation(standing.statistics) * np.sqrt(fresh.of_means * fresh.of_shares)
-    measured = fresh.apart(ratio) - 2 * ratio * together
     if filtered:
-        most = np.sqrt(of_means * of_shares)
-        noise = now.apart(ratio) * measured / fresh.apart(ratio)
-        behind = now.apart(ratio) - 2 * ratio * np.clip(ratio * of_shares, -most, most)
-        gain = np.minimum(1.0, of_means / fresh.of_means)
-        squared = (noise + (1 - gain) * behind) / (2 - gain)
+        squared = now.apart(ratio) - 2 * ratio * _together(newest, standing, ratio)
     else:
-        squared = measured + now.beyond(fresh).apart(ratio)
+        together = newest.correlation(standing.statistics) * np.sqrt(fresh.of_means * fresh.of_shares)
+        squared = fresh.apart(ratio) - 2 * ratio * together + now.beyond(fresh).apart(ratio)
     error = np.sqrt(np.maximum(squared, 0)) / share
     return ratio, np.minimum(error, 1 + np.abs(np.clip(ratio, -1, 1)))
+
+
+def _together(newest: MeasuredPair, standing: Estimate, ratio: Floats) -> Floats:
+    """The covariance of a filter's estimates of mean and share: that of their noise, and that of their lags.
+
+    The noise of a filter of gain K, in answers of variance R, is K^2 R / (1 - (1 - K)^2), and two of gains K and k have
+    K k R' / (K + k - K k) in common, where R' is the covariance in an answer. Their lags have (1 - K) (1 - k) Q / (K +
+    k - K k) in common, where Q is the covariance of what mean and share move by in a period: the ratio times the
+    variance of the share's, if the number of holders and their mean drift independently. For small gains both come to
+    the forms below.
+    """
+    variance, fresh = standing.variance, newest.variance
+    if (noise := standing.of_noise) is None:  # as one gain for all answers would have it
+        noise = variance / (2 - np.minimum(1, variance / fresh))
+    noise = np.minimum(noise, variance)
+    (of_means, of_shares), gains = np.split(noise, 2), np.split(noise / fresh, 2)
+    lag_of_means, lag_of_shares = np.split(variance - noise, 2)
+    part = 2 / (gains[0] + gains[1])
+    common = newest.correlation(standing.statistics) * np.sqrt(of_means * of_shares * gains[0] * gains[1])
+    most = np.sqrt(lag_of_means * lag_of_shares)
+    return np.asarray(part * common + np.clip(part * gains[1] * ratio * lag_of_shares, -most, most))

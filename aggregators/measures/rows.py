@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import inf
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -36,6 +37,8 @@ QUICK: Final = ("kvue", "pckv_grr", "pckv_agrr", "collision", "coco", "exsub")
 
 ALIKE: Final = 1.000001
 """How many times the smallest variance is as good."""
+EQUAL: Final = 1 - 1e-8
+"""The part of a variance from which on another one is the same but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,14 @@ class RowMeasure(Measure):
         near, shown = question.plausible(profile), self.shown
         error = question.noise(near) / n + question.sampling(near) / n * finite_population_factor(n, users or n)
         return float((error + question.added_variance(max(1, round(n)), near))[shown].mean())
+
+    def usual_error(self, question: Question) -> float:
+        """The mean squared error of one report by which mechanisms are compared."""
+        return self.usual_variance(question, 1)
+
+    def least_variance(self, name: str, epsilon: Epsilon) -> float:
+        """A bound in closed form, which `usual_error` never stays below; 0 where there is none."""
+        return 0.0
 
     # ---- how it is planned for ----
 
@@ -163,14 +174,25 @@ def quickest(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def smallest(measure: RowMeasure, epsilon: Epsilon) -> Question:
-    """The question with the smallest variance of all that are possible; of equally good ones the first, since variances
-    are compared up to a millionth.
+    """The question with the smallest error of all that are possible; of equally good ones the first, since errors are
+    compared up to a millionth. A mechanism that is costly to build is built only if it could be the one.
     """
-    asked = [measure.question(name, epsilon) for name in measure.possible]
-    if not asked:
+    names = measure.possible
+    least = {name: measure.least_variance(name, epsilon) for name in names}
+    quick = [name for name in names if not least[name]]
+    built = {name: measure.question(name, epsilon) for name in quick or names}
+    if not built:
         raise ParameterError(f"{measure.name}: found no mechanism that serves; allowed: {', '.join(measure.serving)}")
-    of = [measure.usual_variance(one, 1) for one in asked]
-    return next(one for one, variance in zip(asked, of, strict=True) if variance <= min(of) * ALIKE)
+    of = {name: measure.usual_error(one) for name, one in built.items()}
+    for name in names:
+        best = min(of.values())
+        first = next(one for one in names if of.get(one, inf) <= best * ALIKE)
+        is_worse = least[name] > best * ALIKE
+        is_never_first = least[name] >= best * EQUAL and names.index(first) < names.index(name)
+        if name not in built and not is_worse and not is_never_first:
+            built[name] = measure.question(name, epsilon)
+            of[name] = measure.usual_error(built[name])
+    return next(built[name] for name in names if of.get(name, inf) <= min(of.values()) * ALIKE)
 
 
 @lru_cache(maxsize=2)  # of a hundred megabytes at most

@@ -24,6 +24,7 @@ from murmurate.aggregators.measures.measure import AUTO, Range, stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, quotients
 from murmurate.aggregators.measures.result import Floats, NamedFigures
 from murmurate.aggregators.measures.rows import RowMeasure, Rows, smallest
+from murmurate.aggregators.measures.vector_bounds import least_variance
 from murmurate.aggregators.measures.vector_questions import serving_vectors, telling_question, told_variance
 from murmurate.aggregators.methods.method import Decision, Estimate
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
@@ -123,6 +124,11 @@ class ItemNumbers(RowMeasure):
         """The mean variance of means of signs, and of shares where they are told, where users hold `most` items."""
         return told_variance(question) / n
 
+    def least_variance(self, name: str, epsilon: Epsilon) -> float:
+        """What costly mechanisms never stay below."""
+        most = min(self.domain.most, self.domain.d)
+        return least_variance(name, most, float(epsilon), most / self.domain.d)
+
     def ranges(self, question: Question) -> Sequence[Range]:
         """From -1 to 1 for means, from 0 to 1 for shares."""
         return (WHOLE,) * self.domain.d + ((0.0, 1.0),) * (self.statistics - self.domain.d)
@@ -151,6 +157,13 @@ class ItemNumbers(RowMeasure):
             np.append(np.sqrt(standing.variance), error),
             None if course is None else np.hstack((course, _course_of_holders(course))),
         )
+
+    def scored_figures(self, decision: Decision) -> tuple[Floats, Floats]:
+        """The means over all users, without the means among holders, which take as long as all else."""
+        if decision.measured_t is None:
+            return super().scored_figures(decision)
+        means = slice(self.domain.d)
+        return decision.vector.unbiased[means], np.clip(stands(decision).statistics[means], -1, 1)
 
     def true_of(self, rows: Rows) -> Floats:
         """The number of each item, 0 where it is not held, and then 1 or 0 for whether it is: [n, statistics]."""

@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from murmurate.aggregators.measures.rows import quickest
 from murmurate.aggregators.measures.vector_ways import WAYS, vector_question
 from murmurate.randomizers import ParameterError, Question
@@ -21,11 +24,14 @@ from murmurate.randomizers.question import LayoutSpec
 from murmurate.randomizers.registry import VECTORS
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors import SparseOracle, VectorQuestion
+from murmurate.randomizers.vectors.exsub_terms import support_terms
 
 ALL_SIGNS: Final = "exsub_majority"
 """The mechanism that tells no shares if a report has a sign for every coordinate, and else tells them badly."""
 PARTS: Final = (2, 4, 8, 16, 32)
 """The parts of all coordinates that may be the length of a report."""
+NEAR: Final = 1.000001
+"""How many times the smallest variance is near it, among those in closed form."""
 PAIRS: Final = (3, 4, 6, 10)
 """The numbers of cells for each entry of a vector."""
 
@@ -48,8 +54,11 @@ def telling_question(name: str, layout: LayoutSpec, epsilon: Epsilon, *, shares:
 @lru_cache(maxsize=512)
 def _asked(name: str, layout: LayoutSpec, epsilon: Epsilon, shares: bool) -> Question:
     _, d, most, _ = layout
-    able = []
-    for parameters in _lengths(name, int(d), int(most), shares):
+    most = min(int(most), int(d))
+    able, least = list[Question](), 0.0
+    for parameters, foretold in _lengths(name, int(d), most, shares, epsilon):
+        if least and foretold > least * NEAR:
+            continue  # an equally long one, or a better one, has been made
         try:
             made = vector_question(name, layout, epsilon, **parameters)
         except ParameterError:
@@ -58,21 +67,34 @@ def _asked(name: str, layout: LayoutSpec, epsilon: Epsilon, shares: bool) -> Que
             continue
         if isinstance(made, VectorQuestion) and made.tells_shares == shares:
             able.append(made)
+            least = least or foretold
     if not able:
         raise ParameterError(f"{name}: found {d} items, {most} of a user; allowed: more, to tell shares of holders")
     return min(able, key=told_variance)
 
 
-def _lengths(name: str, d: int, most: int, shares: bool) -> Iterator[Mapping[str, int]]:
-    """The parameters that are compared: the mechanism's own, and others where those may tell no shares."""
+def _lengths(name: str, d: int, most: int, shares: bool, epsilon: Epsilon) -> Iterator[tuple[Mapping[str, int], float]]:
+    """The parameters that are compared: the mechanism's own, and others where those may tell no shares. With each the
+    variance that it would have, the smallest ones first, or 0 where that is not known in advance.
+    """
     if not shares:
-        yield {"m": d + most} if name == ALL_SIGNS else {}
+        yield {"m": d + most} if name == ALL_SIGNS else {}, 0.0
         return
-    yield {}
+    yield {}, 0.0
     if name in ("exsub", ALL_SIGNS):
-        yield from ({"m": max(1, (d + most) // part)} for part in PARTS)
+        lengths = np.unique([max(1, (d + most) // part) for part in PARTS])
+        foretold = _foretold(d, most, float(epsilon), lengths, 0 if name == "exsub" else 1)
+        for place in np.argsort(foretold, kind="stable").tolist():
+            yield {"m": int(lengths[place])}, float(foretold[place])
     elif name == "coco":
-        yield from ({"t": 2 * ((most * cells + 1) // 2)} for cells in PAIRS)
+        yield from (({"t": 2 * ((most * cells + 1) // 2)}, 0.0) for cells in PAIRS)
+
+
+def _foretold(d: int, s: int, epsilon: float, lengths: NDArray[np.int64], tau: int) -> NDArray[np.float64]:
+    """What `told_variance` of exclusive subsets of these lengths is, in closed form; infinite without shares."""
+    terms, usual = support_terms(d, s, epsilon, lengths, tau), s / d
+    means, shares = (zero + usual * (one - zero) for zero, one in (terms.mean_moments, terms.share_moments))
+    return np.nan_to_num((means + shares) / 2, nan=np.inf)
 
 
 @lru_cache(maxsize=512)

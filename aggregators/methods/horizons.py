@@ -11,7 +11,7 @@ Source: Wang et al. 2023 (SaO2), sections 4 and 5; ARCHITECTURE section 5.18.  N
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Final
@@ -24,7 +24,7 @@ from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Requ
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
-from murmurate.aggregators.trees.residue_portions import GOALS, ResidueTask, best_tree, enough, in_slots
+from murmurate.aggregators.trees.residue_portions import GOALS, ResidueTask, Rule, best_tree, enough, in_slots
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.residue_tree import ResidueTree
@@ -64,6 +64,10 @@ class HorizonMethod(MethodBase):
     division = "population"
     protocol: ClassVar[str]
     """The name of the protocol of all levels."""
+    rule: ClassVar[Rule] = "uniform"
+    """How users are divided between levels: as papers have it or, for SaO2, by exact variances."""
+    through_tree: ClassVar[bool] = True
+    """Whether changes over longer stretches are told besides those from period to period."""
     simplicity = 20
 
     def __init__(
@@ -108,7 +112,7 @@ class HorizonMethod(MethodBase):
         if goal not in GOALS:
             raise ParameterError(f"goal: found {shown(goal)}; allowed: {', '.join(GOALS)}")
         return _levels(setting.measure.ones(), setting.epsilon_micro, setting.w, setting.slots, setting.min_batch,
-                       cls.protocol, periods, changes, fanout, goal, users)  # fmt: skip
+                       (cls.protocol, cls.rule, cls.through_tree), periods, changes, fanout, goal, users)  # fmt: skip
 
     def _horizon(self, setting: Setting, cohort: int, changes: int) -> Horizon:
         levels = self._levels
@@ -193,18 +197,60 @@ class SaO2(HorizonMethod):
 
     name = "sao2"
     protocol = "exsub_online"
+    rule = "optimal"
+
+
+class EFMRTT(HorizonMethod):
+    """Erlingsson et al. 2019: one of a user's changes is told, over the same tree."""
+
+    name = "efmrtt"
+    protocol = "efmrtt_online"
+
+
+class DDRM(HorizonMethod):
+    """Xue et al. 2022: each change is told with its part of epsilon, over the same tree. ToPL adapted to changes is the
+    same.
+    """
+
+    name = "ddrm"
+    protocol = "ddrm_online"
+
+
+class FutureRand(HorizonMethod):
+    """Ohrimenko et al. 2022: flips drawn beforehand for all changes, tuned to the exact ratio, over the same tree."""
+
+    name = "future_rand"
+    protocol = "future_rand_online"
+
+
+class FutureRandPrinted(HorizonMethod):
+    """FutureRand with the inner epsilon of its paper, which uses a part of epsilon alone."""
+
+    name = "future_rand_printed"
+    protocol = "future_rand_printed"
+
+
+class Direct(HorizonMethod):
+    """ExSub online without a tree: changes from period to period alone."""
+
+    name = "direct"
+    protocol = "exsub_online"
+    through_tree = False
 
 
 @lru_cache(maxsize=64)
 def _levels(
-    ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, name: str, periods: int, changes: int,
-    fanout: int, goal: str, users: int,
+    ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, way: tuple[str, Rule, bool], periods: int,
+    changes: int, fanout: int, goal: str, users: int,
 ) -> HorizonLevels:  # fmt: skip
     """1. The tree with the smaller error. 2. Its levels in slots, cut where they cannot be filled. 3. Protocols."""
     cohorts = cohorts_needed(w, periods)
     each = slots // cohorts
-    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro, goal)  # type: ignore[arg-type]
+    name, rule, through_tree = way
+    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro, goal, rule)  # type: ignore[arg-type]
     whole = best_tree(periods, fanout, task).tree
+    if not through_tree:
+        whole = replace(whole, cut=whole.cut + whole.levels - 1)
     if each < whole.levels:
         raise ParameterError(
             f"slots: found {slots} for {cohorts} cohorts of {whole.levels} levels; allowed: at least "
@@ -214,6 +260,13 @@ def _levels(
     dealt = in_slots(whole, task, each, a_slot, min_batch)
     epsilon = Fraction(epsilon_micro, MICRO)
     protocols = tuple(
-        protocol(name, ones.d, level.nodes, epsilon, {"s": level.changes, "m": level.m}) for level in dealt.levels
+        protocol(
+            name,
+            ones.d,
+            level.nodes,
+            epsilon,
+            {"s": level.changes, **({"m": level.m} if name == SaO2.protocol else {})},
+        )
+        for level in dealt.levels
     )
     return HorizonLevels(dealt.tree, cohorts, dealt.slots, protocols)

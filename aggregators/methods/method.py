@@ -107,6 +107,8 @@ class Estimate:
     """Whether the statistics are shares of each possible report: so for a distribution, if one mechanism gives all."""
     course: Floats | None = None
     """Mean and variance of the estimates so far, this one among them: float64[2, statistics]."""
+    of_noise: Floats | None = None
+    """The part of a filter's variance that the noise of answers makes up; the rest is its lag behind the truth."""
 
 
 @dataclass(frozen=True, eq=False)

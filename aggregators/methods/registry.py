@@ -15,7 +15,15 @@ from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
-from murmurate.aggregators.methods.horizons import HorizonMethod, SaO2
+from murmurate.aggregators.methods.horizons import (
+    DDRM,
+    EFMRTT,
+    Direct,
+    FutureRand,
+    FutureRandPrinted,
+    HorizonMethod,
+    SaO2,
+)
 from murmurate.aggregators.methods.method import Method, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import OF_FILTERS, MethodOptions
@@ -34,7 +42,9 @@ METHODS: Final[dict[str, type[MethodBase]]] = {
     )
 }  # fmt: skip
 """Every method that asks for values, by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
-HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {kind.name: kind for kind in (SaO2,)}
+HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {
+    kind.name: kind for kind in (SaO2, EFMRTT, DDRM, FutureRand, FutureRandPrinted, Direct)
+}
 """Every method that asks for changes through horizons, by name. Source: ARCHITECTURE section 5.18."""
 NAMES: Final = (*METHODS, *HORIZON_METHODS)
 """The names that a deployment file may have."""

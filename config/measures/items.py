@@ -76,10 +76,6 @@ class ItemsStream(WideStream):
         if self.filled > self._largest:
             limit = "`most`" if self._largest == self.most else "the number of items"
             yield Mistake("pad", seen(self.pad), f"a whole number from 1 to {self._largest}, which is {limit}")
-        if self.mechanism in VECTORS and self.most > self._many:
-            allowed = f"a whole number from 1 to {self._many}, the number of items, with mechanism = {self.mechanism!r}"
-            yield Mistake("most", seen(self.most), allowed)
-            return
         yield from super()._mistakes()
 
 

@@ -80,9 +80,7 @@ class VectorStream(RowStream):
             less = f", or {MAX_NAMES} with shares = false" if self.shares else ""
             allowed = f"at most {MAX_NAMES // figures}{less}: a release has {MAX_NAMES} figures"
             yield Mistake("values" if self.values else "items", f"{self._many} items", allowed)
-        if self.kept > self._many:
-            yield Mistake("most", seen(self.most), f"a whole number from 1 to {self._many}, the number of items")
-        elif not self.statistic().possible:
+        if not self.statistic().possible:
             told = "shares of holders" if self.shares else "means alone"
             yield Mistake("shares", seen(self.shares), f"{seen(not self.shares)}: no mechanism tells {told} of them")
         for place, item in enumerate(self.values or ()):

@@ -85,6 +85,10 @@ class Node(Question):
         """The bill of the whole level."""
         return self.horizon.bill(self.first_t(t), self.level)
 
+    def claimed_as(self) -> Node:
+        """The level's first node: a claim is about all of them."""
+        return Node(self.horizon, self.level, self.horizon.tree.nodes(self.level)[0])
+
     # ---- the device's side ----
 
     @property
@@ -132,13 +136,7 @@ class Node(Question):
 
     def support(self, reports: Reports) -> Counts:
         """The number of reports with +1 at each coordinate, and with -1."""
-        bad = np.flatnonzero(self.malformed(reports))
-        if len(bad):
-            raise ReportError(
-                f"node: reports: found {len(bad)} that nobody gives (the first in row {bad[0]}); allowed: drop what "
-                "`malformed` marks"
-            )
-        return self.protocol.support(reports)
+        return self.protocol.support(checked_reports(self.name, reports, self.wire_size))
 
     @property
     def gap(self) -> float:

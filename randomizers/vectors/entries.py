@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.layouts import FILLER, NONE, UNIT, ItemsLayout, SignedLayout
+from murmurate.randomizers.layouts import FILLER, NONE, UNIT, ItemsLayout, Layout, SignedLayout
 from murmurate.randomizers.question import Value
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical_words, canonical_words_one
 
@@ -41,6 +41,11 @@ class Entries(NamedTuple):
     def held(self) -> NDArray[np.int64]:
         """The number of entries of each user: int64[n]."""
         return np.asarray(np.count_nonzero(self.signs, axis=1))
+
+
+def most_entries(of: Layout) -> int:
+    """The most entries that a value can have: `most`, or the number of items; 1 of a layout without entries."""
+    return min(of.most, of.d) if isinstance(of, (ItemsLayout, SignedLayout)) else 1
 
 
 def entries(of: ItemsLayout | SignedLayout, rows: NDArray[np.uint32], draw: Draw, mechanism: bytes) -> Entries:

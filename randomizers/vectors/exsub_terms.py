@@ -12,6 +12,7 @@ reports are drawn (subset_reports.py).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, comb, expm1
 from typing import Any, NamedTuple
 
@@ -62,6 +63,7 @@ def specials_law(d: int, s: int, m: int) -> list[Fraction]:
     return [Fraction(comb(s, k) * chosen[k] * left[s - k], of[s]) for k in range(s + 1)]
 
 
+@lru_cache(maxsize=1 << 12)
 def acceptance(k: int, tau: int | None) -> Fraction:
     """The probability that k specials with signs drawn by coins are an accepted cell."""
     if tau is None:
@@ -143,6 +145,7 @@ def _specials_floats(of: int, s: int, lengths: Floats) -> Floats:
     return np.asarray(law / law.sum(axis=0))
 
 
+@lru_cache(maxsize=1 << 12)
 def _leaning(k: int, tau: int | None) -> float:
     """The expected number of agreeing specials less that of opposite ones, over accepted cells with k of them."""
     if tau is None:

@@ -16,6 +16,7 @@ one entry after the other, as in a stream, has the same law.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -30,12 +31,19 @@ from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.thresholds import Epsilon, exp_floor, low_level, micro_nats
+from murmurate.randomizers.vectors.entries import most_entries
 from murmurate.randomizers.vectors.sign_bits import SignBits
 
 _BITS = 64
 _TOP = 1 << _BITS
 NANO: Final = 1_000_000_000
 MAX_NANO: Final = 20 * NANO
+_SURE = 1e-11
+"""How far from the bound a ratio in floats is on the right side of it."""
+_SMALL = 1e-5
+"""A chance of a flip, or of none, below which its rounding to a whole level could show in a ratio."""
+_FEW = 24
+"""The number of entries up to which exact patterns are as quick as floats."""
 
 
 class FlipPattern(NamedTuple):
@@ -76,7 +84,7 @@ class FutureRand(SignBits):
     name = "future_rand"
 
     def __init__(self, layout: Any, epsilon: Epsilon, inner_nano: int | None = None) -> None:
-        most = int(getattr(layout_of(layout), "most", 1))
+        most = most_entries(layout_of(layout))
         self.inner_nano, self.pattern = tuned(self.name, most, micro_nats(epsilon), inner_nano)
         super().__init__(layout, epsilon)
         self._tell((1 + self.pattern.gap) / 2)
@@ -84,7 +92,7 @@ class FutureRand(SignBits):
     @classmethod
     def printed(cls, layout: Any, epsilon: Epsilon) -> Self:
         """The mechanism with the inner epsilon of its paper, epsilon / (5 sqrt(s)), rounded down."""
-        most = int(getattr(layout_of(layout), "most", 1))
+        most = most_entries(layout_of(layout))
         return cls(layout, epsilon, printed_inner(most, micro_nats(epsilon)))
 
     def parameters(self) -> dict[str, Any]:
@@ -192,12 +200,41 @@ def annulus(s: int, flip: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def _largest_inner(s: int, epsilon_micro: int) -> int:
-    """An inner epsilon that keeps epsilon such that one more billionth does not, by bisection."""
+    """An inner epsilon that keeps epsilon such that one more billionth does not, by bisection: in floats where they are
+    sure which side of the bound a ratio is on, which they are but for the last few steps.
+    """
     bound, low, high = exp_floor(epsilon_micro), 1, MAX_NANO + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if flip_pattern(s, middle).ratio <= bound:
-            low = middle
-        else:
-            high = middle
+        beyond = quick_ratio(s, middle) / float(bound) - 1 if s > _FEW else math.nan
+        keeps = beyond < 0 if abs(beyond) > _SURE else flip_pattern(s, middle).ratio <= bound
+        low, high = (middle, high) if keeps else (low, middle)
     return low
+
+
+def quick_ratio(s: int, inner_nano: int) -> float:
+    """The largest ratio of `flip_pattern` in floats, within 10^-12 of itself; NaN where a level is so small that its
+    rounding could matter.
+    """
+    flip = low_level(1 / (Fraction(exp_below(Fraction(inner_nano, NANO)), 1 << 256) + 1), _BITS)
+    first, last = annulus(s, flip)
+    j, ways = np.arange(s + 1), np.array([float(comb(s, k)) for k in range(s + 1)])
+    weight = (flip / _TOP) ** j * (1 - flip / _TOP) ** (s - j)
+    outside = (j < first) | (j > last)
+    if outside.any():
+        weight[outside] = (ways * weight)[outside].sum() / ways[outside].sum()
+    rows, following = list[NDArray[np.float64]](), weight
+    for _ in range(s):
+        below = following[:-1] + following[1:]
+        rows.append(following[1:] / below)
+        following = below
+    largest = smallest = 1.0
+    high = low = np.ones(1)
+    for chance in reversed(rows):
+        if min(chance.min(), 1 - chance.max()) < _SMALL:
+            return math.nan
+        kept, flipped = 2 * (1 - chance), 2 * chance
+        high = np.maximum(np.append(high * kept, 0), np.append(0, high * flipped))
+        low = np.minimum(np.append(low * kept, np.inf), np.append(np.inf, low * flipped))
+        largest, smallest = max(largest, float(high.max())), min(smallest, float(low.min()))
+    return largest / smallest

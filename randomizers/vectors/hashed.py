@@ -25,14 +25,12 @@ from murmurate.randomizers.lanes import Lanes
 from murmurate.randomizers.mechanism import MAX_LAW
 from murmurate.randomizers.packing import int_bytes, pack_ints, unpack_ints
 from murmurate.randomizers.pooled import PooledQuestion
-from murmurate.randomizers.question import Counts, Reports, Value, Values
+from murmurate.randomizers.question import Counts, Reports, Value
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.vectors.cells import MAX_CELLS, Cells, least
 from murmurate.randomizers.vectors.entries import Entries, Held
 from murmurate.randomizers.vectors.sparse import SparseOracle
-from murmurate.randomizers.vectors.vector import VectorQuestion
-from murmurate.randomizers.viewed import checked_values
 
 LEAST_POOL, MOST_POOL, MAX_POOL = 1 << 11, 1 << 14, 1 << 16
 ALIKE = 120_000
@@ -41,7 +39,6 @@ more than MOST_POOL functions would be needed (few entries, or a large epsilon).
 """
 _BITS = 64
 _TABLE = 1 << 22  # counts of (function, cell) at a time: 32 MB
-_LANE = 1 << 17  # entries of users at a time: their hashes stay in a core's second-level cache
 
 
 class HashedOracle(PooledQuestion, SparseOracle):
@@ -129,21 +126,6 @@ class HashedOracle(PooledQuestion, SparseOracle):
 
     # ---- the device's half ----
 
-    def perturb(self, values: Values, draw: Draw) -> Reports:
-        """One report of each user's entries, a lane of users at a time: uint8[n, wire_size]."""
-        if not isinstance(draw, Draw) or not isinstance(values, np.ndarray) or len(values) != len(draw):
-            return super().perturb(values, draw)  # which says what is wrong
-        bound, step = self._bound_to(draw), max(1, _LANE // self.s)
-        reports = np.empty((len(values), self.wire_size), np.uint8)
-        for start in range(0, len(values), step):
-            rows = slice(start, start + step)
-            try:
-                reports[rows] = VectorQuestion.perturb(bound, values[rows], draw.of(rows))
-            except ValueRefusedError:
-                checked_values(self.name, self.of, values, draw)  # which names the row of the whole
-                raise
-        return reports
-
     def _perturb(self, held: Entries, lanes: Lanes) -> Reports:
         reports = np.empty((len(held.items), self.wire_size), np.uint8)
         for rows, words in lanes.words(1 + self.coins, np.uint64):
@@ -166,11 +148,6 @@ class HashedOracle(PooledQuestion, SparseOracle):
         """The reported cell of each user: uint16[n], from the cells of the entries (uint16[s, n], to be ignored where
         the sign is 0), the signs, and uint64[coins, n].
         """
-
-    def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
-        """What `perturb` gives, for one user in plain Python."""
-        bound = self._bound_to(draw) if isinstance(draw, DrawOne) else self  # of another one it says what is wrong
-        return VectorQuestion.perturb_one(bound, value, draw)
 
     def _perturb_one(self, held: Held, words: Any) -> bytes:
         number, *coins = words(1 + self.coins, _BITS)

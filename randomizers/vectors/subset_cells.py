@@ -24,6 +24,9 @@ from itertools import accumulate
 from math import comb
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from murmurate.randomizers.question import Atom, Blanket
 from murmurate.randomizers.vectors.exsub_terms import acceptance, is_accepted, specials_law
 
@@ -94,6 +97,12 @@ class SubsetCells:
         """The probability that a cell is drawn on purpose, as a multiple of its chance among all reports."""
         k = cell.specials
         return cell.level * self._each[k] / (self.law[k] * Fraction(self._ways(*cell[:2]), 1 << self._coins(k)))
+
+    @cached_property
+    def columns(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+        """For each cell the word at which it ends, its specials that agree, and all its specials."""
+        specials = np.array([cell.specials for cell in self.cells], np.int64)
+        return np.array(self.edges, np.uint64), np.array([cell.agreeing for cell in self.cells], np.int64), specials
 
     def of_word(self, word: int) -> DrawnCell | None:
         """The cell that a word of 64 bits draws; None for a plain report."""

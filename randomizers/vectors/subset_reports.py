@@ -224,9 +224,8 @@ class SubsetReports(VectorQuestion):
         """The report of these coordinates, rising, each with whether its sign is -1."""
         form = self.rows
         if form.listed:
-            row = np.zeros((1, form.width), form.dtype)
-            row[0, : self.m] = [2 * j + minus if self.has_signs else j for j, minus in chosen]
-            return form.pack(row, Scratch()).tobytes()
+            row = np.array([[2 * j + minus if self.has_signs else j for j, minus in chosen]], form.dtype)
+            return form.pack(row, None, Scratch()).tobytes()
         bits, signs = sum(1 << j for j, _ in chosen), sum(minus << i for i, (_, minus) in enumerate(chosen))
         body = bits.to_bytes(bit_bytes(self.number), "little")
         return body + signs.to_bytes(bit_bytes(self.m), "little") if self.has_signs else body

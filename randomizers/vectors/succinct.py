@@ -37,7 +37,7 @@ from murmurate.randomizers.question import Counts, Floats, Reports, Value
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import Epsilon, micro_nats
 from murmurate.randomizers.vectors.circular_noise import CircularNoise
-from murmurate.randomizers.vectors.entries import Entries, Held
+from murmurate.randomizers.vectors.entries import Entries, Held, most_entries
 from murmurate.randomizers.vectors.signed_sums import SignedSums
 
 MAX_STEPS: Final = 1 << 20
@@ -59,7 +59,7 @@ class SUCCINCT(PooledQuestion, SignedSums):
     def __init__(self, layout: Any, epsilon: Epsilon, clip: int | None = None, steps: int = 1, pool: int = 0) -> None:
         self.steps = whole(self.name, "steps", steps, 1, MAX_STEPS)
         self.pool = whole(self.name, "pool", pool, 0, MAX_SEEDS)
-        most = int(getattr(layout_of(layout), "most", 1))
+        most = most_entries(layout_of(layout))
         if clip is None:
             clip = _best_clip(most, micro_nats(epsilon)) * self.steps
         self.clip = whole(self.name, "clip", clip, 1, most * self.steps)
@@ -74,7 +74,7 @@ class SUCCINCT(PooledQuestion, SignedSums):
     @classmethod
     def printed(cls, layout: Any, epsilon: Epsilon, users: int, steps: int = 1 << 10) -> Self:
         """The mechanism with the clip of its paper, sqrt(s ln users) / 2.5."""
-        most = int(getattr(layout_of(layout), "most", 1))
+        most = most_entries(layout_of(layout))
         clip = round(math.sqrt(most * math.log(max(users, 2))) / 2.5 * steps)
         return cls(layout, epsilon, min(clip, most * steps), steps)
 
@@ -107,16 +107,9 @@ class SUCCINCT(PooledQuestion, SignedSums):
 
     # ---- the device's half ----
 
-    def perturb(self, values: Any, draw: Draw) -> Reports:
-        """One report of each user's entries, with the seeds of the draw's round."""
-        return SignedSums.perturb(self._bound(draw), values, draw)
-
-    def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
-        """What `perturb` gives, for one user in plain Python."""
-        return SignedSums.perturb_one(self._bound(draw), value, draw)
-
-    def _bound(self, draw: Draw | DrawOne) -> Self:
-        if not self.pool or not isinstance(draw, (Draw, DrawOne)):
+    def _bound_to(self, draw: Draw | DrawOne) -> Self:
+        """The question with the seeds of a draw's round."""
+        if not self.pool:
             return self
         if self._round not in (None, draw.round):
             raise ValueRefusedError(f"{self.name}: draw: found one of another round; allowed: of this question's round")

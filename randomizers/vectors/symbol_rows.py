@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.randomizers.packing import bit_bytes, pack_bits, padding_set
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits, padding_set
 from murmurate.randomizers.vectors.scratch import Scratch
 
 Reports = NDArray[np.uint8]
@@ -43,23 +43,27 @@ class SymbolRows:
         """The number of bytes of a report."""
 
     def lanes(self, n: int) -> Iterator[slice]:
-        """Slices of n rows that fit a core's cache."""
-        step = max(1, _LANE // (self.width * self.dtype.itemsize if self.listed else self.number))
+        """Slices of n rows that fit a core's cache: symbols of lists, bytes of bits."""
+        step = max(1, _LANE // (self.width * self.dtype.itemsize if self.listed else self.size))
         return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
     # ---- lists ----
 
-    def pack(self, symbols: Symbols, scratch: Scratch) -> Reports:
-        """Lists of rising symbols as reports. symbols: dtype[n, width], whose last columns from m on are 0."""
+    def pack(self, symbols: Symbols, signs: NDArray[np.uint8] | None, scratch: Scratch) -> Reports:
+        """Lists of rising symbols as reports. symbols: [n, m], with lowest bits 0 if `signs`, uint8[n, m], has them."""
         n, flat = len(symbols), symbols.reshape(-1)
         reports, at = np.empty((n, self.size), np.uint8), 0
+        parts = scratch.array("parts", symbols.shape, symbols.dtype)
+        small = scratch.array("small", (n, self.width), np.uint8)
+        small[:, self.m :] = 0
         for shift, part in self.planes:
-            parts, small = scratch.array("parts", flat.shape, flat.dtype), scratch.array("small", flat.shape, np.uint8)
-            np.right_shift(flat, flat.dtype.type(shift), out=parts)
-            small[:] = parts
+            np.right_shift(flat, flat.dtype.type(shift), out=parts.reshape(-1))
+            small[:, : self.m] = parts
             if part < 8:
                 small &= np.uint8((1 << part) - 1)
-            plane, size = _folded(small, part).reshape(n, -1), bit_bytes(self.m * part)
+            if signs is not None and not shift:
+                small[:, : self.m] |= signs
+            plane, size = _folded(small.reshape(-1), part).reshape(n, -1), bit_bytes(self.m * part)
             reports[:, at : at + size] = plane[:, :size]
             at += size
         return reports
@@ -100,7 +104,9 @@ class SymbolRows:
 
     def _mapped_wrong(self, reports: Reports) -> NDArray[np.bool_]:
         bits, signs = np.split(reports, [bit_bytes(self.number)], axis=1)
-        wrong = padding_set(bits, self.number) | (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) != self.m)
+        narrow = np.uint16 if self.number < 1 << 16 else np.int64  # NumPy adds bytes to wide numbers slowly
+        ones = np.bitwise_count(bits).sum(axis=1, dtype=narrow)
+        wrong = padding_set(bits, self.number) | (ones != self.m)
         return np.asarray(wrong | padding_set(signs, self.m)) if self.signs else wrong
 
     def _mapped_symbols(self, reports: Reports) -> Symbols:
@@ -129,22 +135,40 @@ class SymbolRows:
 
     def counts(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """How often each symbol is in well-formed reports, and which reports are not: int64[symbols], rows."""
-        size = self.number * (2 if self.signs else 1)
-        counts, bad = np.zeros(size, np.int64), [np.empty(0, np.intp)]
+        counts, bad = np.zeros(self.number * (2 if self.signs else 1), np.int64), [np.empty(0, np.intp)]
         for rows in self.lanes(len(reports)):
-            symbols = self.unpack(reports[rows]) if self.listed else None
-            wrong = self.wrong(symbols) if symbols is not None else self._mapped_wrong(reports[rows])
+            part = reports[rows]
+            symbols = self.unpack(part) if self.listed else None
+            wrong = self.wrong(symbols) if symbols is not None else self._mapped_wrong(part)
             if wrong.any():
                 bad.append(np.flatnonzero(wrong) + rows.start)
-                continue
-            if symbols is None:
-                symbols = self._mapped_symbols(reports[rows])
-                found = np.bincount(symbols.reshape(-1), minlength=size)
+            elif symbols is None:
+                counts += self._mapped_counts(part)
             else:
-                found = np.bincount(symbols.reshape(-1), minlength=size)
-                found[0] -= symbols.size - len(symbols) * self.m
-            counts += found
+                counts += np.bincount(symbols.reshape(-1), minlength=len(counts))
+                counts[0] -= symbols.size - len(symbols) * self.m
         return counts, np.concatenate(bad)
+
+    def _mapped_counts(self, reports: Reports) -> NDArray[np.int64]:
+        """How often each symbol is in well-formed reports of bits: those of coordinates are added in words, and so are
+        signs if every coordinate has one; otherwise each sign is first put into the place of its coordinate.
+        """
+        bits, signs = np.split(reports, [bit_bytes(self.number)], axis=1)
+        every = self.m == self.number
+        all_counts = np.full(self.number, len(reports)) if every else count_bits(bits, self.number)
+        if not self.signs:
+            return all_counts
+        if every:
+            minus = count_bits(signs, self.m)
+        else:
+            minus = np.zeros(self.number, np.int64)
+            for start in range(0, len(reports), 255):  # 255 ones still fit a byte
+                rows = slice(start, start + 255)
+                places = np.unpackbits(bits[rows], axis=1, count=self.number, bitorder="little")
+                coins = np.unpackbits(signs[rows], axis=1, count=self.m, bitorder="little")
+                places.reshape(-1)[np.flatnonzero(places.view(np.bool_))] = coins.reshape(-1)
+                minus += places.sum(axis=0, dtype=np.uint8)
+        return np.stack((all_counts - minus, minus), axis=1).reshape(-1)
 
 
 def _planes(bits: int) -> list[tuple[int, int]]:

@@ -1,10 +1,11 @@
 """The common part of mechanisms for sparse vectors: few of many items, each with a sign or a number from -1 to 1.
 
 Contract: that of every question (question.py), over values of an items or signed layout: sets, or items with numbers.
-A mechanism sees entries (entries.py): at most s = `most` items, each +1 or -1.  It keeps epsilon for any two vectors
-with at most s entries; the device's domain cuts sets that are larger.  The statistics are, for coordinates 0 to d - 1,
-the mean over all users of the number (0 for who does not hold the item; of sets the share of holders), and then,
-where reports tell it (`tells_shares`), the share of holders.  The digest is that of a mechanism (mechanism.py).
+A mechanism sees entries (entries.py): at most s items, each +1 or -1, where s is `most`, or d where there are fewer
+items.  It keeps epsilon for any two vectors with at most s entries; the device's domain cuts sets that are larger.  The
+statistics are, for coordinates 0 to d - 1, the mean over all users of the number (0 for who does not hold the item; of
+sets the share of holders), and then, where reports tell it (`tells_shares`), the share of holders.  The digest is that
+of a mechanism (mechanism.py).
 Source: ARCHITECTURE section 5.17.  Not here: oracles that count supports (sparse.py).
 """
 
@@ -14,7 +15,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ from murmurate.randomizers.vectors.entries import (
 from murmurate.randomizers.viewed import MAX_REPORT, checked_values
 from murmurate.randomizers.views import canonical_json, checked_value, one_or_more
 
+_LANE = 1 << 18  # words of users' values at a time: what is made of them stays in a core's second-level cache
+
 
 class VectorQuestion(Question):
     """A mechanism for vectors of d coordinates of which at most s are not zero.
@@ -60,11 +63,9 @@ class VectorQuestion(Question):
         if not isinstance(found, (ItemsLayout, SignedLayout)) or not isinstance(found, kinds):
             allowed = " or ".join(kind.word for kind in kinds)
             raise ParameterError(f"{self.name}: layout: found {shown(layout)}; allowed: {allowed}")
-        if found.most > found.d:
-            raise ParameterError(f"{self.name}: most: found {found.most} of {found.d} items; allowed: 1 to {found.d}")
         self.of = found
         """The layout of its values, decoded."""
-        self.d, self.s = found.d, found.most
+        self.d, self.s = found.d, min(found.most, found.d)
         self.signed = isinstance(found, SignedLayout)
         """Whether values are numbers from -1 to 1; otherwise sets."""
         self.epsilon_micro = micro_nats(epsilon)
@@ -103,10 +104,30 @@ class VectorQuestion(Question):
     # ---- the device's half ----
 
     def perturb(self, values: Values, draw: Draw) -> Reports:
-        """One report of each user's entries: uint8[n, wire_size]."""
-        values = checked_values(self.name, self.of, values, draw)
-        rows = self.of.rows(values)
-        return self._perturb(entries(self.of, rows, draw, self.digest), draw.open(self.digest, canonical_words(rows)))
+        """One report of each user's entries, a lane of users at a time: uint8[n, wire_size]. What it holds besides
+        values and reports does not grow with n.
+        """
+        if not isinstance(draw, Draw) or not isinstance(values, np.ndarray) or len(values) != len(draw):
+            checked_values(self.name, self.of, values, draw)  # which says what is wrong
+        bound, step = self._bound_to(draw), max(1, _LANE // self.of.words)
+        reports = np.empty((len(values), self.wire_size), np.uint8)
+        for start in range(0, len(values), step):
+            part = slice(start, start + step)
+            own = draw.of(part)
+            try:
+                checked_values(self.name, self.of, values[part], own)
+            except ValueRefusedError:
+                checked_values(self.name, self.of, values, draw)  # which names the row of the whole
+                raise
+            rows = self.of.rows(values[part])
+            held, lanes = entries(self.of, rows, own, self.digest), own.open(self.digest, canonical_words(rows))
+            held = Entries(held.items[:, : self.s], held.signs[:, : self.s])  # further places hold fillers
+            reports[part] = bound._perturb(held, lanes)
+        return reports
+
+    def _bound_to(self, draw: Draw | DrawOne) -> Self:
+        """The question with what it derives from the round of a draw: hash functions, say. Most derive nothing."""
+        return self
 
     @abstractmethod
     def _perturb(self, held: Entries, lanes: Lanes) -> Reports:
@@ -116,9 +137,9 @@ class VectorQuestion(Question):
         """What `perturb` gives, for one user in plain Python."""
         if not isinstance(draw, DrawOne):
             raise ValueRefusedError(f"{self.name}: draw: found {type(draw).__name__}; allowed: a DrawOne from a Key")
-        value = self.checked(value)
+        value, bound = self.checked(value), self._bound_to(draw)
         held = entries_one(self.of, value, draw, self.digest)
-        return self._perturb_one(held, draw.open(self.digest, canonical_words_one(words_of(value))))
+        return bound._perturb_one(held, draw.open(self.digest, canonical_words_one(words_of(value))))
 
     @abstractmethod
     def _perturb_one(self, held: Held, words: Any) -> bytes:

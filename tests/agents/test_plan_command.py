@@ -119,7 +119,7 @@ def test_of_blocks_it_says_how_far_predictions_are_off_or_what_that_takes(tmp_pa
 
 def test_json_says_it_of_all_streams_and_the_same_every_time(tmp_path: Path) -> None:
     folder = deploy(tmp_path, "trips")
-    fare, distance = (streams(folder, "--users", "40000")[i] for i in (1, 0))
+    distance, fare, *_ = streams(folder, "--users", "40000")
     assert streams(folder, "fare", "--users", "40000") == [fare]
     assert (fare["stream"], fare["users"], fare["unit"], fare["w"]) == ("fare", 20_000, "EUR", 3)
     assert fare["truth"] == {"drift": 0.002, "presence": 1.0}

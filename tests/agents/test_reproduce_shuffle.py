@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,20 @@ import pytest
 from click.testing import CliRunner, Result
 
 from murmurate.agents.cli import reproduce
-from murmurate.agents.cli.reproductions import shuffle, shuffle_blankets, shuffle_reference, shuffle_verdicts
+from murmurate.agents.cli.reproductions import (
+    shuffle,
+    shuffle_blankets,
+    shuffle_choices,
+    shuffle_reference,
+    shuffle_strings,
+    shuffle_verdicts,
+)
 from murmurate.agents.cli.reproductions.shuffle_ways import METHODS, rare_variance, ways
 from murmurate.agents.replay.source import SourceError
+from murmurate.agents.simulate.heavy_strings import Strings, made_up_strings, share_found, strings_of
 from murmurate.agents.simulate.mixed_histograms import (
     SHAPES,
+    STRINGS,
     Histogram,
     HistogramMethod,
     expected_error,
@@ -29,6 +39,7 @@ from tests.aggregators.accounting.given import GOLDEN
 from tests.cases import every
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "shuffle-9.3.svg"
+BIG = Strings("big", np.arange(40), np.full(40, 20_000))
 SMALL = Histogram("small", np.array([500, 300, 150, 50, 0]))
 
 
@@ -40,7 +51,11 @@ def murmurate(*words: str) -> Result:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Epsilons as they should be, without working them out, and errors at their means: what is judged by others."""
 
-    def made(job: shuffle.ErrorToMeasure | shuffle.EpsilonToFind) -> float:
+    def made(job: shuffle.Job) -> float | shuffle_choices.ExactChoice:
+        if isinstance(job, shuffle_choices.ChoiceToMake):
+            return shuffle_choices.ExactChoice("grr", 8.0, 1e-12)
+        if isinstance(job, shuffle_strings.StringsToFind):
+            return {"SH": 0.0, "OLH": 0.1, "Had": 0.1}.get(job.name, 0.5)
         if isinstance(job, shuffle.ErrorToMeasure):
             return expected_error(job.histogram, job.way)
         return known.get((job.blanket, job.n), 0.01)
@@ -100,6 +115,43 @@ def test_a_folder_of_files_is_compared_on_too(tmp_path: Path) -> None:
     refused = murmurate("--data", str(empty)).exception
     assert isinstance(refused, UsageError)
     assert "found none of census.txt" in str(refused)
+
+
+def test_choices_and_strings_that_fall_behind_are_named() -> None:
+    choices = {("cities", 0.5): shuffle_choices.ExactChoice("olh, g = 50", 4.0, 1e-3)}
+    (text,) = shuffle_choices.missed(choices, [made_up("cities")])
+    assert text.startswith("choice at 0.5, cities: 1.00e-03; at most the rule's ")
+    found = {
+        key: 0.2 if job.name in ("RAP", "OLH", "Had", "SH") else 0.3 for key, job in shuffle_strings.planned(BIG, 1, 0)
+    }
+    texts = list(shuffle_strings.missed(found, BIG))
+    assert texts == ["figure 9.4, big: RAP finds 0.200; more than local methods, 0.200"]
+
+
+def test_strings_are_found_where_nothing_hides_them_and_lost_where_everything_does() -> None:
+    """Forty strings of unlike numbers of users: all of the most frequent ones, or as many as chance has."""
+    codes = np.arange(40, dtype=np.int64) * 1_234_567_891
+    few = Strings("few", codes, 100 * np.arange(40, 0, -1))
+    assert share_found(few, HistogramMethod("reports", 0.999, 0.001), 2, 3, divided=False) > 0.95
+    assert share_found(few, HistogramMethod("reports", 0.501, 0.5), 2, 3, divided=False) < 0.3
+    assert share_found(few, HistogramMethod("added", 0.001), 1, 3, divided=False) > 0.9
+    divided = share_found(few, HistogramMethod("reports", 0.999, 0.001), 4, 3, divided=True)
+    assert 0.5 < divided < 1  # each round asks a sixth
+
+
+def test_strings_are_read_from_a_file_and_made_up_alike(tmp_path: Path) -> None:
+    file = tmp_path / shuffle.STRINGS
+    lines = "".join(f"query{letter}\t{90 - at}\n" for at, letter in enumerate("abcdefghijklmnopqrstuvwxyz0123456789"))
+    file.write_bytes(gzip.compress(lines.encode()))
+    found = strings_of(file)
+    assert (found.name, len(found.codes), found.n) == ("aol_query_6bytes_sorted", 36, sum(range(55, 91)))
+    assert (np.diff(found.codes) > 0).all()
+    assert shuffle.read(tmp_path, 0)[1][0].n == found.n
+    file.write_bytes(b"no gzip")
+    with pytest.raises(SourceError, match="found no strings; allowed: a string, a tab and a number of users a line"):
+        strings_of(file)
+    made = made_up_strings()
+    assert (made.n, len(np.unique(made.codes))) == (STRINGS.n, STRINGS.d)
 
 
 def test_the_numbers_of_other_code_stand_here_as_they_were_handed_in() -> None:

@@ -102,14 +102,30 @@ def test_of_padded_sets_grr_is_best_while_the_paper_says_so_and_else_olh() -> No
 @every(
     ("d", "most", "pad", "epsilon"), [(24, 4, 3, 1.0), (24, 4, 4, 1.0), (8, 8, 8, 0.3), (8, 2, 8, 4.0), (300, 8, 8, 1)]
 )
-def test_auto_has_the_smallest_exact_variance_of_all_that_serve(d: int, most: int, pad: int, epsilon: float) -> None:
+def test_auto_has_the_smallest_exact_error_of_all_that_serve(d: int, most: int, pad: int, epsilon: float) -> None:
     measure = ItemShares(Items(d, most), pad=pad)
-    of = {name: measure.usual_variance(measure.question(name, epsilon), 1000) for name in measure.possible}
+    of = {name: measure.usual_error(measure.question(name, epsilon)) for name in measure.possible}
     assert set(PADDED) < set(of)
-    assert measure.usual_variance(measure.question("auto", epsilon), 1000) == pytest.approx(min(of.values()))
+    assert measure.usual_error(measure.question("auto", epsilon)) == pytest.approx(min(of.values()))
     asked = measure.question("auto", epsilon)
     exact = asked.variance(1000, min(1.0, pad / d)).mean()
     assert measure.usual_variance(asked, 1000) == pytest.approx(exact)
+
+
+def test_auto_weighs_the_bias_of_padding_against_the_variance_of_telling_whole_sets() -> None:
+    """Of 8 items and sets of 0 to 8, padded to 1: (7 + 6 + ... + 1) / 9 items of a user are not counted."""
+    measure = ItemShares(Items(8, 8), pad=1)
+    assert measure.usual_bias == pytest.approx(28 / 9 / 8)
+    padded, asked = measure.question("grr", 1.0), measure.question("auto", 1.0)
+    assert measure.usual_variance(padded, 1) < measure.usual_variance(asked, 1)  # by variance alone it would be taken
+    assert measure.usual_error(padded) > 10 * measure.usual_error(asked)
+    assert measure.bias_of(asked) == ""
+    assert 'which "auto" assumes, by 0.39 on average' in measure.bias_of(padded)
+    values = list(layout(measure.layout).enumerate())[:256]
+    sizes = [sum(item < 8 for item in value) for value in values if isinstance(value, tuple)]
+    weight = np.array([1 / sizes.count(size) for size in sizes])  # all sizes equally frequent
+    told = np.array([min(size, 1) for size in sizes])
+    assert weight @ (np.array(sizes) - told) / weight.sum() / 8 == pytest.approx(measure.usual_bias)
 
 
 def test_all_of_a_set_is_told_whatever_the_pad_and_nothing_is_under_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from murmurate.agents.simulate.simulated_answers import run
 from murmurate.agents.simulate.simulated_vectors import support_of_vectors
+from murmurate.agents.simulate.synthetic_counts import apportioned
 from murmurate.agents.simulate.trial_truths import made_up
 from murmurate.aggregators.measures.figure_kinds import figure_kind
 from murmurate.aggregators.measures.items import ItemShares
@@ -19,7 +21,9 @@ from murmurate.aggregators.measures.measure import stands
 from murmurate.aggregators.measures.quotients import MeasuredPair, errors_from_zero, quotients
 from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.aggregators.methods.method import Answer, Estimate
+from murmurate.config.plan import StreamPlan
 from murmurate.randomizers import Key, ParameterError
+from murmurate.randomizers.layouts import UNIT
 from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.vectors import SparseOracle, VectorQuestion
 from murmurate.topics.domains import Items, Signed
@@ -194,14 +198,39 @@ def test_where_many_items_are_measured_more_than_two_errors_are_needed() -> None
     assert 2 < errors_from_zero(2) < errors_from_zero(1365) < 4.3
 
 
-def within(table: dict[str, Any], *, filtered: str, truths: int) -> tuple[float, float, float]:
+def wandering(of: StreamPlan, seed: int) -> NDArray[np.int64]:
+    """Shares of vectors that wander."""
+    return made_up(of, 20_000, drift=0.002, presence=0.9, periods=120, seed=seed)
+
+
+def of_kind(kind: str, of: StreamPlan, seed: int) -> NDArray[np.int64]:
+    """Vectors at rest, that move quickly, that jump, or whose signs wander apart: nothing was tuned on any of these."""
+    if kind in ("rest", "quick"):
+        drift = 0.0 if kind == "rest" else 0.01
+        return made_up(of, 20_000, drift=drift, presence=0.9, periods=120, seed=seed)
+    rows, generator = of.measure.held_by, np.random.default_rng([seed, 11])
+    assert rows is not None
+    base, moved, path = generator.dirichlet(np.full(len(rows), 0.3)), 0.0, []
+    for _ in range(120):
+        if kind == "jumps" and generator.random() < 0.03:
+            base = generator.dirichlet(np.full(len(rows), 0.3))
+        moved += generator.normal(0, 0.05) if kind == "signs" else 0.0
+        shares = base * np.exp(np.where(rows[:, 1] > UNIT, moved, 0.0))
+        path.append(shares / shares.sum())
+    return apportioned(np.array(path), 20_000)
+
+
+def within(
+    table: dict[str, Any], *, filtered: str, truths: int,
+    truth: Callable[[StreamPlan, int], NDArray[np.int64]] = wandering,
+) -> tuple[float, float, float]:  # fmt: skip
     """How often two standard errors hold the truth: of means over all, shares, and known means among holders."""
     stream = {"measure": "vector", "every": "1m", "method": {"name": "lpu", "filter": filtered}, **table}
     plan = planned(streams={"it": stream}, privacy={"epsilon": 2.0, "window": "4m", "min_batch": 20})
     of = plan.stream("it")
     d, held_within, known = table["items"], list[Any](), list[Any]()
     for seed in range(truths):
-        held = made_up(of, 20_000, drift=0.002, presence=0.9, periods=120, seed=seed)
+        held = truth(of, seed)
         true = of.measure.true_statistics(held)
         for t, period in enumerate(run(held, of.method, of.setting(plan, first_t=0), seed=seed)):
             if t >= 20 and period.decision.measured_t is not None:
@@ -224,10 +253,20 @@ def test_two_standard_errors_hold_the_truth_as_often_as_they_say() -> None:
 @every("table", [{"items": 12, "most": 3}, {"items": 40, "most": 4}])
 @every("filtered", ["off", "adaptive"])
 def test_two_standard_errors_hold_the_truth_over_many_truths(table: dict[str, Any], filtered: str) -> None:
-    """A filter's lags behind mean and share have more in common than their quotient's error can count on: it holds
-    the truth more often.
-    """
     mean, share, among = within(table, filtered=filtered, truths=16)
     assert 0.93 <= mean <= 0.97
     assert 0.92 <= share <= 0.97
-    assert 0.93 <= among <= (0.97 if filtered == "off" else 0.99)
+    assert 0.93 <= among <= (0.97 if filtered == "off" else 0.985)
+
+
+@pytest.mark.audit
+@every("table", [{"items": 12, "most": 3}, {"items": 40, "most": 4}])
+@every("kind", ["rest", "quick", "jumps", "signs"])
+def test_means_among_holders_lie_within_their_bars_whatever_moves(kind: str, table: dict[str, Any]) -> None:
+    """At rest bars are too wide, as those of means and shares are: a filter cannot know that nothing will move. Of many
+    small shares that move quickly few means are known, and their bars are a little too short.
+    """
+    mean, share, among = within(table, filtered="adaptive", truths=8, truth=partial(of_kind, kind))
+    assert min(mean, share) >= 0.9
+    assert among >= (0.91 if kind == "quick" else 0.94)
+    assert among <= 0.97 or max(mean, share) > 0.95

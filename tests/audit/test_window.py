@@ -52,8 +52,10 @@ LEAST = {"lb-rescuedp": 0.3, "lb-dsat": 0.5}
 """The part of epsilon that a window uses at least, where it is not nearly all."""
 SHORT, LONG = 1, 20
 """Seeds a method and mechanism."""
-TWICE = ("lbu", "lpa")
+TWICE = ("lpa",)
 """Where the short form has a second mechanism, too."""
+LONG_ONLY = ("lp-pegasus, paid", "lpu, clip found", "lba, clip found")
+"""Those that have no short form: the two parts of each are in others."""
 
 
 @pytest.fixture(autouse=True)
@@ -185,7 +187,7 @@ def holds(name: str, seeds: int) -> None:
     assert nats(max(found.values())) > LEAST.get(name, 0.85) * EPSILON / 1e6
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", [name for name in SPECS if name not in LONG_ONLY])
 def test_no_window_tells_more_than_the_claim(name: str) -> None:
     holds(name, SHORT)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from murmurate.agents.mixed_claims import REASONS, claim_words, known_words, mixed_words
+from murmurate.agents.mixed_claims import REASONS, claim_words, known_words, mixed_words, together_words
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.report import report_html
 from murmurate.agents.web.server import RunningServer
@@ -133,3 +133,41 @@ def test_a_report_says_the_largest_claim_of_its_run(tmp_path: Path, tab: Opened)
     page.open(report.as_uri())
     page.until(SETTLED)
     assert fact(page, "Whole run") == f"after mixing at most {claim_words(largest)}; at most {known_words(ALONE)}"
+
+
+def test_where_every_user_answers_for_all_streams_the_head_says_what_their_newest_claims_add_up_to(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
+    (screen,) = hello()["streams"]
+    streams = [screen, screen | {"name": "other"}]
+
+    def other(at: int, claim: dict[str, Any] | None) -> dict[str, Any]:
+        frame = claiming(FRAMES[at], claim)
+        return frame | {"release": frame["release"] | {"stream": "other"}}
+
+    put(feed, [hello(serve_all=True, streams=streams), FRAMES[0], other(0, None)])
+    page = opened(tab, site, 400)
+    assert page.run("$('together').hidden")  # one stream claims something
+    small = MIXED | {"epsilon": 0.0201}
+    for frame, claims in (
+        (other(1, LARGER), (MIXED, LARGER)),
+        (claiming(FRAMES[1], small), (small, LARGER)),
+        (other(2, MIXED), (small, MIXED)),
+    ):
+        put(feed, [frame])
+        words = f"2 streams together, for a user who answers for each: {together_words(claims)}."
+        page.until(f"$('together').innerText.endsWith({json.dumps(words)})")
+    assert page.run("document.documentElement.scrollWidth") <= 400
+    assert page.run(f"together({json.dumps([LARGER, MIXED | {'epsilon': 0.1}, small])})") == together_words(
+        [LARGER, MIXED | {"epsilon": 0.1}, small]
+    )
+
+
+def test_where_users_are_divided_claims_of_streams_are_not_added_up(
+    feed: Feed, site: RunningServer, tab: Opened
+) -> None:
+    (screen,) = hello()["streams"]
+    put(feed, [hello(streams=[screen, screen | {"name": "other"}]), FRAMES[0]])
+    put(feed, [FRAMES[0] | {"release": FRAMES[0]["release"] | {"stream": "other"}}])
+    page = opened(tab, site)
+    assert page.run("$('together').hidden")

@@ -45,8 +45,6 @@ def test_a_table_says_a_measure() -> None:
         ({"pad": 0}, "pad: found 0; allowed: a whole number from 1 to 64"),
         ({"most": 3, "pad": 4}, "pad: found 4; allowed: a whole number from 1 to 3, which is `most`"),
         ({"most": 64, "pad": 6}, "pad: found 6; allowed: a whole number from 1 to 5, which is the number of items"),
-        ({"most": 6, "mechanism": "kvue"},
-         "most: found 6; allowed: a whole number from 1 to 5, the number of items, with mechanism = 'kvue'"),
         ({"mechanism": "subset"}, "mechanism: found 'subset'; allowed: auto, grr, olh, oue"),
         ({"thresholds": {"none": 0.1}}, "thresholds: found 'none'; allowed: statistics of the stream: home, basket"),
         ({"thresholds": {"home": 1.5}}, "thresholds.home: found 1.5; allowed: between 0 and 1"),

@@ -51,7 +51,6 @@ def test_most_items_with_three_figures_each_fit_a_release() -> None:
         ({**MANY, "items": 65536}, "items: found 65536; allowed: a whole number from 1 to 4096"),
         ({"most": 0}, "most: found 0; allowed: a whole number from 1 to 64"),
         ({"most": 65}, "most: found 65; allowed: a whole number from 1 to 64"),
-        ({"most": 5}, "most: found 5; allowed: a whole number from 1 to 4, the number of items"),
         ({"mechanism": "olh"}, "mechanism: found 'olh'; allowed: auto, "),
         ({"thresholds": {"none": 0.1}}, "thresholds: found 'none'; allowed: statistics of the stream: jam, tea"),
         ({"thresholds": {"jam present": -0.5}}, "thresholds.jam present: found -0.5; allowed: between 0 and 1"),

@@ -185,10 +185,17 @@ class Broker:
 
     def mend(self) -> None:
         """Thaw what is frozen and start what is down, for the next test."""
-        for number, node in enumerate(self._nodes):
-            if node.frozen and node.runs:
+        unwell = [(number, node) for number, node in enumerate(self._nodes) if node.frozen or not node.runs]
+        for number, node in unwell:
+            if node.runs:
                 self.thaw(number)
-        self._launch(node for node in self._nodes if not node.runs)
+        if unwell:
+            self._launch(node for _, node in unwell if not node.runs)
+
+    def rest(self) -> None:
+        """End every node at once, until `mend` starts it again; the data stays."""
+        for number in [number for number, node in enumerate(self._nodes) if node.runs]:
+            self.kill(number)
 
     def close(self) -> None:
         """End it, give the ports back, and remove the data unless it is to be kept; logs and settings stay."""
@@ -197,8 +204,7 @@ class Broker:
         if self._keep:
             self.stop()
         else:  # nobody reads the data again: no need to wait until it is in order
-            for number in [number for number, node in enumerate(self._nodes) if node.runs]:
-                self.kill(number)
+            self.rest()
             shutil.rmtree(self.data, ignore_errors=True)
         self._ports.release()
         atexit.unregister(self.close)

@@ -56,8 +56,10 @@ class Deployed:
         self.longest_pause_s = 0.0
         """Between two releases that were followed."""
 
-    def create(self, partitions: int = 4) -> None:
-        """Make the topics: those of the sources, and ours, which keep everything for whoever audits them."""
+    def create(self, partitions: int = 2) -> None:
+        """Make the topics: those of the sources, and ours, which keep everything for whoever audits them. Each source
+        partition has a door, and each door costs a worker as much as a stage does.
+        """
         asyncio.run(self._create(partitions))
 
     async def _create(self, partitions: int) -> None:

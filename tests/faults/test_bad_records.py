@@ -47,7 +47,7 @@ from tests.agents.stages.hands import CLOSINGS, Hand, question
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
 
-DEPLOYMENT = deployment(periods=4)
+DEPLOYMENT = deployment(periods=4, partitions=2)
 
 NOBODY = b"\x5a" * 32
 """A digest of no round."""
@@ -177,7 +177,7 @@ class Injector:
         """(zone, topic, partition, offset, reason) of each dead letter that there has to be."""
 
     def inject(self) -> None:
-        """Every bad record in every partition of ours, and in two of the source."""
+        """Every bad record in every partition of ours, and of the source."""
         asyncio.run(self._inject())
 
     async def _inject(self) -> None:
@@ -191,7 +191,7 @@ class Injector:
                 records = unreadable() + await asyncio.to_thread(forged, self.deployed, topic)
                 for partition in range(2 if topic in TWO else 1):
                     await self._write(producer, f"{name}.{topic}", partition, records, topic, TOPICS[topic].zone)
-            for partition in (0, 2):
+            for partition in (0, 1):
                 await self._write(producer, f"{name}.events", partition, events(), f"{name}.events", "edge")
         finally:
             await producer.stop()

@@ -16,7 +16,7 @@ from tests.faults.deployed import Deployed
 from tests.faults.jars import compiles, jars, java
 from tests.faults.recordings import deployment, recording
 
-DEPLOYMENT = deployment(periods=4)
+DEPLOYMENT = deployment(periods=4, partitions=2)
 
 TESTS = Path(__file__).parent.parent
 PROGRAM = TESTS / "foreign" / "Releases.java"

@@ -25,8 +25,9 @@ from murmurate.topics.release import Release
 from tests.agents.web.test_serving import released
 from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
-from tests.faults.recordings import recording
+from tests.faults.recordings import deployment, recording
 
+DEPLOYMENT = deployment(partitions=2)
 PERIODS = 12
 USERS = 400
 
@@ -73,7 +74,7 @@ def test_a_worker_shows_what_it_does_and_raw_counts_at_the_edges_address_alone(
     assert get(f"{public}/healthz") == (200, '{"status": "ok"}')
     until(f"{public}/readyz", '"ready": true')
     ready = orjson.loads(get(f"{edge}/readyz").text)
-    assert ready["partitions"]["perturb"] == 4
+    assert ready["partitions"]["perturb"] == 2
     wanted = deployed.expected(str(source))
     feed = deployed.feed(str(source))
     found = deployed.releases(len(wanted))
@@ -189,7 +190,7 @@ def test_what_init_writes_for_compose_runs_zone_by_zone(broker: Broker, deployme
         env = {key: addresses.get(value) or value for key, value in environment.items()}
         for there, instead in here.items():
             env = {key: value.replace(there, instead) for key, value in env.items()}
-        environments[name] = env | {"MURMURATE__NAME": deployment_name}
+        environments[name] = env | {"MURMURATE__NAME": deployment_name, "MURMURATE__POPULATION__PARTITIONS": "2"}
     run(*services["topics"]["command"], **environments["topics"])
     workers = {
         zone: Process([*RUN, *services[zone]["command"]], tmp_path / f"{zone}.log", environments[zone])

@@ -1,4 +1,6 @@
-"""docs/OPERATING.md, run: every command of the page, in order, in one shell, against a real broker."""
+"""docs/OPERATING.md, run: the commands of the page, in order, in one shell, against a real broker.  `make test` ends
+where the first worker does; kills, new keys and changes of the file follow in `make faults`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import sys
 from pathlib import Path
 
 import orjson
+import pytest
 
 from tests.faults.broker import Broker
 
@@ -30,9 +33,15 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def test_every_command_of_the_operating_guide_works(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["day", pytest.param("whole", marks=pytest.mark.faults)])
+def test_every_command_of_the_operating_guide_works(
+    broker: Broker, deployment_name: str, tmp_path: Path, part: str
+) -> None:
     found = commands(PAGE)
-    assert len(found) > 30
+    assert len(found) > 50
+    if part == "day":
+        found = found[: found.index("wait $one") + 1]
+        assert len(found) > 25
     ports = {port: str(free_port()) for port in ("8000", "8001")}
     script = "set -e\n" + "\n".join(found)
     for written, used in ports.items():
@@ -41,6 +50,7 @@ def test_every_command_of_the_operating_guide_works(broker: Broker, deployment_n
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "MURMURATE__NAME": deployment_name,
         "MURMURATE__KAFKA__BROKERS": orjson.dumps(broker.bootstrap.split(",")).decode(),
+        "MURMURATE__POPULATION__PARTITIONS": "2",
         "MURMURATE__WEB__LISTEN": f"127.0.0.1:{ports['8000']}",
         "MURMURATE__WEB__EDGE": f"127.0.0.1:{ports['8001']}",
     }
@@ -55,5 +65,4 @@ def test_every_command_of_the_operating_guide_works(broker: Broker, deployment_n
             os.killpg(shell.pid, signal.SIGKILL)  # the shell and the workers it started
     logs = "".join(f"--- {log.name}\n{log.read_text()[-1500:]}" for log in sorted(tmp_path.rglob("*.log")))
     assert shell.returncode == 0, said[-4000:] + logs
-    assert "refused" in said.splitlines()[-8:] or "refused" in said
-    assert '"recovered"' in said
+    assert part == "day" or ("refused" in said and '"recovered"' in said)

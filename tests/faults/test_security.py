@@ -16,7 +16,7 @@ from tests.faults.deployed import RUN, Deployed, Process
 from tests.faults.recordings import deployment, recording
 
 USER = "shop-worker"
-PERIODS = 10
+PERIODS = 6
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture
 def deployed(guarded: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
-    found = Deployed(tmp_path, deployment_name, guarded.bootstrap, deployment(periods=4))
+    found = Deployed(tmp_path, deployment_name, guarded.bootstrap, deployment(periods=4, partitions=2))
     found.create()  # by the door that is open to everybody: who may make topics is not the subject here
     (tmp_path / "password").write_text(guarded.credentials[USER] + "\n")
     how = f'security = "sasl_ssl"\nusername = "{USER}"\nca_file = "{guarded.ca_file}"\n'

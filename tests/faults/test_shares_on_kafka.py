@@ -49,7 +49,7 @@ def ends(
     kinds: Sequence[str], folder: Path, name: str, broker: Broker, *, users: int, periods: int, kills: int, workers: int
 ) -> None:
     """The releases are those of a replay, byte for byte; then the auditor has nothing to say."""
-    text = promise(epsilon=2.0, periods=4, min_batch=20, partitions=4)
+    text = promise(epsilon=2.0, periods=4, min_batch=20, partitions=4 if kills > 1 else 2)
     share = 1_000_000 // len(kinds) / 1_000_000
     for kind in kinds:
         method = METHODS.get(kind, LPU)

@@ -32,7 +32,7 @@ from tests.cases import every
 from tests.randomizers.guards import DOMAIN, EPSILON, SECRETS, World, people, secret
 
 EVERY: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-SHORT = settings(max_examples=80, stateful_step_count=100, deadline=None, suppress_health_check=EVERY)
+SHORT = settings(max_examples=40, stateful_step_count=100, deadline=None, suppress_health_check=EVERY)
 LONG = settings(SHORT, max_examples=10_000, stateful_step_count=200)
 # One choice each where several would do the same: half of what a step costs is Hypothesis drawing it.
 STEPS = [*range(3)] * 15 + [*range(-3, 41)]
@@ -210,7 +210,7 @@ def test_every_three_charges_of_two_slots_apart_keep_every_window_and_refuse_not
 
 # ---- seeded bugs: each is caught ----
 
-# A seventh of what the short form draws is enough for each of them.
+# A third of what the short form draws is enough for each of them.
 CATCH = settings(SHORT, max_examples=12, phases=[Phase.generate], derandomize=True)
 
 

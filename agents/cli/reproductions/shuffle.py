@@ -1,9 +1,10 @@
 """`murmurate reproduce shuffle`: what mixing is worth by the literature, again, beside what is printed and proven.
 
-Contract: the same --seed prints the same; exit 1 where something is not reproduced (shuffle_verdicts.py).  Four parts:
+Contract: the same --seed prints the same; exit 1 where something is not reproduced (shuffle_verdicts.py).  Five parts:
 table 9.2 and figure 9.3 of Wang 2021 by its closed forms, with errors of so many drawn collections and, for SOLH, what
-its choice is really worth; figure 2 of SaO2; epsilons of many mechanisms that other code computed.  Files are read by
-path and stay in this process.  Not here: figure 9.4 (heavy hitters by prefixes).
+its choice is really worth; its figure 9.4 (shuffle_strings.py), and our chooser's choices beside its rule
+(shuffle_choices.py); figure 2 of SaO2; epsilons of many mechanisms that other code computed.  Files are read by path
+and stay in this process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import click
 import orjson
 
 from murmurate.agents.cli.replay import make_folder
+from murmurate.agents.cli.reproductions import shuffle_choices, shuffle_strings
 from murmurate.agents.cli.reproductions import shuffle_reference as reference
 from murmurate.agents.cli.reproductions.progress import working
 from murmurate.agents.cli.reproductions.runs import spread_out
@@ -28,6 +30,7 @@ from murmurate.agents.cli.reproductions.shuffle_blankets import closed, exsub, n
 from murmurate.agents.cli.reproductions.shuffle_pictures import drawing
 from murmurate.agents.cli.reproductions.shuffle_verdicts import missed
 from murmurate.agents.cli.reproductions.shuffle_ways import DELTA, METHODS, of_table, rare_variance, ways
+from murmurate.agents.simulate.heavy_strings import Strings, made_up_strings, strings_of
 from murmurate.agents.simulate.mixed_histograms import (
     SHAPES,
     Histogram,
@@ -48,6 +51,8 @@ FIGURE: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Central epsilons of figure 9.3."""
 FILES: Final = ("census.txt", "kosarak.dat", "kosarak_sets_max5.txt")
 """Files of a --data folder: a user a line, of whole numbers."""
+STRINGS: Final = "aol_query_6bytes_sorted.txt.gz"
+"""A file of such a folder: a string, a tab and its users a line, compressed."""
 ONLINE: Final = (1_000, 2_000, 3_000, 4_000, 5_000)
 
 
@@ -71,41 +76,55 @@ class EpsilonToFind:
     local: float
 
 
+Job = ErrorToMeasure | EpsilonToFind | shuffle_strings.StringsToFind | shuffle_choices.ChoiceToMake
+
+
 @click.command("shuffle")
 @click.option("--runs", type=click.IntRange(1), default=20, show_default=True, help="Collections behind each error.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same tables.")
 @click.option(
     "--data", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help=f"A folder with some of {', '.join(FILES)}: figure 9.3 on these, too.",
+    help=f"A folder with some of {', '.join((*FILES, STRINGS))}: figures on these, too.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="A folder for figure 9.3 as a picture.")
 @click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="How many make the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(runs: int, seed: int, data: Path | None, out: Path | None, processes: int, as_json: bool) -> None:
-    """What mixing is worth: table 9.2 and figure 9.3 of Wang 2021, figure 2 of SaO2, and bounds of many mechanisms.
+    """What mixing is worth: table 9.2, figures 9.3 and 9.4 of Wang 2021, figure 2 of SaO2, bounds of many mechanisms.
 
-    Some twenty seconds on two quiet cores. Exit 1: something is not reproduced.
+    Some forty seconds on two quiet cores. Exit 1: something is not reproduced.
     """
-    histograms = [*map(made_up, SHAPES), *(read(data, seed) if data is not None else ())]
+    histograms, strings = [*map(made_up, SHAPES)], [made_up_strings()]
+    if data is not None:
+        more, files = read(data, seed)
+        histograms, strings = histograms + more, strings + files
     if out is not None:
         make_folder(out)
     jobs, keys = [], []
-    for key, job in planned(histograms, runs, seed):
+    for key, job in planned(histograms, strings, runs, seed):
         keys.append(key)
         jobs.append(job)
     found: dict[tuple[Any, ...], float] = {}
+    choices: dict[tuple[str, float], shuffle_choices.ExactChoice] = {}
     with working(len(jobs), quiet=as_json) as tell:
         for key, value in zip(keys, spread_out(made, jobs, processes), strict=True):
-            found[key] = value
+            if isinstance(value, shuffle_choices.ExactChoice):
+                choices[key[1:]] = value
+            else:
+                found[key] = value
             tell()
     if out is not None:
         (out / "shuffle-9.3.svg").write_text(drawing(found, histograms, FIGURE), encoding="utf-8")
-    texts = list(missed(found, histograms, runs))
+    texts = [
+        *missed(found, histograms, runs), *shuffle_choices.missed(choices, histograms),
+        *(text for one in strings for text in shuffle_strings.missed(found, one)),
+    ]  # fmt: skip
     if as_json:
-        rows = [{"part": key[0], "of": key[1:], "value": value} for key, value in found.items()]
+        rows: list[dict[str, Any]] = [{"part": key[0], "of": key[1:], "value": value} for key, value in found.items()]
+        rows += [{"part": shuffle_choices.PART, "of": key, "value": list(value)} for key, value in choices.items()]
         click.echo(orjson.dumps({"ok": not texts, "missed": texts, "rows": rows}))
     else:
-        for line in lines(found, histograms, runs):
+        for line in lines(found, choices, histograms, strings, runs):
             click.echo(line)
         for text in texts:
             click.echo(textwrap.fill(f"NOT REPRODUCED: {text}", COLUMNS, subsequent_indent="   "))
@@ -114,24 +133,29 @@ def command(runs: int, seed: int, data: Path | None, out: Path | None, processes
     sys.exit(FAILED if texts else 0)
 
 
-def read(folder: Path, seed: int) -> list[Histogram]:
-    """The histograms of a folder."""
+def read(folder: Path, seed: int) -> tuple[list[Histogram], list[Strings]]:
+    """The histograms and strings of a folder."""
     found = [of_file(folder / name, seed) for name in FILES if (folder / name).is_file()]
-    if not found:
-        raise UsageError(f"--data: found none of {', '.join(FILES)}; allowed: a folder with one of them")
-    return found
+    strings = [strings_of(folder / STRINGS)] if (folder / STRINGS).is_file() else []
+    if not found and not strings:
+        raise UsageError(f"--data: found none of {', '.join((*FILES, STRINGS))}; allowed: a folder with one of them")
+    return found, strings
 
 
-def made(job: ErrorToMeasure | EpsilonToFind) -> float:
-    """A mean of squared errors, or an epsilon."""
+def made(job: Job) -> float | shuffle_choices.ExactChoice:
+    """A mean of squared errors, an epsilon, a share of strings, or a choice."""
+    if isinstance(job, shuffle_strings.StringsToFind):
+        return shuffle_strings.made(job)
+    if isinstance(job, shuffle_choices.ChoiceToMake):
+        return shuffle_choices.made(job)
     if isinstance(job, EpsilonToFind):
         return blanket_epsilon(job.blanket, job.n, job.delta, job.local, 5)
     return squared_error(job.histogram, job.way, job.runs, job.seed)
 
 
 def planned(
-    histograms: list[Histogram], runs: int, seed: int
-) -> Iterator[tuple[tuple[Any, ...], ErrorToMeasure | EpsilonToFind]]:
+    histograms: list[Histogram], strings: list[Strings], runs: int, seed: int
+) -> Iterator[tuple[tuple[Any, ...], Job]]:
     """All that is computed, by its key: a part of the output, then what stands in it."""
     pages = next(histogram for histogram in histograms if histogram.name == PAGES)
     for row in reference.TABLE:
@@ -144,6 +168,9 @@ def planned(
             chosen = literature.target_solh(target, histogram.n, DELTA)
             blanket = one_apart(*_cells(chosen.local, chosen.cells))
             yield ("worth", histogram.name, target), EpsilonToFind(blanket, histogram.n, DELTA, chosen.local)
+            yield (shuffle_choices.PART, histogram.name, target), shuffle_choices.ChoiceToMake(histogram, target)
+    for one in strings:
+        yield from shuffle_strings.planned(one, runs, seed)
     signs = exsub(1000, 20, 2, Fraction(math.e))
     for n in ONLINE:
         yield ("figure 2", "blanket", n), EpsilonToFind(signs, n, reference.ONLINE_DELTA, 1)
@@ -157,11 +184,17 @@ def _cells(local: float, cells: int) -> tuple[Fraction, Fraction, int]:
     return 1 / (ratio + cells - 1), ratio, cells
 
 
-def lines(found: dict[tuple[Any, ...], float], histograms: list[Histogram], runs: int) -> Iterator[str]:
+def lines(
+    found: dict[tuple[Any, ...], float], choices: shuffle_choices.Choices, histograms: list[Histogram],
+    strings: list[Strings], runs: int,
+) -> Iterator[str]:  # fmt: skip
     """All tables, at most COLUMNS wide."""
     yield from _table(found, next(one for one in histograms if one.name == PAGES), runs)
     for histogram in histograms:
         yield from _figure(found, histogram, runs)
+        yield from shuffle_choices.lines(choices, histogram, FIGURE)
+    for one in strings:
+        yield from shuffle_strings.lines(found, one)
     yield "SaO2, figure 2: ExSub of 2 signs, d' = 1000, s = 20, epsilon 1, delta 1e-5"
     yield f"{'users':<16}" + "".join(f"{n:>9}" for n in ONLINE)
     for name, told in reference.FIGURE_2.items():

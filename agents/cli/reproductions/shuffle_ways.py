@@ -18,24 +18,24 @@ METHODS: Final = ("Base", "OLH", "Had", "SH", "SOLH", "AUE", "RAP", "RAP_R", "La
 """The order of the columns."""
 
 
-def ways(target: float, n: int, d: int) -> dict[str, HistogramMethod]:
+def ways(target: float, n: int, d: int, delta: float = DELTA) -> dict[str, HistogramMethod]:
     """Every method that there is at this target, in the order of METHODS."""
-    a = target**2 * (n - 1) / (56 * math.log(4 / DELTA))
-    added = literature.target_aue(target, n, DELTA)[0]
-    sh = literature.target_sh(target, d, n, DELTA)
+    a = target**2 * (n - 1) / (56 * math.log(4 / delta))
+    added = literature.target_aue(target, n, delta)[0]
+    sh = literature.target_sh(target, d, n, delta)
     found = {
         "Base": HistogramMethod("uniform"),
         "OLH": hashing(target, max(2, round(math.exp(target) + 1))),
         "Had": hashing(target, 2),
         "SH": direct(target if sh is None else sh.local, d),
-        "SOLH": solh(target, n),
+        "SOLH": solh(target, n, delta=delta),
         "Lap": HistogramMethod("noise", 2 / target),
     }
     if 0 < added < 1:
         found["AUE"] = HistogramMethod("added", added)
     if a > 2:
         found["RAP"] = HistogramMethod("reports", 1 - 1 / a, 1 / a)
-    if (removal := unary_removal(target, n)) is not None:
+    if (removal := unary_removal(target, n, delta)) is not None:
         found["RAP_R"] = removal
     return {name: found[name] for name in METHODS if name in found}
 
@@ -52,17 +52,17 @@ def hashing(local: float, cells: int) -> HistogramMethod:
     return HistogramMethod("reports", ratio / (ratio + cells - 1), 1 / cells)
 
 
-def solh(target: float, n: int, cells: int | None = None) -> HistogramMethod:
+def solh(target: float, n: int, cells: int | None = None, delta: float = DELTA) -> HistogramMethod:
     """SOLH with its rule for the cells, or with so many; where these are too many, local hashing at the target."""
-    chosen = literature.target_solh(target, n, DELTA, cells)
+    chosen = literature.target_solh(target, n, delta, cells)
     if cells is not None and chosen.local == target:
         return hashing(target, max(2, round(math.exp(target) + 1)))
     return hashing(chosen.local, chosen.cells)
 
 
-def unary_removal(target: float, n: int) -> HistogramMethod | None:
+def unary_removal(target: float, n: int, delta: float = DELTA) -> HistogramMethod | None:
     """Unary encoding under removal; None where it does not amplify."""
-    m = target**2 * (n - 1) / literature.binomial_constant(DELTA)
+    m = target**2 * (n - 1) / literature.binomial_constant(delta)
     return HistogramMethod("reports", 1 - 1 / m, 1 / m) if m > 2 else None
 
 

@@ -1,4 +1,4 @@
-"""Errors of mechanisms for sparse vectors as pictures: by epsilon, by the number of buckets, after mixing, learning.
+"""Errors of mechanisms for sparse vectors as pictures: by epsilon, by the number of cells, after mixing, learning.
 
 Contract: the same numbers, the same bytes.  What the product does not choose by itself, because something is always
 better, is dashed.  Not here: SVG (pictures.py), numbers (vectors.py).
@@ -69,7 +69,7 @@ def by_buckets() -> str:
             ]
             curves.append(Curve(name, LOOKS[name], errors))
         charts.append(Chart(title, across, curves, over="t", logarithmic=True, height=120))
-    return picture("One user's squared error by the number of buckets: d = 128, s = 8, epsilon .5", charts)
+    return picture("One user's squared error by the number of cells", charts)
 
 
 def mixed(found: Found) -> str:
@@ -86,7 +86,7 @@ def mixed(found: Found) -> str:
                 curves.append(Curve(f"s = {s}, {kind}", Look(colour, dashes=2 * place), points))
         across = [(float(epsilon), str(epsilon)) for epsilon in range(6)]
         charts.append(Chart(f"{n:,} users", across[1:], curves, over="local epsilon", logarithmic=True))
-    return picture("Local epsilon over the central one, Collision, delta 1e-6", charts)
+    return picture("Collision, mixed: local epsilon over the central one", charts)
 
 
 def learning(found: Found) -> str:

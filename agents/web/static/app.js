@@ -3,8 +3,8 @@
    at most once a screen refresh. */
 
 const $ = (id) => document.getElementById(id);
-const panels = new Map(), figures = new Map();
-let waiting = false, finished = false, live = false, running = "Running";
+const panels = new Map(), figures = new Map(), newest = new Map();   /* of each stream the newest release's privacy */
+let waiting = false, finished = false, live = false, serveAll = false, running = "Running";
 
 function tile(name, text) {
   if (!figures.has(name)) {
@@ -26,9 +26,19 @@ function schedule() {
   });
 }
 
+/** What the newest releases of all streams claim together, where every user answers for each of them. */
+function addUp({ stream, t, privacy }) {
+  if (t >= (newest.get(stream)?.t ?? t)) newest.set(stream, { t, claim: privacy?.shuffled });
+  const claims = [...newest.values()].map(({ claim }) => claim).filter(Boolean);
+  $("together").hidden = claims.length < 2;
+  if (claims.length < 2) return;
+  const text = `After mixing, the newest releases of ${claims.length} streams together, for a user who answers for each: ${together(claims)}.`;
+  if ($("together").textContent !== text) $("together").textContent = text;
+}
+
 const TAKE = {
-  hello({ deployment, promise, curator = [], streams, mode }) {
-    panels.clear(); figures.clear(); finished = false;   /* a hello is the start of a run, this one's or the next one's */
+  hello({ deployment, promise, curator = [], streams, mode, serve_all: all = false }) {
+    panels.clear(); figures.clear(); newest.clear(); finished = false; serveAll = all; $("together").hidden = true;   /* a hello is the start of a run, this one's or the next one's */
     document.title = `${deployment}: Murmurate`; $("deployment").textContent = deployment;
     $("mode").textContent = mode; $("mode").hidden = false;
     $("promise").replaceChildren(...promise.map((sentence) => make("li", sentence)));
@@ -48,6 +58,7 @@ const TAKE = {
   },
   release({ release, truth }) {
     panels.get(release.stream)?.add(release, truth);
+    if (serveAll) addUp(release);
     if (release.read) tile("estimates shaped by", release.read.by);
     if (!live) return;
     tile("releases", grouped([...panels.values()].reduce((sum, { periods }) => sum + periods.length, 0)));

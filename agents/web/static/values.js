@@ -52,6 +52,12 @@ function claimed({ epsilon, delta, n, bound, fakes, assumed_corrupt: corrupt }) 
   return [`${shown} but for a chance of ${plain(delta)}, against everybody but the mixing zone${open}`, told];
 }
 
+/** What claims of several streams add up to for a user who serves all of them; their decimals add up exactly. */
+function together(claims) {
+  const sum = (key) => Number(claims.reduce((total, claim) => total + claim[key], 0).toPrecision(12));
+  return claimed({ epsilon: sum("epsilon"), delta: roundedUp(sum("delta")) })[0];
+}
+
 /** What fake reports leave to whoever knows all other users' reports, and why they hide a user. */
 function known({ epsilon, delta }, fakes) {
   const shown = `epsilon ${plain(roundedUp(epsilon))}`, server = "against a server that knows all other users' reports";

@@ -21,7 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LONG = (
     "rescuedp and fast, the other division", "rescuedp and dsat, split by users", "distribution of everybody",
-    "lpd, as in the paper", "lbu, subsets, other",
+    "lpd, as in the paper", "lbu, subsets, other", "items of everybody, by olh", "lba, a value that stands",
+    "vector of everybody", "mean by sr, from a number on", "strings of everybody, by digits",
 )  # fmt: skip
 """Those whose methods and measures others of the record have, too."""
 

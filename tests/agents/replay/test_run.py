@@ -119,7 +119,7 @@ orders: st.SearchStrategy[Literal["last", "first"]] = st.sampled_from(["last", "
 
 
 @drawn(
-    30,
+    12,
     long=1000,
     script=scripts,
     enrolled=st.sampled_from([None, 6]),

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import murmurate.agents.replay.truth
@@ -17,6 +16,7 @@ from murmurate.agents.replay.truth import Truth, true_periods
 from murmurate.config.plan import Plan
 from murmurate.topics.block import REFUSED
 from tests.agents.replay.plans import MINUTE, START, counts, plan, stream
+from tests.cases import drawn
 
 FIRST = START // MINUTE
 Event = tuple[int, int, int]
@@ -106,12 +106,13 @@ single = st.tuples(st.integers(0, 4), moments, st.sampled_from([0, 1, 2, 2, REFU
 scripts = st.lists(st.tuples(st.integers(0, 7 * MINUTE), st.lists(single, max_size=8)), min_size=1, max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    scripts.map(lambda found: list(zip(sorted(c for c, _ in found), [b for _, b in found], strict=True))),
-    st.sampled_from([None, 5]),
-    st.sampled_from([0, 30_000, MINUTE, 3 * MINUTE, None]),
-    st.sampled_from(["last", "first"]),
+@drawn(
+    120,
+    long=2000,
+    script=scripts.map(lambda found: list(zip(sorted(c for c, _ in found), [b for _, b in found], strict=True))),
+    enrolled=st.sampled_from([None, 5]),
+    carry=st.sampled_from([0, 30_000, MINUTE, 3 * MINUTE, None]),
+    several=st.sampled_from(["last", "first"]),
 )
 def test_the_truth_is_what_the_rules_say(
     script: list[tuple[int, list[Event]]], enrolled: int | None, carry: int | None, several: Literal["last", "first"]

@@ -22,7 +22,7 @@ from murmurate.aggregators.methods.options import MethodOptions
 from tests.config.deployments import planned
 from tests.measured import sized
 
-USERS, PERIODS, W, CELLS = 5_000, 200, 4, 4
+USERS, PERIODS, W, CELLS = 5_000, 120, 4, 4
 STREAM = planned(
     streams={"screen": {"measure": "distribution", "range": [0, 1], "cells": CELLS, "every": "1m"}}
 ).streams[0]
@@ -79,7 +79,7 @@ def test_em_is_run_for_no_more_than_the_scored_periods(monkeypatch: pytest.Monke
 
 
 def test_fewer_scored_periods_change_neither_the_series_nor_luck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate_method, "SCORED", 40)
+    monkeypatch.setattr(simulate_method, "SCORED", 20)
     at = scored("lpa", setting(), PERIODS, 0) - W
     few = bench()._run(MethodOptions("lpa"), setting(), 0)
     monkeypatch.setattr(simulate_method, "SCORED", PERIODS)

@@ -23,7 +23,7 @@ from murmurate.randomizers import BLH, GRR, HM, OLH, OUE, PM, SR, SW, Mechanism,
 from murmurate.randomizers.mechanism import PureOracle
 from tests.measured import sized
 
-DRAWS = 20_000
+DRAWS = 10_000
 
 
 def far(comparisons: int) -> float:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from murmurate.agents.stages import counting
 from murmurate.agents.stages.counting import CountedEvents
+from tests.cases import drawn
 
 Happening = tuple[int, int, int]
 """A user, a time and a value."""
@@ -62,8 +63,15 @@ def counted(
     return found
 
 
-@settings(max_examples=400, deadline=None)
-@given(events=EVENTS, limit=LIMITS, cuts=st.sets(st.integers(1, 40)), seed=st.integers(0, 2**32), torn=st.booleans())
+@drawn(
+    150,
+    long=2000,
+    events=EVENTS,
+    limit=LIMITS,
+    cuts=st.sets(st.integers(1, 40)),
+    seed=st.integers(0, 2**32),
+    torn=st.booleans(),
+)
 def test_those_count_that_the_loop_counts_however_they_arrive_and_periods_are_cut(
     events: list[Happening], limit: tuple[int, int], cuts: set[int], seed: int, torn: bool
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from murmurate.agents.stages.code_values import CodeValues
 from murmurate.topics.domains import Categories
 from tests.agents.world import stream
+from tests.cases import drawn
 
 EVERY = 1000
 OTHER, NONE = 3, 4
@@ -57,8 +58,9 @@ class Plain:
 EVENT = st.tuples(st.integers(0, 7), st.integers(-200, 2600), st.integers(0, 3), st.booleans())
 
 
-@settings(max_examples=400, deadline=None)
-@given(
+@drawn(
+    120,
+    long=2000,
     batches=st.lists(st.lists(EVENT, max_size=12), min_size=1, max_size=9),
     several=st.sampled_from(["last", "first"]),
     carry=st.sampled_from([0, 1000, 2000, None]),

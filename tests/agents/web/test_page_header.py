@@ -1,6 +1,7 @@
 """The first frame says what every stream measures, the same in a replay and in a live deployment."""
 
 import json
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -52,6 +53,11 @@ def test_a_page_knows_what_a_release_needs_and_a_replay_what_its_users_are_too_f
     (few,), (many,) = (page_header(plan, "replay", ["fare"], 20, users)["streams"] for users in (10, 10**6))
     assert (live["min_batch"], live["warning"], many["warning"]) == (plan.min_batch, None, None)
     assert few["warning"].startswith("10 users give a round about 0 reports, below min_batch = 8: nothing will ever be")
+
+
+def test_it_says_whether_every_user_answers_for_every_stream(plan: Plan) -> None:
+    for split, serves in (("users", False), ("budget", True)):
+        assert page_header(replace(plan, split=split), "live")["serve_all"] is serves  # type: ignore[arg-type]
 
 
 def test_it_is_the_same_for_the_same_plan(plan: Plan) -> None:

@@ -13,7 +13,9 @@ from murmurate.aggregators.accounting.schedules import Absorbed, Often, WindowRo
 from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.randomizers import GRR, OUE, Question, Weighted
 from murmurate.randomizers.frequency.rappor import RAPPOR
+from murmurate.randomizers.sessions.node import Node
 from murmurate.randomizers.terms import Division
+from tests.randomizers.sessions.horizons import horizon
 
 DELTA, CORRUPT, W = 1e-6, 0.1, 3
 
@@ -51,6 +53,24 @@ def test_where_users_are_divided_the_worst_round_of_the_window_is_claimed(seed: 
             assert found in claims
 
 
+def test_nodes_of_a_level_are_claimed_as_one_transcript_until_w_periods_after_the_last() -> None:
+    made, newest = horizon(8, cohorts=1), window()
+    whole = Node(made, 0, 1).claimed_as()
+    assert whole == Node(made, 0, 7).claimed_as() != Node(made, 1, 1).claimed_as()
+    for t, node, n in ((0, 1, 500), (2, 3, 300), (4, 5, 400)):
+        newest.take(t, Node(made, 0, node), n)
+    fewest = mixed_claim(whole, 300, DELTA, CORRUPT)
+    assert newest.claim(4, ONE) == fewest
+    again = window()
+    again.load(newest.kept())
+    assert again.claim(6 + W - 1, ONE) == fewest  # its last node ends with period 6
+    assert again.claim(6 + W, ONE) == "nothing was counted"
+    newest.take(6, Node(made, 0, 7), 400, whole=False)  # nobody knows who counted in all of them
+    found = newest.claim(6, ONE)
+    assert isinstance(found, MixedClaim)
+    assert (found.bound, found.epsilon) == ("local", whole.epsilon)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_where_the_budget_is_divided_all_that_may_be_asked_is_claimed_with_the_fewest_reports(seed: int) -> None:
     rng = random.Random(seed)
@@ -60,7 +80,7 @@ def test_where_the_budget_is_divided_all_that_may_be_asked_is_claimed_with_the_f
             counted.append(rng.choice([0, 300, 400, 5000]))
             newest.take(t, grr(rng.choice([50_000, 100_000])), counted[-1])
             some = [n for n in counted[-W:] if n]
-            wanted = worst_window(most, min(some), DELTA, CORRUPT) if some else "nothing was counted"
+            wanted = worst_window(most, min(some), DELTA, CORRUPT, quick=True) if some else "nothing was counted"
             assert newest.claim(t, most) == wanted
     assert worst_window(EACH, 300, DELTA, CORRUPT) == window_claim([(grr(100_000), 270, W)], DELTA)
 

@@ -59,6 +59,9 @@ def answered(request: Request, t: int, shares: np.ndarray, first_t: int, rng: np
         own * up + opposite * down + absent * (1 - up - down),
         own * down + opposite * up + absent * (1 - up - down),
     ]
+    if absent == 0.5:  # a sign at every coordinate
+        plus = rng.binomial(n, chances[0])
+        return Answer(np.concatenate((plus, n - plus)), n)
     return Answer(np.concatenate([rng.binomial(n, chance) for chance in chances]), n)
 
 
@@ -106,6 +109,21 @@ def test_releases_are_unbiased_and_their_errors_are_those_that_they_say(says_non
     scores = np.concatenate(off)
     assert abs(scores.mean()) < 5 / np.sqrt(len(scores) / 8)  # errors of neighbouring periods hang together
     assert 0.93 < (np.abs(scores) < 2).mean() < 0.97
+
+
+@every("name", ["efmrtt", "direct"], long=list(HORIZON_METHODS))
+def test_what_it_is_compared_with_is_unbiased_too(name: str) -> None:
+    shares, off = truth(8, 8), []
+    for seed in range(30):
+        options = MethodOptions(name, horizon="8", changes="4", fanout="2", users=str(USERS))
+        made, rng = method(options, setting()), np.random.default_rng(seed)
+        assert isinstance(made, HorizonMethod)
+        for t in range(5, 13):
+            vector = decided(made, t, shares, rng).vector
+            off.append((vector.unbiased - shares[t - 5]) / np.sqrt(vector.variance))
+    scores = np.concatenate(off)
+    assert abs(scores.mean()) < 5 / np.sqrt(len(scores) / 8)
+    assert 0.9 < (np.abs(scores) < 2).mean() < 0.985
 
 
 def test_a_mean_of_whole_numbers_comes_from_their_thermometers() -> None:

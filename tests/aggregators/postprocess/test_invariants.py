@@ -205,6 +205,19 @@ def test_far_ones_and_ties_meet_the_cap(estimate: list[float], cap: float, expec
     np.testing.assert_allclose(capped_simplex(np.array(estimate), cap=cap), expected, atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("estimate", "total", "expected"),
+    [
+        ([0.9, 0.6, 0.3, -0.1, 1.4], 2, [0.63333333, 0.33333333, 0.033333333, 0.0, 1.0]),
+        ([0.2, 0.1, 0.05, -0.3], 1, [0.41666667, 0.31666667, 0.26666667, 0.0]),
+    ],
+)
+def test_shares_of_items_that_sum_to_a_number_are_those_of_other_code(
+    estimate: list[float], total: float, expected: list[float]
+) -> None:
+    np.testing.assert_allclose(capped_simplex(np.array(estimate), cap=1, total=total), expected, atol=5e-9)
+
+
 @few
 @given(estimates)
 def test_answers_are_clipped_and_not_the_values(estimate: Estimate) -> None:

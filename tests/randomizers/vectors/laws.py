@@ -34,9 +34,9 @@ def numbers(question: VectorQuestion) -> list[Value]:
     """Some values with numbers that are no signs, and *none* where there is one."""
     values: list[Value] = [question.of.nothing] if question.of.none else []
     if question.signed:
-        first = [0, UNIT // 2] + [FILLER, 0] * (question.s - 1)
+        first = [0, UNIT // 2]
         last = [word for item in range(question.s) for word in (item, UNIT + UNIT // (3 + item))]
-        values += [tuple(first), tuple(last)]
+        values += [(*held, *(FILLER, 0) * ((question.words - len(held)) // 2)) for held in (first, last)]
     return values
 
 

@@ -6,18 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from murmurate.aggregators.accounting import blanket_epsilon
 from murmurate.randomizers import ParameterError
-from murmurate.randomizers.errors import ValueRefusedError
 from murmurate.randomizers.vectors import Collision
 from murmurate.randomizers.vectors.hashed import HashedOracle
 from tests.cases import every
-from tests.randomizers.vectors.hashed_laws import EPSILONS, LAYOUTS, audit, check_privacy, check_supports, users
+from tests.randomizers.vectors.hashed_laws import EPSILONS, LAYOUTS, audit, check_privacy, check_supports
 from tests.randomizers.vectors.laws import (
-    KEY,
     all_held,
     estimates_are_right,
     numbers,
@@ -76,17 +73,6 @@ def test_one_user_and_many_give_the_same_reports() -> None:
         for pool in (None, 0):
             made = Collision([kind, 300, most, 1], 1, pool=pool)
             one_and_many_agree(made, [made.value(held) for held in all_held(small)] + numbers(made))
-
-
-def test_lanes_do_not_show_in_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, round = Collision(["signed", 50, 3, 0], 1), bytes(32)
-    values = np.repeat(made.of.array([made.value(((4, 1), (7, -1)))]), 100, axis=0)
-    whole = made.perturb(values, KEY.draw(users(100), round=round))
-    monkeypatch.setattr("murmurate.randomizers.vectors.hashed._LANE", 100)
-    assert (made.perturb(values, KEY.draw(users(100), round=round)) == whole).all()
-    values[70, 0] = 60
-    with pytest.raises(ValueRefusedError, match="the first in row 70"):
-        made.perturb(values, KEY.draw(users(100), round=round))
 
 
 def test_reports_follow_the_law_and_estimates_are_right() -> None:

@@ -40,11 +40,10 @@ def test_a_long_list_is_malformed_after_any_change_that_is_no_report() -> None:
     )
 
     def row(changed: Mapping[int, int]) -> Any:
-        full = np.zeros((1, made.rows.width), made.rows.dtype)
-        full[:, : made.m] = symbols
+        full = symbols.copy()
         for at, symbol in changed.items():
             full[0, at] = symbol
-        return made.rows.pack(full, Scratch())
+        return made.rows.pack(full, None, Scratch())
 
     first, second, last = int(symbols[0, 0]), int(symbols[0, 1]), made.m - 1
     assert not made.malformed(row({})).any()
