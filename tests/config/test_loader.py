@@ -176,7 +176,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          "privacy.epsilon: found 0.0006, 600 micro-nats for 610 answers of stream 'screen'; "
          "allowed: at least one micro-nat an answer"),
         ({"screen__mechanism": "rappor"},
-         f"streams.screen.mechanism: found 'rappor'; allowed: auto, {', '.join(sorted(ORACLES))}"),
+         f"streams.screen.mechanism: found 'rappor'; allowed: auto, {', '.join(sorted(ORACLES))}, aue"),
         ({"screen__several": "all"}, "streams.screen.several: found 'all'; allowed: last, first"),
         ({"screen__missing": "skip"},
          f"streams.screen.missing: found 'skip'; allowed: {MISSING}"),
