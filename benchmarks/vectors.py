@@ -83,7 +83,7 @@ def few_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterato
 
 
 def together(asked: Any, values: Vectors, users: Any) -> float:
-    """Users a second of wall time where two threads perturb a half each: NumPy and the cipher leave the lock to others."""
+    """Users a second of wall time where two threads perturb a half each: much of the work holds no lock."""
     half = len(values) // 2
     draw = KEY.draw(users, round=ROUND)
     parts = [(values[:half], draw.of(slice(0, half))), (values[half:], draw.of(slice(half, len(values))))]

@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
 from murmurate.randomizers.layouts import Layout
 from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.question import (
-    Bill,
     Blanket,
     Counts,
     Floats,
