@@ -78,7 +78,7 @@ def test_a_sum_that_is_one_off_and_a_round_that_should_have_been_held_back_are_f
     assert audit(PLAN, KEYS.edge.devices, forged, {TOPIC: 2}).miscounted >= PERIODS
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_whatever_crashes_and_in_whatever_order_logs_are_read_the_releases_are_the_same(
     calm: Runtime, seed: int
 ) -> None:
@@ -113,7 +113,7 @@ def tallied(plan_of: AUE, users: np.ndarray, t: int) -> np.ndarray:
     return np.array(tally.counts)
 
 
-@pytest.mark.parametrize("rounds", [200, pytest.param(5000, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("rounds", [100, pytest.param(5000, marks=pytest.mark.audit)])
 def test_estimates_through_the_stages_are_unbiased_with_exactly_the_variance_that_is_said(rounds: int) -> None:
     """False alarm 1e-6 in all: the mean of the standardized errors within 5.5 of its deviations, their mean square too
     (each round's error is normal to a few percent, whose square has variance 2).
