@@ -23,6 +23,7 @@ from murmurate.config.explain_mixed import MixedFacts, mixed_facts, mixed_lines,
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
+from murmurate.config.unprotected import at_epsilon, local_promise
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.names import TOPICS, ZONES, topic
 
@@ -51,8 +52,8 @@ class StreamFacts:
     share_of: str
     method: MethodOptions
     mechanism: str
-    answer_epsilon: float
-    """What one answer spends."""
+    answer_epsilon: float | None
+    """What one answer spends; None where reports show their values."""
     wire_bytes: int
     """The bytes of a report."""
     slots: int
@@ -123,7 +124,13 @@ class Facts:
         yield "  who reads what"
         for zone, topics in self.zones.items():
             yield from _wrapped(" ".join(topics), f"    {zone:<10}", " " * 14)
-            yield f"{'':14}{SEES[zone]}"
+            shown = [stream.name for stream in self.streams if stream.answer_epsilon is None]
+            sees = (
+                f"SEES WHAT USERS SAY ({', '.join(shown)}), and adds it up"
+                if shown and zone == "mixing"
+                else SEES[zone]
+            )
+            yield from _wrapped(sees, " " * 14, " " * 14)
         for warning in self.warnings:
             yield from _wrapped(f"warning: {warning}", "  ", "    ")
         yield "  ok"
@@ -162,7 +169,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         share_of="the users" if made.split == "users" else "epsilon",
         method=stream.method,
         mechanism=used.answered_by,
-        answer_epsilon=used.epsilon,
+        answer_epsilon=None if used.unprotected else used.epsilon,
         wire_bytes=used.wire_size,
         slots=stream.slots,
         unit=str(part),
@@ -188,7 +195,7 @@ def _promise(made: Plan) -> Iterator[str]:
     epsilon = f"epsilon {plain(made.epsilon_micro)}"
     periods = f"{made.streams[0].w} periods of a stream"
     stretch = f"in any {periods if made.window_ms is None else _stretch(made.window_ms)}"
-    yield f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}."
+    yield from local_promise(made, f"{epsilon} about one user {stretch}")
     if made.window_ms is None:
         yield "The window is a number of periods, as in the papers, and not one stretch of time for all streams."
         for stream in made.streams:
@@ -215,7 +222,8 @@ def _promise(made: Plan) -> Iterator[str]:
         parts = ", ".join(f"{stream.name} {plain(made.epsilon_of(stream.name))}" for stream in made.streams)
         yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."
     elif len(made.streams) > 1:
-        yield "Each user answers for one stream, chosen once by a keyed hash, and spends the whole epsilon there."
+        spends = "" if any(stream.unprotected for stream in made.streams) else ", and spends the whole epsilon there"
+        yield f"Each user answers for one stream, chosen once by a keyed hash{spends}."
     idle = MICRO - sum(stream.share_micro for stream in made.streams)
     if idle:
         what = "the users answer for no stream" if made.split == "users" else "epsilon stay unspent"
@@ -245,7 +253,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         f"windows of w = {stream.w} period{'s' if stream.w > 1 else ''}",
         whole,
         f"method {method.name}{variance}{first}{paid}{horizons}{filtered}{revised}{shaped}",
-        f"mechanism {stream.mechanism} at epsilon {stream.answer_epsilon:g}",
+        f"mechanism {stream.mechanism} {at_epsilon(stream.answer_epsilon)}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]
     if stream.carry_ms:

@@ -68,6 +68,10 @@ class DeviceFace(ABC):
     """The claimed epsilon, in millionths of a nat."""
     digest: bytes
     """The identity of the question: the SHA-256 of its spec, 32 bytes."""
+    unprotected: ClassVar[bool] = False
+    """Whether a report shows its value: then it has no local epsilon, and asking for that is an UnprotectedError. No
+    device sends such a report unless its own terms say so (guard.py).
+    """
     memoised: ClassVar[bool] = False
     """Whether a report contains randomness that outlives its round: no stream may use such a mechanism (ARCHITECTURE
     rule 11).
@@ -143,6 +147,10 @@ class ServerFace(ABC):
     """Whether its last value must be *none* (True) or must not be (False); None where either is possible."""
     sums: ClassVar[bool] = False
     """Whether raw frequencies sum to 1 whatever was reported. Where they do not, their errors are independent."""
+    summed_when_mixed: ClassVar[bool] = False
+    """Whether the mixing zone has to add reports up, all of a round in one place, and hand on their sums alone: the
+    support of all of them, and how many they are.
+    """
     fakes: int = 0
     """The number of fake reports that the mixing zone adds to a round, over all its sub-batches."""
     smallest_part: Fraction = Fraction(1)

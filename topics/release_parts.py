@@ -185,10 +185,12 @@ def _described(table: Mapping[str, Detail]) -> Mapping[str, Detail]:
 
 
 def _identified(table: Mapping[str, Detail]) -> Mapping[str, Detail]:
-    epsilon, digest = table.get("epsilon"), table.get("digest")
+    epsilon, digest = table.get("epsilon", table.get("central")), table.get("digest")
     named = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{16,64}", digest)
     if not named or not isinstance(epsilon, int | float):
-        raise ValueError("found no epsilon or no digest; allowed: both, the digest as 16 to 64 hexadecimal digits")
+        raise ValueError(
+            "found no epsilon (or central) or no digest; allowed: both, the digest as 16 to 64 hexadecimal digits"
+        )
     return table
 
 

@@ -56,9 +56,9 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
         if extent.sums:
             audit_sums(plan, secrets.randomness, read, sources, found, extent)
     else:
-        known = {r.digest.hex() for _, r in kept}
+        known = {r.digest.hex(): r.targets for _, r in kept}
         judged = {
-            at for at in {*there.reports, *there.dones} if at[0] in known and there.answered(*at[:2], plan.targets)
+            at for at in {*there.reports, *there.dones} if at[0] in known and there.answered(*at[:2], known[at[0]])
         }
         found.reports = sum(sum(there.reports[at].values()) for at in judged)
     recount(plan, read, [r for _, r in kept], judged, there.reports, there.dones, found, extent)
@@ -124,7 +124,9 @@ def _compare(
         oracle, digest = built(round_.mechanism), round_.digest.hex()
         mask = round_.slots.mask()
         slots = {s for s in range(stream.slots) if mask is None or mask[s]}
-        if isinstance(oracle, Node) and not transcripts.admits(round_, oracle):
+        if (isinstance(oracle, Node) and not transcripts.admits(round_, oracle)) or (
+            oracle.unprotected and not stream.unprotected
+        ):
             slots = set()
         bill = oracle.bill(round_.t)
         allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, bill)}

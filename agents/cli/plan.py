@@ -40,12 +40,13 @@ from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first
 from murmurate.config.errors import ConfigError
-from murmurate.config.explain import COLUMNS
+from murmurate.config.explain import COLUMNS, promises
 from murmurate.config.explain_mixed import mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
 from murmurate.config.planning import chosen_post
 from murmurate.config.planning import plan as planned
+from murmurate.config.unprotected import SHOWN
 from murmurate.errors import UsageError
 
 MISTAKES = 2
@@ -126,16 +127,16 @@ def _local(
     document = {**prediction.document(), "truth": truth, "within": within, "post": asdict(post) if post else None}
     taken = _taken(plan, stream, assumed, like)
     document["mixed"] = asdict(mixing := mixed_facts(plan, stream))
-    mixed = [line for said in (*mixed_promise(plan), *mixed_lines(mixing)) for line in _wrapped(said, "  ")]
+    shown = [said for said in promises(plan)[0][:1] if stream.unprotected]
+    mixed = [line for said in (*shown, *mixed_promise(plan), *mixed_lines(mixing)) for line in _wrapped(said, "  ")]
     return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post), *mixed]
 
 
 def lines(plan: Plan, stream: StreamPlan, prediction: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
     """What to expect of a stream, for a terminal. taken: what was assumed of the truth."""
     of = f"{prediction.users:,} users".replace(",", " ")
-    yield from _wrapped(
-        f"{prediction.stream}: {stream.measure.brief}, {of}, epsilon {prediction.epsilon:g}, w = {prediction.w}", ""
-    )
+    spends = SHOWN if prediction.epsilon is None else f"epsilon {prediction.epsilon:g}"
+    yield from _wrapped(f"{prediction.stream}: {stream.measure.brief}, {of}, {spends}, w = {prediction.w}", "")
     yield from _wrapped(taken, "  ")
     yield f"  {'method':<12} {'mechanism':<14} {'standard error':>19} {'published':>10} {'bits a user':>11}"
     yield f"  {'':<12} {'':<14} {'filter':>9} {'series':>9} {'per window':>10} {'and period':>11}"

@@ -20,6 +20,7 @@ from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
+from murmurate.randomizers.frequency.appended import AUE
 from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.promises import AgainstUsers, Periods, Privacy, Shuffled
 from murmurate.topics.release import Release
@@ -70,11 +71,12 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> R
         reports=_reports(came),
         privacy=Privacy(
             unit="user",
-            epsilon=plan.spent_micro(stream.name) / 1e6,
+            epsilon=None if stream.unprotected else plan.spent_micro(stream.name) / 1e6,
             window=Periods(periods=stream.w) if plan.window_ms is None else duration(plan.window_ms),
             w=stream.w,
             **_mixed(plan, came),
             carry="always" if stream.carry_ms is None else None,
+            unprotected_locally=True if stream.unprotected else None,
         ),
         mechanism=_mechanism(decision.question),
         method={**stream.method.described(), **stream.post.described()},
@@ -171,5 +173,7 @@ def _mixed(plan: Plan, came: Came) -> dict[str, Any]:
 def _mechanism(mechanism: Question) -> dict[str, str | int | float]:
     """The question's spec, with only the names of parts that are tables themselves: the round holds the rest."""
     named = {key: value["name"] if isinstance(value, Mapping) else value for key, value in mechanism.spec().items()}
-    spec = {key: value for key, value in named.items() if isinstance(value, str | int) and key != "epsilon_micro"}
+    spec = {key: value for key, value in named.items() if isinstance(value, str | int) and not key.endswith("_micro")}
+    if isinstance(mechanism, AUE):  # there is no epsilon of a report
+        return {**spec, "central": mechanism.central, "digest": mechanism.digest.hex()[:16]}
     return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}
