@@ -111,9 +111,7 @@ def flipped(of: HorizonOfBits, steps: int) -> float:
     >>> flipped(HorizonOfBits(4, 2, 2, Fraction(1), 1), 2)  # 4 of the 6 pairs of steps
     0.6666666666666666
     """
-    ways = sum(
-        math.comb(steps, k) * math.comb(of.periods - steps, of.changes - k) for k in range(1, of.changes + 1, 2)
-    )
+    ways = sum(math.comb(steps, k) * math.comb(of.periods - steps, of.changes - k) for k in range(1, of.changes + 1, 2))
     return ways / math.comb(of.periods, of.changes)
 
 
