@@ -18,6 +18,7 @@ from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first, round_up, shortage, smallest_round, spaced
 from murmurate.config.explain_central import CentralFacts, central_facts, central_promise, plain
 from murmurate.config.explain_horizons import in_horizons
+from murmurate.config.explain_many import many_lines
 from murmurate.config.explain_mixed import MixedFacts, mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
@@ -74,6 +75,8 @@ class StreamFacts:
     """Whether a clipping threshold is found first."""
     bias: str = ""
     """By what figures are off in the mean, if by anything."""
+    listed: tuple[str, ...] = ()
+    """What is listed of very many items, and what that costs, in words."""
     mixed: MixedFacts | None = None
     """What the mixing adds for the smallest batch."""
 
@@ -173,6 +176,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         season_ms=None if stream.season is None else stream.season * stream.every_ms,
         asks_everybody_first=asks_everybody_first(made, stream),
         bias=stream.measure.bias_of(used),
+        listed=tuple(many_lines(stream, used, made.targets)),
         mixed=mixed_facts(made, stream),
     )
 
@@ -253,8 +257,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         "min_batch reports that a release needs"
     )
     yield from _wrapped(needed, indent, indent)
-    if stream.bias:
-        yield from _wrapped(stream.bias, indent, indent)
+    for said in (*stream.listed, *([stream.bias] if stream.bias else [])):
+        yield from _wrapped(said, indent, indent)
     for said in mixed_lines(stream.mixed) if stream.mixed else ():
         yield from _wrapped(said, indent, indent)
     if stream.season_ms is not None:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import MICRO
@@ -32,16 +33,6 @@ Spec = Mapping[str, Any]
 """A description of words, whole numbers, lists and tables; no floats, which two machines may write differently."""
 LayoutSpec = tuple[Any, ...]
 """The meaning of the words of a value, as a stream's domain defines it (layouts/)."""
-
-
-class Bill(NamedTuple):
-    """The price of an answer: the ledger books it for all periods from first to last."""
-
-    first: int
-    last: int
-    digest: bytes | None
-    """An identity such that rounds of one bill are charged once; None: each round is charged by itself."""
-    epsilon_micro: int
 
 
 class Atom(NamedTuple):

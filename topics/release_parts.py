@@ -20,6 +20,8 @@ MAX_NAMES = 1 << 12
 """The most statistics that a deployment declares: three maps of them, names included, fit a message."""
 MAX_FIGURES = MAX_NAMES + 1
 """The most figures in one release: the declared statistics, and the share of those who have no value."""
+MAX_LISTED_ITEMS = 512
+"""The most items that a release lists of very many."""
 
 BETWEEN = " | "
 """Between the attributes in the name of a cell: values may hold commas, as the stretches of a range do."""
@@ -103,6 +105,25 @@ class Reading(Part):
     side: Literal["above", "below"]
     confidence: Annotated[float, Field(ge=0.5, le=1)]
     """The chance that the truth is on the side of the threshold that is named."""
+
+
+class ListedItems(Part):
+    """How the items of a release were chosen from very many: some are always listed, the others were the largest."""
+
+    of: Positive
+    """The number of all items."""
+    by: Literal["mean", "share"]
+    """The figure whose size counts: the mean by its absolute value, or the share of holders."""
+    named: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED_ITEMS)]
+    """The items that are in every release, by the file."""
+    found: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED_ITEMS)]
+    """The largest of all others in this period, the largest first: by being chosen they tend to be too large."""
+    errors: Annotated[float, Field(gt=0)]
+    """The number of its standard errors up to which a found item may be chance: of all items that are really 0, one is
+    beyond it in one release of 44.
+    """
+    threshold: Annotated[float, Field(ge=0)] | None
+    """So many times the median standard error of what was found; null where nothing was."""
 
 
 class Reports(Part):

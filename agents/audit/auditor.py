@@ -25,9 +25,10 @@ from murmurate.agents.audit.transcripts import Transcripts
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.layouts import layout
-from murmurate.randomizers.question import Bill, Value
+from murmurate.randomizers.question import Value
 from murmurate.randomizers.sessions.node import Node
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.messages import Round

@@ -189,8 +189,12 @@ def _above(error: float, least: float) -> str:
 
 
 def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
+    many = {one.name for one in plan.everything if one.measure.lists_largest}
+    if name in many or (name is None and len(many) == len(plan.everything)):
+        found = f"{name or ', '.join(sorted(many))}, whose releases list few of very many items"
+        raise UsageError(f"STREAM: found {found}; allowed: one with every item (items = 1024 has about its errors)")
     if name is None:
-        return plan.everything
+        return tuple(one for one in plan.everything if one.name not in many)
     if all(stream.name != name for stream in plan.everything):
         allowed = ", ".join(stream.name for stream in plan.everything)
         raise UsageError(f"STREAM: found {name!r}; allowed: {allowed}")

@@ -15,7 +15,7 @@ import numpy as np
 from murmurate.aggregators.accounting.claim import MixedClaim
 from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.aggregators.accounting.window import NoClaim
-from murmurate.aggregators.measures.result import InTables, NamedFigures
+from murmurate.aggregators.measures.result import ChosenItems, InTables, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
@@ -23,7 +23,7 @@ from murmurate.randomizers import Question
 from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.promises import AgainstUsers, Periods, Privacy, Shuffled
 from murmurate.topics.release import Release
-from murmurate.topics.release_parts import PLACES, Reading, Reports
+from murmurate.topics.release_parts import PLACES, ListedItems, Reading, Reports
 from murmurate.topics.times import duration, instant
 
 
@@ -64,6 +64,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> R
         stderr_unbiased=_named(figures, figures.stderr_unbiased) if stream.stated_model else None,
         model=stream.stated_model,
         names="found" if figures.found else None,
+        selection=_selection(figures.chosen),
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, figures),
         reports=_reports(came),
@@ -103,6 +104,14 @@ def _own_of(names: Sequence[str], before: Release) -> dict[str, dict[str, float 
     return {"unbiased": first, "stderr_unbiased": second}
 
 
+def _selection(chosen: ChosenItems | None) -> ListedItems | None:
+    """How the items of the release were chosen from very many."""
+    if chosen is None:
+        return None
+    threshold = None if chosen.threshold is None else round(chosen.threshold, PLACES)
+    return ListedItems(**chosen._replace(errors=round(chosen.errors, PLACES), threshold=threshold)._asdict())
+
+
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:
     """The `decision` of a release without reports of its own period: whether anything is known."""
     return "approximated" if figures.known else "unmeasured"
@@ -124,6 +133,8 @@ def _readings(stream: StreamPlan, figures: NamedFigures) -> dict[str, Reading] |
     """The readings of the monitored names whose estimates are known; None if there are none."""
     found = {}
     for name, threshold in stream.thresholds.items():
+        if name not in figures.names:
+            continue  # nothing was measured yet
         at = figures.names.index(name)
         estimate, error = float(figures.estimate[at]), float(figures.stderr[at])
         if math.isnan(estimate):

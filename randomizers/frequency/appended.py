@@ -22,11 +22,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.codes import CodeChecks
 from murmurate.randomizers.errors import ParameterError, ReportError, UnprotectedError, shown
 from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.packing import bit_bytes, pack_bits
-from murmurate.randomizers.question import Bill, Counts, Floats, LayoutSpec, Reports, ServerFace
+from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Reports, ServerFace
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
 from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
 

@@ -57,7 +57,7 @@ class SignStream(LevelProtocol):
 
     @abstractmethod
     def turned(self, counters: Counters, place: NDArray[np.int64], words: Words) -> tuple[Flags, Flags]:
-        """Of changes with these numbers, from 0: which are told, and which of these with the opposite sign."""
+        """Which changes with these numbers, from 0, are told, and which of them with the opposite sign."""
 
     @abstractmethod
     def turned_law(self, state: State, place: int) -> Fraction:

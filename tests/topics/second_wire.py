@@ -144,6 +144,12 @@ FOUND = _SHARES | {
     "stream": "words", "measure": "common", "names": "found", "estimate": {"bread": 0.31, "tea": 0.12},
     "stderr": {"bread": 0.012, "tea": 0.011}, "unbiased": {"bread": 0.3104, "tea": 0.1198},
 }  # fmt: skip
+LISTED = FOUND | {
+    "stream": "taste", "measure": "vector", "estimate": {"tea": 0.12, "17": -0.31},
+    "stderr": {"tea": 0.011, "17": 0.012}, "unbiased": {"tea": 0.1198, "17": -0.3104}, "selection": {
+        "of": 65536, "by": "mean", "named": ["tea"], "found": ["17"], "errors": 5.095872, "threshold": 0.06115,
+    },
+}  # fmt: skip
 _CELLS = ("screen=home | os=ios", "screen=home | os=web", "screen=help | os=ios", "screen=help | os=web")
 TABLED = _SHARES | {
     "stream": "pairs", "measure": "pairs",
@@ -219,6 +225,7 @@ def golden() -> dict[str, str]:
         "release for queries": canonical(QUERIED).decode(),
         "release with fakes": canonical(FAKED).decode(),
         "release of found names": canonical(FOUND).decode(),
+        "release of listed items": canonical(LISTED).decode(),
         "release of tables": canonical(TABLED).decode(),
         "curated": canonical(CURATED).decode(),
         "release before a threshold": canonical(HELD_OUT).decode(),

@@ -78,14 +78,16 @@ class Values {
     const key = `${categories.map((c) => `${c.name} ${c.slot}`).join()}${periods.hasTruth}`;
     if (key !== this.rowsOf) { this.rowsOf = key; this.#rows(categories); }
     for (const { c, cells, held } of this.rows) {
-      write(held, this.#against(record.thresholds[c.name], c, chart));
+      const came = reading.listed?.said(c, i, record) ?? "";
+      write(held, came + this.#against(record.thresholds[c.name], c, chart));
       const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
       told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
     }
     const counted = record.reports && `${grouped(record.reports.counted)} reports counted`;
     const count = lacking(record.reports, periods.minBatch) || counted;
     const told = record.decision === "unmeasured" || !count ? this.how(i) : `${this.how(i)}, ${count}`;
-    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", told));
+    const chosen = reading.listed && record.selection ? reading.listed.hint(record.selection) : "";
+    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", chosen ? `${told}. ${chosen}` : told));
   }
 
   #rows(categories) {

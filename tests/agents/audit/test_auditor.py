@@ -269,10 +269,10 @@ def eager(period: int) -> Callable[..., Any]:
     """A ledger that frees a slot after `period` instead of w; 0: that forgets."""
     verdicts = Ledger.verdicts
 
-    def wrong(self: Ledger, t: int, charge_micro: int, digest: bytes, asked: Mask) -> np.ndarray:
+    def wrong(self: Ledger, t: int, *charge: Any) -> np.ndarray:
         w, self.w = self.w, period
         try:
-            return verdicts(self, t, charge_micro, digest, asked)
+            return verdicts(self, t, *charge)
         finally:
             self.w = w
 

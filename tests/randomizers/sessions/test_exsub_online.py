@@ -74,13 +74,14 @@ def random_course(rng: np.random.Generator, d: int, nodes: int, s: int) -> Cours
     return tuple(tuple(map(int, part)) for part in row.reshape(nodes, d))
 
 
-@every("measures", [(2, 5, 4, 12)], long=[(16, 16, 8, 100), (3, 40, 6, 100), (4, 5, 12, 100)])
+@every("measures", [(2, 5, 4, 12)], long=[(8, 16, 6, 40), (3, 20, 6, 40), (4, 5, 12, 40)])
 def test_transcripts_of_many_nodes_keep_epsilon(measures: tuple[int, int, int, int]) -> None:
     d, nodes, s, pairs = measures
     rng = np.random.default_rng(7)
     for m, tau in ((None, 0), (None, 1), (2 * s, 0)):
         made = ExSubOnline(d, nodes, s, 1.0, m, tau)
         laws, largest = Laws(made), Fraction(0)
+        one = random_course(rng, d, nodes, s)
         for _ in range(pairs):
             one, other = (random_course(rng, d, nodes, s) for _ in range(2))
             transcript = drawn_transcript(made, rng, one)

@@ -18,6 +18,7 @@ Course = tuple[tuple[int, ...], ...]
 """The changes of each node that is asked."""
 Transcript = tuple[bytes, ...]
 Number = int | Fraction
+_ENTRY = 65  # bits of the units of a coordinate: a word's and a coin's
 
 
 class Laws:
@@ -28,9 +29,10 @@ class Laws:
 
     def __init__(self, protocol: LevelProtocol, redrawn: int | None = None) -> None:
         self.protocol, self.redrawn = protocol, redrawn
-        self.first, self.each = 1 << 64 * protocol.begin_words, 1 << 65 * protocol.d
+        self.first, self.each = 1 << 64 * protocol.begin_words, 1 << _ENTRY * protocol.d
         self.begin = dict(protocol.law_begin())
         self._begin = [(state, in_units(part, self.first)) for state, part in self.begin.items()]
+        self._entries: dict[tuple[State, int], list[tuple[int, State, Number]]] = {}
         self._known: dict[tuple[State, tuple[int, ...]], list[tuple[bytes, State, Number]]] = {}
 
     def node(self, state: State, changes: tuple[int, ...]) -> list[tuple[bytes, State, Number]]:
@@ -65,29 +67,33 @@ class Laws:
 
     def chance(self, course: Course, transcript: Transcript) -> Fraction:
         """The probability of one transcript."""
-        law = self.begin
-        for changes, report in zip(course, transcript, strict=True):
+        law, told = dict(self._begin), list[int]()
+        for report in transcript:
             support = self.protocol.support(np.frombuffer(report, np.uint8)[np.newaxis])
-            signs = (support[: self.protocol.d] - support[self.protocol.d :]).tolist()
-            for change, wanted in zip(changes, signs, strict=True):
-                law = self._entry(law, change, wanted)
-        return sum(law.values(), Fraction(0))
+            told += (support[: self.protocol.d] - support[self.protocol.d :]).tolist()
+        for change, wanted in zip(chain(*course), told, strict=True):
+            law = self._entry(law, change, wanted)
+        return Fraction(sum(law.values())) / (self.first << _ENTRY * len(told))
 
     def marginals(self, course: Course) -> Iterator[tuple[int, Fraction, Fraction]]:
         """For each coordinate of each node its change, and the probabilities that +1 and that -1 are told."""
-        law = self.begin
+        law, whole = dict(self._begin), self.first
         for change in chain(*course):
-            plus, minus = (sum(self._entry(law, change, sign).values(), Fraction(0)) for sign in (1, -1))
-            yield change, plus, minus
-            law = self._entry(law, change, None)
+            plus, minus = (sum(self._entry(law, change, sign).values()) for sign in (1, -1))
+            law, whole = self._entry(law, change, None), whole << _ENTRY
+            yield change, Fraction(plus) / whole, Fraction(minus) / whole
 
-    def _entry(self, law: Mapping[State, Fraction], change: int, wanted: int | None) -> dict[State, Fraction]:
+    def _entry(self, law: Mapping[State, Number], change: int, wanted: int | None) -> dict[State, Number]:
         """What the states before a coordinate become where this is told; None: whatever is told."""
-        after: dict[State, Fraction] = {}
+        after: dict[State, Number] = {}
         for state, chance in law.items():
-            for sign, then, part in self.protocol.entry_law(state, change):
+            key = state, change
+            if key not in self._entries:
+                of = self.protocol.entry_law(state, change)
+                self._entries[key] = [(sign, then, in_units(part, 1 << _ENTRY)) for sign, then, part in of]
+            for sign, then, part in self._entries[key]:
                 if wanted in (sign, None):
-                    after[then] = after.get(then, Fraction(0)) + chance * part
+                    after[then] = after.get(then, 0) + chance * part
         return after
 
 
