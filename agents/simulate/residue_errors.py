@@ -5,8 +5,9 @@ steps; a level's nodes have the exact variance of `node_variance`, normal errors
 Three forms: "printed", the tree as SaO2 prints it: every level tells all its nodes and s changes, and levels share
 users alike, one too many where T is no power of r; a value is the sum of its path.  "needed": the nodes that paths
 have, as many changes as they can have, and the levels that there are.  "every": all nodes, least squares, and the best
-portions.  Covariances between nodes of a level are left out (aggregators/trees/residue.py); they are 0 for paths at r =
-2.  Source: Wang et al. 2023 (SaO2), sections 4 and 7.2.  Not here: whole reports (told_horizons.py).
+portions.  Covariances between nodes of a level are left out (aggregators/trees/residue.py): in table 3 they are at most
+.8 % of a path's variance, and 0 for r = 2.  Source: Wang et al. 2023 (SaO2), sections 4 and 7.2.  Not here: whole
+reports (told_horizons.py).
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def levels_of(name: str, form: Form, of: HorizonOfBits) -> tuple[ResidueTree, tu
     else:
         spare = form == "printed" and tree.span(tree.levels - 1) < of.periods
         shares = [1 / (tree.levels + spare)] * tree.levels
-    return tree, tuple(ToldLevel(*moment, share) for moment, share in zip(moments, shares, strict=True))
+    return tree, tuple(ToldLevel(v0, v1, share) for (v0, v1), share in zip(moments, shares, strict=True))
 
 
 def flipped(of: HorizonOfBits, steps: int) -> float:

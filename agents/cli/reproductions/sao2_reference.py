@@ -56,7 +56,7 @@ PORTIONS: Final = (
         ("calibrated", True): (None, 1.004, None),
     }),
     TreeOfPortions(128, 1, 8, {
-        ("uniform", False): (1.30, 1.19, 1.19), ("simple", False): (None, 2.53, 3.27), ("simple", True): (None,) * 3,
+        ("uniform", False): (1.30, 1.19, 1.19), ("simple", False): (None, 2.53, 3.27), ("simple", True): (None, None, None),
         ("calibrated", False): (None, 1.79, None), ("calibrated", True): (None, 1.13, None),
     }),
 )  # fmt: skip

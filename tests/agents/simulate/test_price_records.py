@@ -19,7 +19,7 @@ def test_a_record_tells_six_changes_at_most_since_the_last_one_told() -> None:
 
 
 def test_slow_drift_is_told_once_it_adds_up() -> None:
-    told = told_steps(1.011 ** np.arange(DAYS)[np.newaxis])
+    told = told_steps(np.array([1.011 ** np.arange(DAYS)]))
     assert told[0, :6].tolist() == [0, 0, 1, 0, 1, 0]
 
 
