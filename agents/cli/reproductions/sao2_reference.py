@@ -56,8 +56,9 @@ PORTIONS: Final = (
         ("calibrated", True): (None, 1.004, None),
     }),
     TreeOfPortions(128, 1, 8, {
-        ("uniform", False): (1.30, 1.19, 1.19), ("simple", False): (None, 2.53, 3.27), ("simple", True): (None, None, None),
-        ("calibrated", False): (None, 1.79, None), ("calibrated", True): (None, 1.13, None),
+        ("uniform", False): (1.30, 1.19, 1.19), ("simple", False): (None, 2.53, 3.27),
+        ("simple", True): (None, None, None), ("calibrated", False): (None, 1.79, None),
+        ("calibrated", True): (None, 1.13, None),
     }),
 )  # fmt: skip
 """Variances of all answers over those of the best portions, at epsilon 1 and fan-out 2."""
