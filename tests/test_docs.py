@@ -268,7 +268,9 @@ def test_every_method_and_option_has_its_row_and_no_other() -> None:
     options = [name for row in rows if len(row) == 5 for name in re.findall(r"`([^`]+)`", row[1])]
     assert sorted(methods) == sorted(NAMES)
     written = {"goal": "for"}  # what a file calls it; the number of users is the file's own
-    assert sorted(options) == sorted(written.get(option, option) for option in (*OF_ONE, *OF_FILTERS) if option != "users")
+    assert sorted(options) == sorted(
+        written.get(option, option) for option in (*OF_ONE, *OF_FILTERS) if option != "users"
+    )
     for row in (row for row in rows if len(row) == 7 and row[2].strip() != "both"):
         for name in re.findall(r"`([^`]+)`", row[1]):
             assert kind_of(name).division == row[2].strip()

@@ -123,7 +123,7 @@ class ListedItems(Part):
     beyond it in one release of 44.
     """
     threshold: Annotated[float, Field(ge=0)] | None
-    """So many times the median standard error of what was found; null where nothing was."""
+    """The limit of chance: `errors` times the median standard error of what was found; null where nothing was."""
 
 
 class Reports(Part):

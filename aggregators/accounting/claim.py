@@ -135,12 +135,12 @@ def stepped(n: int, apart: int = 1) -> int:
     of 48 numbers a decade, of three digits each, or of every second one of these (apart = 2).
 
     >>> stepped(9_000), stepped(9_099), stepped(9_100), stepped(9_000, 2), stepped(99)
-    (8660, 9080, 9080, 8250, 99)
+    (8650, 9080, 9080, 8250, 99)
     """
     digits = floored(n)
     if digits < _STEPS[0]:
         return digits
-    unit = 10 ** (len(str(digits)) - DIGITS)
+    unit = int(10 ** (len(str(digits)) - DIGITS))
     steps = _STEPS[::apart]
     return steps[bisect_right(steps, digits // unit) - 1] * unit
 

@@ -48,8 +48,7 @@ class AdaptiveFilter:
     """One stream's filter.
 
     >>> from murmurate.randomizers import GRR
-    >>> filter_ = AdaptiveFilter(2)
-    >>> filter_.learn(GRR(d=2, epsilon=2.5), Answer(np.array([9_000, 1_000]), 10_000), users=None)
+    >>> (filter_ := AdaptiveFilter(2)).learn(GRR(d=2, epsilon=2.5), Answer(np.array([9000, 1000]), 10_000), users=None)
     >>> estimate, variance = filter_.release()
     >>> estimate.round(3), np.sqrt(variance).round(3)
     (array([0.972, 0.028]), array([0.003, 0.003]))
