@@ -237,7 +237,6 @@ def _effect(key: str, old: Facts, new: Facts) -> tuple[Effect, str]:
 
 
 def _stream_of(key: str) -> str | None:
-    """The stream whose key it is."""
     return key.split(".")[1] if key.startswith("streams.") else None
 
 
@@ -300,8 +299,7 @@ def _written(value: Any) -> str:
         case Mapping():
             return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
         case MethodTable():
-            length = {} if value.horizon is None else {"horizon": shortest(value.horizon)}
-            name, *options = {**value.options().described(), **length}.items()
+            name, *options = {**value.options().described(), **value.length()}.items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Post():
             return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[

@@ -215,7 +215,7 @@ def _promise(made: Plan) -> Iterator[str]:
             )
             yield (
                 f"{stream.name}: a user joins with the first event, whatever it says. Until a valid value comes they "
-                f"count as {_initial(stream)}, which releases show too often by as many as there are: the edge counts "
+                f"count as {stream.measure.said(stream.initial_code)}, which releases show too often by as many as there are: the edge counts "
                 "them (murmurate_users_initial)."
             )
     if made.split == "budget":
@@ -228,11 +228,6 @@ def _promise(made: Plan) -> Iterator[str]:
     if idle:
         what = "the users answer for no stream" if made.split == "users" else "epsilon stay unspent"
         yield f"{idle * 100 / MICRO:g} % of {what}."
-
-
-def _initial(stream: StreamPlan) -> str:
-    """The value of users who have had no valid value yet, in words."""
-    return stream.measure.said(stream.initial_code)
 
 
 def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
