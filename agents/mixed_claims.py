@@ -2,9 +2,9 @@
 
 Contract: a function of releases alone, and the same words everywhere, which always say against whom.  With fake reports
 there are two claims: against everybody but the mixing zone, and against whoever knows all other users' reports.  Where
-users serve all streams their claims add up.  A release of a central stream, or of a version that said nothing, has
-none.  Not here: how a claim is worked out (aggregators/accounting/window.py), the page's own words
-(web/static/values.js), which are these.
+users serve all streams their claims add up.  A claim of sums says, too, that reports show their values.  A release of a
+central stream, or of a version that said nothing, has none.  Not here: how a claim is worked out
+(aggregators/accounting/window.py), the page's own words (web/static/values.js), which are these.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ AGAINST: Final = "against everybody but the mixing zone"
 AGAINST_USERS: Final = "against a server that knows all other users' reports"
 ROUNDED_UP: Final = Context(prec=4, rounding=ROUND_CEILING)
 """How an epsilon is shown: never smaller than it is. Most have three digits, and sums of some may have more."""
+SUMS: Final = "counts"
+"""The bound of a claim about sums."""
+SHOWN: Final = "NO LOCAL PROTECTION: the mixing zone and whoever runs the brokers see what users say"
+"""What stands beside the claim of reports that are added up, since they show their values."""
 WORTH_SAYING: Final = 0.1
 """By which part of itself a claim has to change before it is said again."""
 NOTHING_COUNTED: Final[NoClaim] = "nothing was counted"
@@ -28,6 +32,7 @@ REASONS: Final[Mapping[NoClaim, str]] = {
     NOTHING_COUNTED: "no round of the window had enough reports",
     "public measure": "reports carry a public number, by which they can be told apart",
     "lasting reports": "reports outlive their round, and can be told apart by it",
+    "too few reports": "only their sum protects reports, and too few were counted",
 }
 """Why nothing is claimed, in words."""
 
@@ -74,7 +79,8 @@ def claim_words(claim: Mapping[str, Any]) -> str:
     """
     if not claim["delta"]:
         return f"{_epsilon(claim)} against everybody, as without mixing: too few reports hide each other"
-    return f"{_epsilon(claim)} but for a chance of {claim['delta']:g}, {AGAINST}"
+    shown = f"; {SHOWN}" if claim.get("bound") == SUMS else ""
+    return f"{_epsilon(claim)} but for a chance of {claim['delta']:g}, {AGAINST}{shown}"
 
 
 def known_words(claim: Mapping[str, Any]) -> str:
@@ -123,7 +129,8 @@ def together_words(claims: Iterable[Mapping[str, Any]]) -> str | None:
     if len(found) < 2:
         return None
     epsilon, delta = claims_together((claim["epsilon"], claim["delta"]) for claim in found)
-    return claim_words({"epsilon": epsilon, "delta": delta})
+    bound = SUMS if any(claim.get("bound") == SUMS for claim in found) else None
+    return claim_words({"epsilon": epsilon, "delta": delta, "bound": bound})
 
 
 class MixedClaims:

@@ -48,6 +48,7 @@ def _spec(plan: Plan, stream: AnyStreamPlan, periods: int | None, users: int | N
         units = {name: stream.measure.unit_of(name) or "" for name in stream.names}
         return said | own | {"epsilon": stream.epsilon_micro / 1e6, "units": units}
     return said | {
-        "range": stream.measure.axis, "w": stream.w, "epsilon": plan.spent_micro(stream.name) / 1e6,
+        "range": stream.measure.axis, "w": stream.w,
+        "epsilon": None if stream.unprotected else plan.spent_micro(stream.name) / 1e6,
         "method": stream.method.name, "warning": None if users is None else shortage(plan, stream, users),
     }  # fmt: skip

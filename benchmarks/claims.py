@@ -1,10 +1,10 @@
-"""What it costs a release to claim what its window is worth: `python -m benchmarks.claims [--against PYTHON]`.
+"""What it costs a release to claim what its window is worth: `python -m benchmarks.claims`.
 
 Each row is one stream of GRR over 16 values (epsilon 1, w = 10, delta 10^-8, a tenth of the reports corrupt): the mean
-CPU time that 1 000 releases spend on their claims, in a process that has claimed nothing before, and its ratio to a
-release that claims nothing.  Users fluctuate from period to period by 1 % or by 30 %, or grow fourfold.  --against: the
-Python of another environment (a checkout before a change, say), whose figures and ratios stand beside ours, taken in
-turns.  Not here: one claim by itself (mixing.py).
+CPU time that 1 000 releases spend on their claims, in a process that has claimed nothing before.  Users fluctuate from
+period to period by 1 % or by 30 %, or grow fourfold.  Options: names of methods, which are all unless said; and
+`--against PYTHON`, of another environment (a checkout before a change, say), whose figures and ratios then stand
+beside ours, taken in turns.  Not here: one claim by itself (mixing.py).
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ def claimed(name: str, kind: str) -> tuple[float, float, int]:
 
 
 def main(options: list[str]) -> None:
-    if len(options) == 2 and options[0] in METHODS:
+    if len(options) == 2 and options[1] in USERS:
         print(json.dumps(claimed(*options)))
         return
-    before = options[1] if options[:1] == ["--against"] else None
+    before = options[options.index("--against") + 1] if "--against" in options else None
     print(
         f"{'ms a release':<24}{'mean':>8}{'longest':>9}{'claims':>8}"
         + (f"{'before':>22}{'ratio':>8}" if before else "")
     )
-    for name in METHODS:
+    for name in [name for name in METHODS if name in options] or METHODS:
         for kind in USERS:
             mean, longest, claims = mean_ms(sys.executable, name, kind)
             line = f"{name + ', ' + kind:<24}{mean:>8.3f}{longest:>9.1f}{claims:>8}"

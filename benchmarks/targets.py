@@ -53,7 +53,7 @@ def seconds(run: Callable[[], object]) -> float:
 
 def forget() -> None:
     dominating_mu.cache_clear()
-    blankets._orders.cache_clear()
+    blankets.orders_of.cache_clear()
 
 
 def rounds(name: str, micro: int = 1_000_000, mechanism: str = "auto") -> WindowRounds:

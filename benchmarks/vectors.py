@@ -17,7 +17,9 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -73,9 +75,22 @@ def few_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterato
     plain = PLAIN[name](asked) if name in PLAIN else {}
     rate = N / least_seconds(lambda: asked.perturb(values, KEY.draw(users, round=ROUND)))
     yield line(f"{name} client", rate, plain.get("client"), targets[0])
+    if name in TARGETS:
+        yield line(f"{name} client, two threads", together(asked, values, users), plain.get("client"), targets[0])
     reports = asked.perturb(values, KEY.draw(users, round=ROUND))
     rate = N / least_seconds(lambda: asked.estimate(asked.support(reports), N))
     yield line(f"{name} server", rate, plain.get("server"), targets[1])
+
+
+def together(asked: Any, values: Vectors, users: Any) -> float:
+    """Users a second of wall time where two threads perturb a half each: much of the work holds no lock."""
+    half = len(values) // 2
+    draw = KEY.draw(users, round=ROUND)
+    parts = [(values[:half], draw.of(slice(0, half))), (values[half:], draw.of(slice(half, len(values))))]
+    with ThreadPoolExecutor(2) as pool:
+        return len(values) / least_seconds(
+            lambda: list(pool.map(lambda part: asked.perturb(*part), parts)), perf_counter
+        )
 
 
 def wide_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterator[str]:
@@ -84,6 +99,8 @@ def wide_lines(name: str, asked: Any, targets: Sequence[float | None]) -> Iterat
     half = KEY.draw(users[:WIDE_N], round=ROUND)
     rate = WIDE_N / least_seconds(lambda: asked.perturb(values[:WIDE_N], half))
     yield line(f"{name} client, {WIDE_S} of {WIDE_D}", rate, None, targets[2])
+    if name in TARGETS:
+        yield line("  two threads", together(asked, values, users), None, targets[2])
     peaks = []
     for n in (WIDE_N, 2 * WIDE_N):
         draw = KEY.draw(users[:n], round=ROUND)

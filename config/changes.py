@@ -76,6 +76,7 @@ that.
 """
 MOVED: Final[Mapping[str, tuple[str, ...]]] = {
     "privacy.epsilon": ("epsilon_micro",),
+    "privacy.unprotected_locally": ("streams.*.unprotected_locally",),
     "privacy.window": ("streams.*.w", "streams.*.slots"),
     "privacy.split": ("split",),
     "population.partitions": ("partitions",),
@@ -84,6 +85,7 @@ MOVED: Final[Mapping[str, tuple[str, ...]]] = {
     "streams.*.missing": ("w", "slots"),
     "streams.*.slots": ("slots",),
     "streams.*.method": ("division",),
+    "streams.*.mechanism": ("unprotected_locally",),
 }
 """The frozen facts that a key can move; for a stream's key, the facts of that stream."""
 KEYS: Final[Mapping[str, str]] = {
@@ -102,6 +104,7 @@ KEYS: Final[Mapping[str, str]] = {
     "streams.*.slots": "slots",
     "streams.*.division": "division, which the method decides",
     "streams.*.every_ms": "every, in ms",
+    "streams.*.unprotected_locally": "unprotected_locally, which its mechanism needs",
 }
 """Frozen facts in words; tests hold this to what the terms say."""
 FACTS: Final[Mapping[str, str]] = {
@@ -234,7 +237,6 @@ def _effect(key: str, old: Facts, new: Facts) -> tuple[Effect, str]:
 
 
 def _stream_of(key: str) -> str | None:
-    """The stream whose key it is."""
     return key.split(".")[1] if key.startswith("streams.") else None
 
 
@@ -297,8 +299,7 @@ def _written(value: Any) -> str:
         case Mapping():
             return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
         case MethodTable():
-            length = {} if value.horizon is None else {"horizon": shortest(value.horizon)}
-            name, *options = {**value.options().described(), **length}.items()
+            name, *options = {**value.options().described(), **value.length()}.items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Post():
             return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[

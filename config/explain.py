@@ -18,10 +18,12 @@ from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first, round_up, shortage, smallest_round, spaced
 from murmurate.config.explain_central import CentralFacts, central_facts, central_promise, plain
 from murmurate.config.explain_horizons import in_horizons
+from murmurate.config.explain_many import many_lines
 from murmurate.config.explain_mixed import MixedFacts, mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import resolve
 from murmurate.config.quantities import shortest
+from murmurate.config.unprotected import at_epsilon, local_promise
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.names import TOPICS, ZONES, topic
 
@@ -50,8 +52,8 @@ class StreamFacts:
     share_of: str
     method: MethodOptions
     mechanism: str
-    answer_epsilon: float
-    """What one answer spends."""
+    answer_epsilon: float | None
+    """What one answer spends; None where reports show their values."""
     wire_bytes: int
     """The bytes of a report."""
     slots: int
@@ -74,6 +76,8 @@ class StreamFacts:
     """Whether a clipping threshold is found first."""
     bias: str = ""
     """By what figures are off in the mean, if by anything."""
+    listed: tuple[str, ...] = ()
+    """What is listed of very many items, and what that costs, in words."""
     mixed: MixedFacts | None = None
     """What the mixing adds for the smallest batch."""
 
@@ -120,7 +124,13 @@ class Facts:
         yield "  who reads what"
         for zone, topics in self.zones.items():
             yield from _wrapped(" ".join(topics), f"    {zone:<10}", " " * 14)
-            yield f"{'':14}{SEES[zone]}"
+            shown = [stream.name for stream in self.streams if stream.answer_epsilon is None]
+            sees = (
+                f"SEES WHAT USERS SAY ({', '.join(shown)}), and adds it up"
+                if shown and zone == "mixing"
+                else SEES[zone]
+            )
+            yield from _wrapped(sees, " " * 14, " " * 14)
         for warning in self.warnings:
             yield from _wrapped(f"warning: {warning}", "  ", "    ")
         yield "  ok"
@@ -159,7 +169,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         share_of="the users" if made.split == "users" else "epsilon",
         method=stream.method,
         mechanism=used.answered_by,
-        answer_epsilon=used.epsilon,
+        answer_epsilon=None if used.unprotected else used.epsilon,
         wire_bytes=used.wire_size,
         slots=stream.slots,
         unit=str(part),
@@ -173,6 +183,7 @@ def _facts(made: Plan, stream: StreamPlan) -> StreamFacts:
         season_ms=None if stream.season is None else stream.season * stream.every_ms,
         asks_everybody_first=asks_everybody_first(made, stream),
         bias=stream.measure.bias_of(used),
+        listed=tuple(many_lines(stream, used, made.targets)),
         mixed=mixed_facts(made, stream),
     )
 
@@ -184,7 +195,7 @@ def _promise(made: Plan) -> Iterator[str]:
     epsilon = f"epsilon {plain(made.epsilon_micro)}"
     periods = f"{made.streams[0].w} periods of a stream"
     stretch = f"in any {periods if made.window_ms is None else _stretch(made.window_ms)}"
-    yield f"Nobody who sees everything but the raw events learns more than {epsilon} about one user {stretch}."
+    yield from local_promise(made, f"{epsilon} about one user {stretch}")
     if made.window_ms is None:
         yield "The window is a number of periods, as in the papers, and not one stretch of time for all streams."
         for stream in made.streams:
@@ -204,23 +215,19 @@ def _promise(made: Plan) -> Iterator[str]:
             )
             yield (
                 f"{stream.name}: a user joins with the first event, whatever it says. Until a valid value comes they "
-                f"count as {_initial(stream)}, which releases show too often by as many as there are: the edge counts "
+                f"count as {stream.measure.said(stream.initial_code)}, which releases show too often by as many as there are: the edge counts "
                 "them (murmurate_users_initial)."
             )
     if made.split == "budget":
         parts = ", ".join(f"{stream.name} {plain(made.epsilon_of(stream.name))}" for stream in made.streams)
         yield f"Every user answers for every stream; together they spend at most {epsilon}: {parts}."
     elif len(made.streams) > 1:
-        yield "Each user answers for one stream, chosen once by a keyed hash, and spends the whole epsilon there."
+        spends = "" if any(stream.unprotected for stream in made.streams) else ", and spends the whole epsilon there"
+        yield f"Each user answers for one stream, chosen once by a keyed hash{spends}."
     idle = MICRO - sum(stream.share_micro for stream in made.streams)
     if idle:
         what = "the users answer for no stream" if made.split == "users" else "epsilon stay unspent"
         yield f"{idle * 100 / MICRO:g} % of {what}."
-
-
-def _initial(stream: StreamPlan) -> str:
-    """The value of users who have had no valid value yet, in words."""
-    return stream.measure.said(stream.initial_code)
 
 
 def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
@@ -241,7 +248,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         f"windows of w = {stream.w} period{'s' if stream.w > 1 else ''}",
         whole,
         f"method {method.name}{variance}{first}{paid}{horizons}{filtered}{revised}{shaped}",
-        f"mechanism {stream.mechanism} at epsilon {stream.answer_epsilon:g}",
+        f"mechanism {stream.mechanism} {at_epsilon(stream.answer_epsilon)}",
         f"{stream.wire_bytes} byte{'s' if stream.wire_bytes > 1 else ''} a report",
     ]
     if stream.carry_ms:
@@ -253,8 +260,8 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
         "min_batch reports that a release needs"
     )
     yield from _wrapped(needed, indent, indent)
-    if stream.bias:
-        yield from _wrapped(stream.bias, indent, indent)
+    for said in (*stream.listed, *([stream.bias] if stream.bias else [])):
+        yield from _wrapped(said, indent, indent)
     for said in mixed_lines(stream.mixed) if stream.mixed else ():
         yield from _wrapped(said, indent, indent)
     if stream.season_ms is not None:

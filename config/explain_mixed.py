@@ -16,6 +16,7 @@ from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.config.enough import spaced
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning import claim_alone, smallest_claim
+from murmurate.config.unprotected import left_by_zones_together
 
 ROUNDED_UP: Final = Context(prec=4, rounding=ROUND_CEILING)
 """How a sum is shown: never smaller than it is."""
@@ -91,7 +92,7 @@ def mixed_promise(made: Plan) -> Iterator[str]:
     yield (
         "If the mixing and the analysis zone work together"
         + ("" if made.fakes else ", or all others of a round do")
-        + ", what a stream's reports have by themselves is all that holds: the epsilon of its mechanism."
+        + f", {left_by_zones_together(made)}."
     )
 
 

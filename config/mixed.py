@@ -15,6 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from murmurate.aggregators.accounting.added_ones import appended
+from murmurate.aggregators.accounting.claim import window_claim
 from murmurate.aggregators.accounting.errors import AccountingError
 from murmurate.aggregators.accounting.target import Chosen, MixedTarget, smallest_batch, under_target
 from murmurate.aggregators.candidates import candidates, cells_at
@@ -22,8 +24,10 @@ from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import kind_of
+from murmurate.aggregators.summed_names import name_of
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.plan import MixedPlan, Plan, StreamPlan
+from murmurate.randomizers import ParameterError
 from murmurate.randomizers.thresholds import MICRO
 
 KEY: Final = "privacy.mixed.epsilon"
@@ -46,6 +50,8 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     part = float(Fraction(repr(made.mixed)) * share)
     delta = float(Fraction(repr(made.delta)) * share)
     target = MixedTarget(part, delta, made.assumed_corrupt)
+    if stream.unprotected:
+        return _added_up(stream, target, made.min_batch, rounds)
     try:
         chosen = _chosen(
             stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds, made.fakes
@@ -59,6 +65,22 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     return MixedPlan(
         part, chosen.epsilon_micro * rounds, chosen.name, chosen.question.digest.hex(), chosen.claim, chosen.gain
     )
+
+
+def _added_up(stream: StreamPlan, target: MixedTarget, smallest: int, rounds: int) -> MixedPlan:
+    """What it makes of a stream whose reports are added up: a window's rounds have equal parts of epsilon and delta."""
+    try:
+        asked = appended(
+            d=stream.measure.d, n=smallest, central=Fraction(repr(target.epsilon)) / rounds,
+            delta=target.delta / rounds, corrupt=target.corrupt,
+        )  # fmt: skip
+        claim = window_claim([(asked, smallest, rounds)], target.delta, target.corrupt)
+    except (AccountingError, ParameterError) as error:
+        raise ConfigError([Mistake(KEY, f"{target.epsilon:g}", f"another target: {error}")]) from None
+    ways = [one.question(asked.central_micro) for one in candidates(stream.measure, prefer=stream.prefer)]
+    local = min(stream.measure.usual_variance(way, smallest) for way in ways)
+    gain = local / float(asked.variance(smallest, 0.0))
+    return MixedPlan(target.epsilon, asked.central_micro * rounds, name_of(asked), asked.digest.hex(), claim, gain)
 
 
 def as_asked_by(made: Plan, stream: StreamPlan, name: str) -> StreamPlan:

@@ -20,6 +20,7 @@ from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import kind_of
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
+from murmurate.randomizers.frequency.appended import AUE
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.trees import Tree
@@ -133,6 +134,11 @@ class StreamPlan(OfMeasure[Measure]):
         return kind_of(self.method.name).division
 
     @property
+    def unprotected(self) -> bool:
+        """Whether its reports show their values, and only their sums are protected."""
+        return self.mechanism == AUE.name
+
+    @property
     def says_none(self) -> bool:
         """Whether a user without a value answers none. Values that stand for ever leave no need for it."""
         return self.measure.says_none
@@ -172,9 +178,11 @@ class StreamPlan(OfMeasure[Measure]):
         """Its part of the promise."""
         layout = self.domain.layout(self.says_none)
         asked, most = (None, None) if self.mixed is None else ((self.mixed.question,), self.mixed.epsilon_micro)
+        unprotected = self.unprotected and asked is not None
         return StreamTerms(
-            self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms, asked, most
-        )
+            self.name, self.share_micro, self.w, self.slots, self.division, layout, self.every_ms, asked, most,
+            unprotected,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

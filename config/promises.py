@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from murmurate.config.kinds import Number, WholeNumber
+from murmurate.config.kinds import Flag, Number, WholeNumber
 from murmurate.config.quantities import Duration, Epsilon, PrivacyWindow, WindowKind
 from murmurate.config.streams import ConfigTable
 from murmurate.randomizers.thresholds import micro_nats
@@ -28,6 +28,9 @@ class PrivacyTable(ConfigTable):
     """What anyone can learn about one user in one window, in nats."""
     mixed: MixedTable | None = None
     """What everybody but the mixing zone can learn: devices then spend as much of epsilon as the smallest batch allows.
+    """
+    unprotected_locally: Annotated[bool, Flag()] = False
+    """Whether reports of a stream may show their values to the mixing zone and the brokers: needed for mechanism = aue.
     """
     window: Annotated[PrivacyWindow, WindowKind()]
     """Any stretch of this length; or { periods = 20 }: the papers' w, exactly."""

@@ -30,6 +30,7 @@ from murmurate.config.planning_central import AcceptedTimes, central_plan
 from murmurate.config.promises import CuratorTable, PrivacyTable
 from murmurate.config.quantities import MAX_W, Duration, shortest
 from murmurate.config.streams import ConfigTable
+from murmurate.config.unprotected import undeclared
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
@@ -206,6 +207,7 @@ class Deployment(ConfigTable):
             found = f"{self.privacy.min_batch}, of which {honest} are honest"
             yield Mistake("privacy.min_batch", found, f"with privacy.mixed, {FEWEST} honest reports or more")
         yield from too_many(self.privacy)
+        yield from undeclared(self.privacy, self.local)
         if not self.streams:
             yield Mistake("streams", "none", "one or more tables [streams.NAME]")
         if sum(stream.share_micro for stream in self.local.values()) > MICRO:

@@ -17,7 +17,7 @@ from murmurate.aggregators.methods.registry import NAMES, kind_of
 from murmurate.aggregators.postprocess.registry import METHODS as SHAPES
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Number, Text, WholeNumber, seen
-from murmurate.config.quantities import Duration
+from murmurate.config.quantities import Duration, shortest
 
 MAX_REVISE: Final = 100
 """The most periods after which a release may be revised."""
@@ -151,6 +151,10 @@ class MethodTable(ConfigTable):
     def filtering(self) -> str:
         """Whether the adaptive filter is behind the method."""
         return self.filter or (OFF if self.of_horizons else ADAPTIVE)
+
+    def length(self) -> dict[str, str]:
+        """The length of a horizon in words, where there is one."""
+        return {} if self.horizon is None else {"horizon": shortest(self.horizon)}
 
     def options(self, *, every: int = 1, clip: str = DECLARED) -> MethodOptions:
         """All that there is to say of it, what the file leaves out written out. Numbers as texts that say them exactly.

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
 from murmurate.randomizers.randomness import Draw, DrawOne
 from murmurate.randomizers.thresholds import MICRO
@@ -32,16 +33,6 @@ Spec = Mapping[str, Any]
 """A description of words, whole numbers, lists and tables; no floats, which two machines may write differently."""
 LayoutSpec = tuple[Any, ...]
 """The meaning of the words of a value, as a stream's domain defines it (layouts/)."""
-
-
-class Bill(NamedTuple):
-    """The price of an answer: the ledger books it for all periods from first to last."""
-
-    first: int
-    last: int
-    digest: bytes | None
-    """An identity such that rounds of one bill are charged once; None: each round is charged by itself."""
-    epsilon_micro: int
 
 
 class Atom(NamedTuple):
@@ -77,6 +68,10 @@ class DeviceFace(ABC):
     """The claimed epsilon, in millionths of a nat."""
     digest: bytes
     """The identity of the question: the SHA-256 of its spec, 32 bytes."""
+    unprotected: ClassVar[bool] = False
+    """Whether a report shows its value: then it has no local epsilon, and asking for that is an UnprotectedError. No
+    device sends such a report unless its own terms say so (guard.py).
+    """
     memoised: ClassVar[bool] = False
     """Whether a report contains randomness that outlives its round: no stream may use such a mechanism (ARCHITECTURE
     rule 11).
@@ -152,6 +147,10 @@ class ServerFace(ABC):
     """Whether its last value must be *none* (True) or must not be (False); None where either is possible."""
     sums: ClassVar[bool] = False
     """Whether raw frequencies sum to 1 whatever was reported. Where they do not, their errors are independent."""
+    summed_when_mixed: ClassVar[bool] = False
+    """Whether the mixing zone has to add reports up, all of a round in one place, and hand on their sums alone: the
+    support of all of them, and how many they are.
+    """
     fakes: int = 0
     """The number of fake reports that the mixing zone adds to a round, over all its sub-batches."""
     smallest_part: Fraction = Fraction(1)

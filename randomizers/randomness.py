@@ -120,11 +120,12 @@ class Key(NotCopyable):
 
     def _derive(self, round: bytes, mechanism: bytes, purpose: str) -> bytes:
         context = (round, mechanism, purpose.encode())
-        if self._last[0] != context:
+        last = self._last  # looked at once: another thread may derive another key meanwhile
+        if last[0] != context:
             parts = (self._deployment.encode(), *context, ALGORITHM)
             message = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
-            self._last = context, hmac.digest(self._secret, message, "sha256")[:BLOCK]
-        return self._last[1]
+            self._last = last = context, hmac.digest(self._secret, message, "sha256")[:BLOCK]
+        return last[1]
 
     def __repr__(self) -> str:
         return f"Key(deployment={self.deployment!r}, fingerprint={self.fingerprint!r})"

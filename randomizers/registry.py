@@ -14,6 +14,7 @@ from murmurate.randomizers.branches import Branches
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.faked import Faked
 from murmurate.randomizers.frequency import (
+    AUE,
     BLH,
     GRR,
     OLH,
@@ -166,6 +167,9 @@ def question(spec: Mapping[str, Any]) -> Question:
         case "weighted":
             found = _parts("weighted", spec, "inner", "levels", "quantum")
             return Weighted(_inside(found["inner"], "weighted"), found["levels"], found["quantum"])
+        case AUE.name:
+            found = _parts(AUE.name, spec, "d", "ones", "batch", "central_micro", "delta")
+            return AUE.of_spec(**{key: found[key] for key in found if key != "name"})
         case "node":
             return node_of(spec)
         case str(name) if name in VECTORS:
@@ -182,7 +186,7 @@ def _branch(pair: Any) -> tuple[Any, Question]:
 def _inside(spec: Any, *refused: str) -> Question:
     """The question of a spec inside another one's, which may not contain others, so that specs nest only once."""
     name = spec.get("name") if isinstance(spec, Mapping) else None
-    if name in (*refused, Faked.name):  # a round has fakes, or none: not a part of it
+    if name in (*refused, Faked.name, AUE.name):  # a round has fakes, or is added up, or is not: not a part of it
         raise ParameterError(f"question: found {name} in {refused[0]}; allowed: others")
     return question(spec)
 

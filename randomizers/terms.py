@@ -49,6 +49,8 @@ class StreamTerms:
     """What a user spends on it in any w periods at most, in micro-nats, where a central target leaves less than the
     stream's part of epsilon; None: all of that.
     """
+    unprotected_locally: bool = False
+    """Whether devices answer a question whose reports show their values: only one that is named in `questions`."""
 
     def __post_init__(self) -> None:
         where = f"stream {self.name!r}"
@@ -59,6 +61,10 @@ class StreamTerms:
         _within(f"{where}: every_ms", self.every_ms, 1, 1 << 40)
         if self.most_micro is not None:
             _within(f"{where}: most_micro", self.most_micro, 1, MAX_MICRO)
+        if self.unprotected_locally and self.questions is None:
+            raise ParameterError(
+                f"{where}: unprotected_locally: found it without questions; allowed: with their digests"
+            )
         if self.division not in ("population", "budget"):
             raise ParameterError(f"{where}: division: found {self.division!r}; allowed: population, budget")
 
@@ -131,6 +137,8 @@ class Terms:
         for stream in self.streams:
             for fact in ("share_micro", "w", "slots", "division", "every_ms"):
                 facts[f"streams.{stream.name}.{fact}"] = getattr(stream, fact)
+            if stream.unprotected_locally:
+                facts[f"streams.{stream.name}.unprotected_locally"] = "true"
         return facts
 
 

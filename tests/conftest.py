@@ -76,7 +76,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     parts: list[list[pytest.Item]] = [[] for _ in range(processes)]
     taken = [0] * processes
     kafka = [name for name in files if name.startswith(KAFKA)]
-    for name in sorted({*kafka, *SECONDS} & files.keys(), key=lambda name: (name not in kafka, -SECONDS.get(name, 1))):
+    long = {*kafka, *SECONDS} & files.keys()  # by name at last, since sets have another order in each process
+    for name in sorted(long, key=lambda name: (name not in kafka, -SECONDS.get(name, 1), name)):
         least = min(range(0, processes, 2 if name in kafka else 1), key=taken.__getitem__)
         parts[least] += files.pop(name)
         taken[least] += SECONDS.get(name, 1)

@@ -49,14 +49,17 @@ class Periods(Part):
     periods: Positive
 
 
-NoClaim = Literal["nothing was counted", "public measure", "lasting reports"]
+NoClaim = Literal["nothing was counted", "public measure", "lasting reports", "too few reports"]
 
 
 class Privacy(Part):
     """The promise this release keeps."""
 
     unit: Literal["user"]
-    epsilon: Nats
+    epsilon: Nats | None
+    """What holds against everybody but who sees raw events, for a user's reports by themselves; null where reports show
+    their values (`unprotected_locally`).
+    """
     window: Duration | Periods
     w: Positive
     """The window in periods of this stream."""
@@ -65,18 +68,25 @@ class Privacy(Part):
     `unshuffled`.
     """
     unshuffled: NoClaim | None = None
-    """Why nothing is claimed: no round of the window had enough reports; they carry a public number; or they outlive
-    their round. Written where `shuffled` is null, but by earlier versions.
+    """Why nothing is claimed: no round of the window had enough reports; they carry a public number; they outlive their
+    round; or only their sum protects them, and too few were counted. Written where `shuffled` is null, but by earlier
+    versions.
     """
     carry: Literal["always"] | None = None
     """Values stand until the next one, so the promise is over the sequence of values: one event that stands for longer
     than a window is answered about in each. Not written where values expire.
+    """
+    unprotected_locally: Literal[True] | None = None
+    """Reports show their values to the mixing zone, and to whoever runs the brokers: only their sums are protected,
+    against everybody else. Written where `epsilon` is null, and nowhere else.
     """
 
     @model_validator(mode="after")
     def _claims_or_says_why_not(self) -> "Privacy":
         if self.shuffled is not None and self.unshuffled is not None:
             raise ValueError("found shuffled and unshuffled; allowed: one of them")
+        if (self.epsilon is None) != (self.unprotected_locally is not None):
+            raise ValueError("found epsilon and unprotected_locally, or neither; allowed: one of them")
         return self
 
 

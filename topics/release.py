@@ -19,6 +19,7 @@ from murmurate.topics.release_parts import (
     MAX_FIGURES,
     Block,
     Instant,
+    ListedItems,
     Mechanism,
     Method,
     Model,
@@ -86,6 +87,8 @@ class Release(Message, tag="murmurate/release/2"):
     """How names make tables: each table's cells follow each other, called "attribute=value | attribute=value". Not
     written where names stand for themselves.
     """
+    selection: ListedItems | None = None
+    """How the items were chosen that the maps have figures of, where they are few of very many."""
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_FIGURES), *Freeze] | None = None
     """For each monitored statistic that is known, on which side of its threshold it is. Not written where there is
     none.
@@ -136,6 +139,10 @@ class Release(Message, tag="murmurate/release/2"):
         cells = [name for table in self.tables or () for name in table.names]
         if self.tables is not None and sorted(cells) != sorted(self.estimate):
             raise ValueError("found names other than the cells of the tables; allowed: each of these once")
+        if self.selection is not None and self.names is None:
+            raise ValueError("found a selection of declared names; allowed: where names are found")
+        if self.selection is not None and not {*self.selection.named, *self.selection.found} <= self.estimate.keys():
+            raise ValueError("found an item in the selection without an estimate; allowed: names of estimates")
         if not (self.thresholds or {}).keys() <= self.estimate.keys():
             raise ValueError("found a threshold of a name without an estimate; allowed: names of estimates")
         if self.measured_t is not None and self.measured_t > self.t:

@@ -20,6 +20,8 @@ MAX_NAMES = 1 << 12
 """The most statistics that a deployment declares: three maps of them, names included, fit a message."""
 MAX_FIGURES = MAX_NAMES + 1
 """The most figures in one release: the declared statistics, and the share of those who have no value."""
+MAX_LISTED_ITEMS = 512
+"""The most items that a release lists of very many."""
 
 BETWEEN = " | "
 """Between the attributes in the name of a cell: values may hold commas, as the stretches of a range do."""
@@ -105,6 +107,25 @@ class Reading(Part):
     """The chance that the truth is on the side of the threshold that is named."""
 
 
+class ListedItems(Part):
+    """How the items of a release were chosen from very many: some are always listed, the others were the largest."""
+
+    of: Positive
+    """The number of all items."""
+    by: Literal["mean", "share"]
+    """The figure whose size counts: the mean by its absolute value, or the share of holders."""
+    named: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED_ITEMS)]
+    """The items that are in every release, by the file."""
+    found: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED_ITEMS)]
+    """The largest of all others in this period, the largest first: by being chosen they tend to be too large."""
+    errors: Annotated[float, Field(gt=0)]
+    """The number of its standard errors up to which a found item may be chance: of all items that are really 0, one is
+    beyond it in one release of 44.
+    """
+    threshold: Annotated[float, Field(ge=0)] | None
+    """The limit of chance: `errors` times the median standard error of what was found; null where nothing was."""
+
+
 class Reports(Part):
     """What the release is made of."""
 
@@ -164,10 +185,12 @@ def _described(table: Mapping[str, Detail]) -> Mapping[str, Detail]:
 
 
 def _identified(table: Mapping[str, Detail]) -> Mapping[str, Detail]:
-    epsilon, digest = table.get("epsilon"), table.get("digest")
+    epsilon, digest = table.get("epsilon", table.get("central")), table.get("digest")
     named = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{16,64}", digest)
     if not named or not isinstance(epsilon, int | float):
-        raise ValueError("found no epsilon or no digest; allowed: both, the digest as 16 to 64 hexadecimal digits")
+        raise ValueError(
+            "found no epsilon (or central) or no digest; allowed: both, the digest as 16 to 64 hexadecimal digits"
+        )
     return table
 
 

@@ -25,9 +25,10 @@ from murmurate.agents.audit.transcripts import Transcripts
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Key, Question, Secrets
 from murmurate.randomizers import question as built
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.layouts import layout
-from murmurate.randomizers.question import Bill, Value
+from murmurate.randomizers.question import Value
 from murmurate.randomizers.sessions.node import Node
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.messages import Round
@@ -55,9 +56,9 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
         if extent.sums:
             audit_sums(plan, secrets.randomness, read, sources, found, extent)
     else:
-        known = {r.digest.hex() for _, r in kept}
+        known = {r.digest.hex(): r.targets for _, r in kept}
         judged = {
-            at for at in {*there.reports, *there.dones} if at[0] in known and there.answered(*at[:2], plan.targets)
+            at for at in {*there.reports, *there.dones} if at[0] in known and there.answered(*at[:2], known[at[0]])
         }
         found.reports = sum(sum(there.reports[at].values()) for at in judged)
     recount(plan, read, [r for _, r in kept], judged, there.reports, there.dones, found, extent)
@@ -123,7 +124,9 @@ def _compare(
         oracle, digest = built(round_.mechanism), round_.digest.hex()
         mask = round_.slots.mask()
         slots = {s for s in range(stream.slots) if mask is None or mask[s]}
-        if isinstance(oracle, Node) and not transcripts.admits(round_, oracle):
+        if (isinstance(oracle, Node) and not transcripts.admits(round_, oracle)) or (
+            oracle.unprotected and not stream.unprotected
+        ):
             slots = set()
         bill = oracle.bill(round_.t)
         allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, bill)}

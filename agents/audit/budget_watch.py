@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from murmurate.agents.stages.stage import Out
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Secrets, question
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.identity import slots
-from murmurate.randomizers.question import Bill
 from murmurate.topics.block import MAGIC
 from murmurate.topics.codec import decode
 from murmurate.topics.messages import Done, Round

@@ -2,7 +2,8 @@
 
 Contract: shares no code with stages.  Rounds that are not covered any more are not judged; a seal or a `done` that
 may still come is not missing.  Of fake reports only the mixing zone knows which they are: a round has to have as many
-reports that nobody sent as the plan says.  Not here: who had to answer what (auditor.py).
+reports that nobody sent as the plan says.  Reports that show their values have to leave as a sum, and nothing beside
+it.  Not here: who had to answer what (auditor.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from murmurate.agents.audit.findings import Audit, Extent, Place, Reader
 from murmurate.config.plan import Plan
-from murmurate.randomizers import question
+from murmurate.randomizers import Question, question
 from murmurate.topics.block import BatchBlock, TallyBlock
 from murmurate.topics.messages import Close, Done, Round, Seal, Tally, TallyInBlocks
 
@@ -55,6 +56,10 @@ def recount(
             came += actual.get((tally.round, p, tally.q), Counter())
             of_all.update({q: sum(actual.get((tally.round, p, q), Counter()).values()) for q in range(plan.targets)})
         oracle = oracles[tally.round]
+        if oracle.summed_when_mixed:
+            right = _right_sum(plan, oracle, seal, rows, came, tally, counts)
+            found.note("miscounted", int(not right), (tally.round, -1, tally.q))
+            continue
         support = np.zeros(oracle.outcomes, np.int64)
         for report, n in rows.items():
             support += n * oracle.support(np.frombuffer(report, np.uint8)[None])
@@ -76,6 +81,34 @@ def recount(
             found.note("miscounted", int(sum(by_target.values()) != oracles[digest].fakes), (digest, -1, -1))
     for (digest, q), (_, _, must) in sealed.items():
         found.note("miscounted", int(must and extent.covers(digest)), (digest, -1, q))
+
+
+def _right_sum(
+    plan: Plan, oracle: Question, seal: Seal | None, rows: Counter[bytes], came: Counter[bytes],
+    tally: Tally | TallyInBlocks, counts: NDArray[np.int64],
+) -> bool:  # fmt: skip
+    """Whether a round of reports that show their values left the mixing zone as their sum and nothing else. rows: what
+    stands before the seal: no report, and one row of sums; none where the round was held back.
+    """
+    if seal is None:
+        return False
+    total, support, good = sum(came.values()), np.zeros(oracle.outcomes, np.int64), 0
+    for report, n in came.items():
+        row = np.frombuffer(report, np.uint8)[None]
+        if len(report) == oracle.wire_size and not oracle.malformed(row)[0]:
+            support, good = support + n * oracle.support(row), good + n
+    stream, round_ = plan.stream(tally.stream), seal.descriptor
+    agreed = stream.mixed is not None and stream.mixed.question == oracle.digest.hex() and round_.targets == 1
+    due = agreed and total >= plan.min_batch
+    judged = (round_.config, round_.revision) == (stream.config, stream.revision)  # else by a file that is not here
+    if seal.rejected.undersized:
+        return not rows and not seal.received and not counts.any() and not (judged and due)
+    if not round_.slots.count():
+        return not rows and not seal.received and not counts.any()
+    sums = Counter([support.astype("<i8").tobytes()] if good else [])
+    said = seal.received, seal.counted, tally.received, tally.counted
+    right = rows == sums and said == (total, good, total, good) and np.array_equal(support, counts)
+    return right and (due or not judged)
 
 
 def _tallies(plan: Plan, read: Reader, found: Audit) -> Iterator[tuple[Tally | TallyInBlocks, NDArray[np.int64]]]:
@@ -106,6 +139,9 @@ def _sealed(
         for number, record in found.decoded(read, "batches", b):
             if isinstance(record, BatchBlock):
                 rows[record.round.hex(), record.q].update(row.tobytes() for row in record.reports)
+            elif isinstance(record, TallyBlock):  # of reports that were added up: all blocks as one row
+                (before,) = rows[record.round.hex(), record.q] or (b"",)
+                rows[record.round.hex(), record.q] = Counter([before + record.counts.astype("<i8").tobytes()])
             elif isinstance(record, Seal):
                 at = record.round, record.q
                 yield at, (record, rows.pop(at, Counter()), extent.counted(b, number))

@@ -1,7 +1,8 @@
 """`murmurate peek TOPIC`: what kinds of records a topic holds: headers, counts and control records.
 
 Contract: never a row.  Of blocks with rows or sums one sees the header, of a source topic that there is a record, of
-state marks and sizes: no user, no pseudonym, no value, and no length that depends on one.  Not here: dead letters by
+state marks and sizes: no user, no pseudonym, no value, and no length that depends on one.  With --whole the tallies of
+streams of items become files of estimates (whole_vectors.py).  Not here: dead letters by
 reason (cli/dead.py).
 """
 
@@ -20,6 +21,7 @@ from murmurate.agents.kafka.collect import last, places
 from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
+from murmurate.agents.whole_vectors import WholeVectors
 from murmurate.config.plan import Plan
 from murmurate.errors import UsageError
 from murmurate.topics.block import BatchBlock, Block, RawBlock, ReportBlock, SumsBlock, TallyBlock, raw_width
@@ -29,6 +31,7 @@ from murmurate.topics.message import Message
 from murmurate.topics.names import stream_id, topic, topics
 
 COLUMNS = 80
+MOST = 10_000
 SHORT = 12
 """Digits of a round that are shown."""
 FIRST = (
@@ -42,14 +45,25 @@ HIDDEN = ("kind", "descriptor", "deployment", "config", "schema")
 
 @click.command("peek")
 @click.argument("name", metavar="TOPIC")
-@click.option("--last", "count", type=click.IntRange(1, 10_000), default=10, show_default=True,
+@click.option("--last", "count", type=click.IntRange(1, MOST), default=10, show_default=True,
               help="How many of the newest records of each partition to show.")  # fmt: skip
 @click.option("--partition", type=click.IntRange(0), help="Show this partition only; all by default.")
+@click.option(
+    "--whole",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With the topic tallies: write what its rounds say of every item, of streams of items, a file each.",
+)
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each record.")
-def command(name: str, count: int, partition: int | None, config: Path, as_json: bool) -> None:
+def command(name: str, count: int, partition: int | None, whole: Path | None, config: Path, as_json: bool) -> None:
     """Show headers, counts and control records of TOPIC, such as raw, rounds or state.perturb; never a row."""
     this = opened(config)
+    if whole is not None:
+        if name.removeprefix(f"{this.plan.name}.") != "tallies":
+            raise UsageError(f"peek: --whole: found topic {name[:60]!r}; allowed: tallies")
+        for path in run(_whole(this, partition, count, whole)):
+            click.echo(path)
+        return
     full = full_name(this.plan, name, fed=this.deployment.time.clock == "feed")
     for got in run(_newest(this, full, partition, count)):
         said = describe(this.plan, got)
@@ -81,6 +95,15 @@ async def _newest(this: Opened, full: str, partition: int | None, count: int) ->
     async with this.client.reader() as reader:
         _, found = await last(reader, wanted, count)
     return [got for place in wanted for got in found[place]]
+
+
+async def _whole(this: Opened, partition: int | None, count: int, folder: Path) -> list[Path]:
+    """Write the estimates of the rounds whose tallies are among the newest records, as far as `rounds` holds them."""
+    vectors, written = WholeVectors(this.plan), list[Path]()
+    for name, at, most in (("rounds", None, MOST), ("tallies", partition, count)):
+        for got in await _newest(this, topic(this.plan.name, name), at, most):
+            written += [one.write(folder) for one in vectors.fold(name, got.value or b"", got.offset)]
+    return written
 
 
 # ---- what is said of a record ----

@@ -42,12 +42,13 @@ from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first
 from murmurate.config.errors import ConfigError
-from murmurate.config.explain import COLUMNS
+from murmurate.config.explain import COLUMNS, promises
 from murmurate.config.explain_mixed import mixed_facts, mixed_lines, mixed_promise
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
 from murmurate.config.planning import chosen_post
 from murmurate.config.planning import plan as planned
+from murmurate.config.unprotected import SHOWN
 from murmurate.errors import UsageError
 
 MISTAKES = 2
@@ -131,16 +132,16 @@ def _local(
     document["horizons"] = None if horizons is None else horizons.document()
     changes = [] if horizons is None else [*horizon_lines(horizons, stream.w)]
     document["mixed"] = asdict(mixing := mixed_facts(plan, stream))
-    mixed = [line for said in (*mixed_promise(plan), *mixed_lines(mixing)) for line in _wrapped(said, "  ")]
+    shown = [said for said in promises(plan)[0][:1] if stream.unprotected]
+    mixed = [line for said in (*shown, *mixed_promise(plan), *mixed_lines(mixing)) for line in _wrapped(said, "  ")]
     return document, [*lines(plan, stream, prediction, users, taken, within), *_shaping(stream, post), *changes, *mixed]
 
 
 def lines(plan: Plan, stream: StreamPlan, prediction: Outlook, users: int, taken: str, within: float) -> Iterator[str]:
     """What to expect of a stream, for a terminal. taken: what was assumed of the truth."""
     of = f"{prediction.users:,} users".replace(",", " ")
-    yield from _wrapped(
-        f"{prediction.stream}: {stream.measure.brief}, {of}, epsilon {prediction.epsilon:g}, w = {prediction.w}", ""
-    )
+    spends = SHOWN if prediction.epsilon is None else f"epsilon {prediction.epsilon:g}"
+    yield from _wrapped(f"{prediction.stream}: {stream.measure.brief}, {of}, {spends}, w = {prediction.w}", "")
     yield from _wrapped(taken, "  ")
     yield f"  {'method':<12} {'mechanism':<14} {'standard error':>19} {'published':>10} {'bits a user':>11}"
     yield f"  {'':<12} {'':<14} {'filter':>9} {'series':>9} {'per window':>10} {'and period':>11}"
@@ -194,8 +195,12 @@ def _above(error: float, least: float) -> str:
 
 
 def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
+    many = {one.name for one in plan.everything if one.measure.lists_largest}
+    if name in many or (name is None and len(many) == len(plan.everything)):
+        found = f"{name or ', '.join(sorted(many))}, whose releases list few of very many items"
+        raise UsageError(f"STREAM: found {found}; allowed: one with every item (items = 1024 has about its errors)")
     if name is None:
-        return plan.everything
+        return tuple(one for one in plan.everything if one.name not in many)
     if all(stream.name != name for stream in plan.everything):
         allowed = ", ".join(stream.name for stream in plan.everything)
         raise UsageError(f"STREAM: found {name!r}; allowed: {allowed}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,14 @@ import orjson
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from murmurate.agents.embedded.runtime import Keys
 from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import claims, table
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
 from murmurate.agents.shortage import Shortages
+from murmurate.agents.stages.stage import Out
+from murmurate.agents.whole_vectors import WholeVectors
 from murmurate.config.enough import shortage
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
@@ -51,10 +54,16 @@ Tell = Callable[[Frame], None]
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write releases, truth, summary and report."
 )
 @click.option(
+    "--whole", type=click.Path(path_type=Path, file_okay=False),
+    help="Write what each round says of every item, a .npz file each, of streams of items.",
+)  # fmt: skip
+@click.option(
     "--repeatable", is_flag=True, help="Known keys instead of fresh ones: the same bytes every time, and no privacy."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one line of JSON.")
-def command(source: str, stream: str | None, config: Path, out: Path | None, repeatable: bool, as_json: bool) -> None:
+def command(
+    source: str, stream: str | None, config: Path, out: Path | None, whole: Path | None, repeatable: bool, as_json: bool
+) -> None:
     """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log|sets|..[,n=..][,periods=..][,seed=..].
 
     Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
@@ -66,11 +75,9 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
     opened = open_source(source, plan, stream)
-    secrets = known_secrets(plan.name) if repeatable else generate(NAMES)
     if out is not None:
         make_folder(out)
-    frames: list[Frame] = []
-    console, short = Console(stderr=True), TooFew(plan, opened)
+    frames, console, short = list[Frame](), Console(stderr=True), TooFew(plan, opened)
     for line in short.beforehand():
         warn(console, line)
     with bar(console, opened, quiet=as_json) as show:
@@ -82,7 +89,8 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
             if out is not None and frame["type"] != "progress":
                 frames.append(frame)
 
-        replay = Replay(plan, opened, keys(secrets, plan.name), tell)
+        replay = Replay(plan, opened, _keys(plan.name, repeatable=repeatable), tell)
+        _write_whole(replay, plan, whole)
         with _ctrl_c(replay.stop):
             outcome = replay.run()
     if as_json:
@@ -90,10 +98,28 @@ def command(source: str, stream: str | None, config: Path, out: Path | None, rep
     else:
         show_outcome(plan, opened, outcome)
     if out is not None:
-        write(out, plan, outcome, frames)
-        _name_written(out)
+        _write_named(out, plan, outcome, frames)
     if outcome.interrupted:
         sys.exit(INTERRUPTED)
+
+
+def _keys(deployment: str, *, repeatable: bool) -> Keys:
+    """Fresh keys, or known ones."""
+    return keys(known_secrets(deployment) if repeatable else generate(NAMES), deployment)
+
+
+def _write_whole(replay: Replay, plan: Plan, folder: Path | None) -> None:
+    """Write the estimates of each round in this folder as soon as its tallies are there."""
+    if folder is None:
+        return
+    make_folder(folder)
+    vectors = WholeVectors(plan)
+
+    def take(records: Sequence[Out]) -> None:
+        for one in vectors.follow(records):
+            one.write(folder)
+
+    replay.follow(take)
 
 
 WRITTEN = ("releases.jsonl", "truth.jsonl", "summary.json", "report.html")
@@ -228,8 +254,9 @@ class bar:  # noqa: N801 - reads as a verb in `with bar(...)`
             )
 
 
-def _name_written(out: Path) -> None:
-    """Say which files were written: on one line if they fit."""
+def _write_named(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
+    """Write the files, and say which: on one line if they fit."""
+    write(out, plan, outcome, frames)
     written = [str(out / name) for name in WRITTEN]
     fits = sum(len(path) + 2 for path in written) <= WIDTH
     click.echo("  " + ("  " if fits else "\n  ").join(written), err=True)

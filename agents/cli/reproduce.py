@@ -9,6 +9,7 @@ import click
 from murmurate.agents.cli.reproductions.filter import command as filter_command
 from murmurate.agents.cli.reproductions.ldp_ids import command as ldp_ids_command
 from murmurate.agents.cli.reproductions.post_processing import command as post_processing_command
+from murmurate.agents.cli.reproductions.sao2 import command as sao2_command
 from murmurate.agents.cli.reproductions.shuffle import command as shuffle_command
 from murmurate.agents.cli.reproductions.topl import command as topl_command
 from murmurate.agents.cli.reproductions.tops import command as tops_command
@@ -22,6 +23,6 @@ def command() -> None:
 
 for subcommand in (
     ldp_ids_command, filter_command, post_processing_command, tops_command, topl_command, shuffle_command,
-    vectors_command,
+    vectors_command, sao2_command,
 ):  # fmt: skip
     command.add_command(subcommand)

@@ -55,6 +55,8 @@ def report_bits(mechanism: Mapping[str, Any], d: int) -> int:
     name = inner if isinstance(inner, str) else inner["name"]
     if name == "sr":
         return 1
+    if name == "aue":
+        return 2 * d
     return d if name in _BIT_VECTORS else max(1, (d - 1).bit_length())
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ import orjson
 from murmurate.agents.audit.budget_watch import BudgetWatch
 from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.page_header import page_header
+from murmurate.agents.replay.listed import of_release
 from murmurate.agents.replay.score import Score, score, shortfalls, summary
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.true_period import TruePeriod
@@ -101,6 +102,10 @@ class Replay:
         self._told_at = 0.0
         self._stopped = threading.Event()
         self.outcome = Outcome()
+
+    def follow(self, listener: Callable[[Sequence[Out]], None]) -> None:
+        """Hand all records to this listener, too, as they are written to any log."""
+        self._runtime.logs.listeners.append(listener)
 
     def stop(self) -> None:
         """End the run after its current step, so that everything released so far is complete. May be called from any
@@ -240,7 +245,10 @@ class Replay:
         for record in fresh:
             release = orjson.loads(record)
             period = self._true.get((release["stream"], release["t"]))
-            names = self._plan.any_stream(release["stream"]).measure.true_names
+            measure = self._plan.any_stream(release["stream"]).measure
+            names = measure.true_names
+            if measure.lists_largest and period is not None:
+                period = self._true[release["stream"], release["t"]] = of_release(period, release, names)
             truth = None if period is None else period.record(names)["truth"]
             if period is not None and (period.stream, period.t) not in self._told_of:
                 self._told_of.add((period.stream, period.t))  # a revision has the same truth

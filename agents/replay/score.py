@@ -27,6 +27,7 @@ from rich.table import Table
 
 from murmurate.agents.mixed_claims import LargestClaim, largest_claim, together_words
 from murmurate.agents.replay.error_measures import SMALLEST, bits, mean_relative_error, mean_squared_error, report_bits
+from murmurate.agents.replay.listed import scored_figures
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
 from murmurate.config.enough import REMEDY, shortage, spaced
@@ -236,8 +237,11 @@ def _score(plan: AnyStreamPlan, releases: list[Release], true: Mapping[tuple[str
     decisions = Counter(release["decision"] for release in releases)
     measure, published = plan.measure, decisions["published"]
     names = measure.scored or measure.true_names
-    raw, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
-    held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
+    if measure.lists_largest:
+        raw, best, error, held = scored_figures(pairs, names)
+    else:
+        raw, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
+        held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
     if not measure.scored:
         raw, best = (_nobody(pairs, values) for values in (raw, best))
     own, known = (np.isfinite(held + values).all(axis=1) for values in (raw, best))

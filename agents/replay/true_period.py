@@ -20,11 +20,13 @@ class TruePeriod:
     """The number of users who are asked about this period; of a central stream, that of its events."""
     figures: NDArray[np.float64]
     """The figures of a release without any noise, in the order of the stream's names; NaN for the mean of nobody."""
+    names: tuple[str, ...] | None = None
+    """The names of `figures`, where they are not all of the stream's."""
     of: Literal["users", "events"] = "users"
     """The word for what `users` counts."""
 
     def record(self, names: tuple[str, ...]) -> dict[str, object]:
-        """The period as a line of truth.jsonl."""
-        pairs = zip(names, self.figures.tolist(), strict=True)
+        """The period as a line of truth.jsonl. names: all of the stream's."""
+        pairs = zip(names if self.names is None else self.names, self.figures.tolist(), strict=True)
         truth = {name: None if math.isnan(value) else round(value, 6) for name, value in pairs}
         return {"stream": self.stream, "t": self.t, self.of: self.users, "truth": truth}

@@ -46,7 +46,7 @@ class Strings(NamedTuple):
         return int(self.counts.sum())
 
     def ordered(self) -> Strings:
-        """The same in the order of the strings."""
+        """These strings in ascending order, each with its users."""
         order = np.argsort(self.codes)
         return Strings(self.name, self.codes[order], self.counts[order])
 

@@ -82,7 +82,7 @@ class HorizonRow:
 
 def horizon_outlook(plan: Plan, stream: StreamPlan, users: int, prediction: Outlook) -> HorizonOutlook | None:
     """The comparison for a stream; None where no method of horizons could serve it."""
-    if plan.mixed is not None or plan.fakes:  # which horizons cannot have
+    if plan.mixed is not None or plan.fakes or stream.unprotected:  # which horizons cannot have
         return None
     bare = replace(stream, mechanism=AUTO).setting(plan, first_t=0)
     try:

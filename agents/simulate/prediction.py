@@ -38,6 +38,7 @@ from murmurate.aggregators.faked_questions import question_with_fakes, taking_fa
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import DECLARED, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import METHODS, kind_of
+from murmurate.config.errors import ConfigError
 from murmurate.config.mixed import as_asked_by, asks_one_question
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import ParameterError, Question
@@ -114,7 +115,7 @@ class Outlook:
     stream: str
     users: int
     """The number of the deployment's users who serve this stream."""
-    epsilon: float
+    epsilon: float | None  # None where reports show their values
     w: int
     method: str
     """The method that the file names."""
@@ -191,7 +192,7 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
     return Outlook(
         stream=stream.name,
         users=serving_users(plan, stream, users),
-        epsilon=plan.spent_micro(stream.name) / MICRO,
+        epsilon=None if stream.unprotected else plan.spent_micro(stream.name) / MICRO,
         w=stream.w,
         method=stream.method.name,
         mechanism=stream.mechanism,
@@ -204,11 +205,8 @@ def outlook(plan: Plan, stream: StreamPlan, users: int, found: Sequence[Prospect
 def jobs(plan: Plan, stream: StreamPlan, users: int, assumed: Assumed, *, within: float) -> list[MethodToTry]:
     """One job for each method."""
     # Thresholds change no error, and their read-only table could not be sent to another process.
-    bare = {one.name: replace(one, thresholds={}) for one in plan.streams}
-    sent = replace(plan, streams=tuple(bare.values()))
-    return [
-        MethodToTry(sent, as_asked_by(sent, bare[stream.name], name), users, assumed, within, name) for name in METHODS
-    ]
+    sent = replace(plan, streams=tuple(replace(one, thresholds={}) for one in plan.streams))
+    return [MethodToTry(sent, sent.stream(stream.name), users, assumed, within, name) for name in METHODS]
 
 
 def prospect(job: MethodToTry) -> Prospect | str:
@@ -216,9 +214,10 @@ def prospect(job: MethodToTry) -> Prospect | str:
     if job.plan.mixed is not None and not asks_one_question(job.method):
         return f"{job.method}: asks more than the one question of privacy.mixed"
     try:
-        return _MethodOnStream(job).prospect(job.method)
-    except ParameterError as error:
-        return str(error)
+        asked = replace(job, stream=as_asked_by(job.plan, job.stream, job.method))
+        return _MethodOnStream(asked).prospect(job.method)
+    except (ConfigError, ParameterError) as error:
+        return f"{job.method}: {error}" if isinstance(error, ConfigError) else str(error)
 
 
 def serving_users(plan: Plan, stream: StreamPlan, users: int) -> int:
@@ -285,7 +284,7 @@ class _MethodOnStream:
         if name != chosen:
             filtered = self.scale * filtered_error(tried.filtered / self.scale, tried.unit, filter_ratio)
         more = report_bits(mine.spec(), self.stream.d) - report_bits(ours.spec(), self.stream.d)
-        epsilon = Fraction(mine.epsilon_micro, MICRO)
+        epsilon = Fraction(mine.bill(0).epsilon_micro, MICRO)
         wire = question_with_fakes(
             self.stream.measure, self._as_declared(name), epsilon, self.setting.prefer, 0
         ).wire_size

@@ -22,8 +22,10 @@ from murmurate.agents.replay.error_measures import bits, report_bits
 from murmurate.agents.simulate.control_variates import ControlVariates, adjusted
 from murmurate.agents.simulate.simulated_answers import Holders, run
 from murmurate.aggregators.expected import heard_error
+from murmurate.aggregators.measures.measure import Measure
+from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.aggregators.methods.dissimilarity import publication_error
-from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.methods.method import Decision, Setting
 from murmurate.aggregators.methods.options import ADAPTIVE, MethodOptions
 from murmurate.aggregators.methods.registry import kind_of
 
@@ -123,8 +125,9 @@ class Bench:
         periods = run(holders, replace(options, filter=ADAPTIVE), setting, seed=number, counts_from=self.counts_from)
         for i, period in enumerate(periods):
             if i in looked:
-                figures = measure.scored_figures(period.decision)
-                raw[i], best[i] = (_guessed(of, true.shape[1], measure.guess) for of in figures)
+                raw[i], best[i] = (
+                    _guessed(of, true.shape[1], measure.guess) for of in _figures(measure, period.decision)
+                )
             else:  # not scored, or costly shares, whose raw estimates a result takes unchanged
                 raw[i] = period.decision.vector.unbiased[: true.shape[1]]
             published += period.decision.published
@@ -149,6 +152,14 @@ class Bench:
             reports=sum(n for _, n in answers) / total,
             precision=precision / len(holders),
         )
+
+
+def _figures(measure: Measure, decision: Decision) -> tuple[Floats, Floats]:
+    """The method's own figures and those of a release: those that are scored come first."""
+    if isinstance(measure, ItemNumbers) and decision.measured_t is not None:
+        return measure.means(decision)
+    shown = measure.result(decision).named
+    return shown.unbiased, shown.estimate
 
 
 def _guessed(figures: Floats, count: int, middle: float) -> Floats:

@@ -26,6 +26,7 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
 from murmurate.randomizers import GRR, Branches, Faked, Key, Question, SubsetSelection, Viewed, view_clipped
 from murmurate.randomizers.fakes import WORDS, fake_reports
+from murmurate.randomizers.frequency.appended import AUE
 from murmurate.randomizers.mechanism import PureOracle
 from murmurate.randomizers.vectors import VectorQuestion
 
@@ -122,6 +123,8 @@ def support(mechanism: Question, sample: Holders, generator: np.random.Generator
         return of_users + _of_fakes(mechanism, generator)
     if isinstance(mechanism, GRR):
         return _grr_support(mechanism, sample, generator)
+    if isinstance(mechanism, AUE):
+        return sample + generator.binomial(int(sample.sum()), float(mechanism.p), mechanism.d)
     if isinstance(mechanism, SubsetSelection) and mechanism.d <= MOST_TOGETHER:
         return _subset_support(mechanism, sample, generator)
     if isinstance(mechanism, PureOracle):

@@ -27,6 +27,7 @@ from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.summing import targets_of
 from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
@@ -240,7 +241,7 @@ class Publish:
             mechanism=request.question.spec(),
             purpose=request.purpose,
             contributors=self._plan.partitions,
-            targets=self._plan.targets,
+            targets=targets_of(request.question, self._plan.targets),
             patience_ms=self._plan.patience_ms,
             config=period.plan.config,
             revision=period.plan.revision,

@@ -15,15 +15,16 @@ import numpy as np
 from murmurate.aggregators.accounting.claim import MixedClaim
 from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.aggregators.accounting.window import NoClaim
-from murmurate.aggregators.measures.result import InTables, NamedFigures
+from murmurate.aggregators.measures.result import ChosenItems, InTables, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Question
+from murmurate.randomizers.frequency.appended import AUE
 from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.promises import AgainstUsers, Periods, Privacy, Shuffled
 from murmurate.topics.release import Release
-from murmurate.topics.release_parts import PLACES, Reading, Reports
+from murmurate.topics.release_parts import PLACES, ListedItems, Reading, Reports
 from murmurate.topics.times import duration, instant
 
 
@@ -64,16 +65,18 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> R
         stderr_unbiased=_named(figures, figures.stderr_unbiased) if stream.stated_model else None,
         model=stream.stated_model,
         names="found" if figures.found else None,
+        selection=_selection(figures.chosen),
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, figures),
         reports=_reports(came),
         privacy=Privacy(
             unit="user",
-            epsilon=plan.spent_micro(stream.name) / 1e6,
+            epsilon=None if stream.unprotected else plan.spent_micro(stream.name) / 1e6,
             window=Periods(periods=stream.w) if plan.window_ms is None else duration(plan.window_ms),
             w=stream.w,
             **_mixed(plan, came),
             carry="always" if stream.carry_ms is None else None,
+            unprotected_locally=True if stream.unprotected else None,
         ),
         mechanism=_mechanism(decision.question),
         method={**stream.method.described(), **stream.post.described()},
@@ -103,6 +106,14 @@ def _own_of(names: Sequence[str], before: Release) -> dict[str, dict[str, float 
     return {"unbiased": first, "stderr_unbiased": second}
 
 
+def _selection(chosen: ChosenItems | None) -> ListedItems | None:
+    """How the items of the release were chosen from very many."""
+    if chosen is None:
+        return None
+    threshold = None if chosen.threshold is None else round(chosen.threshold, PLACES)
+    return ListedItems(**chosen._replace(errors=round(chosen.errors, PLACES), threshold=threshold)._asdict())
+
+
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:
     """The `decision` of a release without reports of its own period: whether anything is known."""
     return "approximated" if figures.known else "unmeasured"
@@ -124,6 +135,8 @@ def _readings(stream: StreamPlan, figures: NamedFigures) -> dict[str, Reading] |
     """The readings of the monitored names whose estimates are known; None if there are none."""
     found = {}
     for name, threshold in stream.thresholds.items():
+        if name not in figures.names:
+            continue  # nothing was measured yet
         at = figures.names.index(name)
         estimate, error = float(figures.estimate[at]), float(figures.stderr[at])
         if math.isnan(estimate):
@@ -160,5 +173,7 @@ def _mixed(plan: Plan, came: Came) -> dict[str, Any]:
 def _mechanism(mechanism: Question) -> dict[str, str | int | float]:
     """The question's spec, with only the names of parts that are tables themselves: the round holds the rest."""
     named = {key: value["name"] if isinstance(value, Mapping) else value for key, value in mechanism.spec().items()}
-    spec = {key: value for key, value in named.items() if isinstance(value, str | int) and key != "epsilon_micro"}
+    spec = {key: value for key, value in named.items() if isinstance(value, str | int) and not key.endswith("_micro")}
+    if isinstance(mechanism, AUE):  # there is no epsilon of a report
+        return {**spec, "central": mechanism.central, "digest": mechanism.digest.hex()[:16]}
     return {**spec, "epsilon": mechanism.epsilon, "digest": mechanism.digest.hex()[:16]}

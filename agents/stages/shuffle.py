@@ -8,14 +8,15 @@ them are held back below min_batch, or none.  (If a target could seal once all h
 `give_up` with fewer: two sub-batches of different crowds.)  Only when a `close` is written, and whom it names, depend
 on interleaving: all state follows the record.  Of a round that stays below min_batch nothing leaves but that it did: no
 count of reports.  A round that is released has as many fakes as this zone's own config says (faking.py), and seals and
-blocks do not tell them from reports; one whose question says another number is held back.  Source: ARCHITECTURE rules
-8, 15, 16 and 28.
+blocks do not tell them from reports; one whose question says another number is held back.  Reports that show their
+values are not permuted but added up (summing.py).  A round that has fewer targets than there are is over at the others
+once it is closed, and nothing is written.  Source: ARCHITECTURE rules 8, 15, 16 and 28.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Final
 
 import numpy as np
@@ -28,8 +29,9 @@ from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.round_in_progress import WAITING, Contribution, RoundInProgress, RoundState
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.summing import added_up, as_agreed, well_formed
 from murmurate.config.plan import Plan
-from murmurate.randomizers import Faked, Key
+from murmurate.randomizers import Faked, Key, Question
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
@@ -188,6 +190,11 @@ class Shuffle:
     def _try_to_seal(self, digest: str, current: RoundInProgress) -> None:
         round_, named = current.round, current.closed
         assert round_ is not None  # noqa: S101 - as above
+        if self._q >= round_.targets:  # no report of it comes here
+            current.state.to(RoundState.SEALED)
+            del self._open[digest]
+            self._sealed[digest] = current.last
+            return
         sent = [current.contributions.get(contributor) for contributor in named]
         if any(one is None or one.done is None for one in sent):
             return
@@ -203,14 +210,13 @@ class Shuffle:
         self._seal(round_, [one for one in sent if one is not None], tuple(missing))
 
     def _seal(self, round_: Round, sent: list[Contribution], missing: tuple[int, ...]) -> None:
-        """1. Count. 2. Decide by the round's total. 3. Add fakes. 4. Permute. 5. Blocks, then the seal of them all.
+        """1. Count. 2. Decide by the round's total. 3. Add fakes. 4. Permute, or add up. 5. Blocks, then their seal.
 
         The question has to say how many fakes there are, since whoever estimates takes so many out: a round of another
         number would be one that a server made up to have fewer.
         """
         question = question_of(round_)
-        width = question.wire_size
-        total = here = 0
+        width, total, here = question.wire_size, 0, 0
         fitting: list[np.ndarray] = []
         for one in sent:
             assert one.done is not None  # noqa: S101 - what `_try_to_seal` made sure of
@@ -222,25 +228,33 @@ class Shuffle:
             total, here = total + one.done.total, here + came
             fitting += [reports for reports in one.reports if reports.shape[1] == width]
         reports = np.concatenate(fitting) if fitting else np.zeros((0, width), np.uint8)
-        malformed = here - len(reports)
-        small = total < self._plan.min_batch or question.fakes != self._plan.fakes
+        agreed = question.fakes == self._plan.fakes and as_agreed(self._plan, round_, question)
+        small = total < self._plan.min_batch or not agreed
         if small:  # nothing is said of how many came, nor of how
-            reports, here, malformed = reports[:0], 0, 0
+            reports, here = reports[:0], 0
         elif isinstance(question, Faked):
             fakes = fakes_of(self._key, question, self._q, self._plan.targets, round=round_.digest)
             reports, here = np.concatenate((reports, fakes)), here + len(fakes)
+        elif question.summed_when_mixed:
+            reports = well_formed(question, reports)
         self.counts["too_small" if small else "deadline" if missing else "sealed"] += 1
-        order = permutation_of_rows(self._key, len(reports), self._q, round=round_.digest)
-        blocks = list(encode_batch(round_.digest, self._q, reports, order)) if len(reports) else []
+        blocks = list(self._blocks(round_, question, reports)) if len(reports) else []
         seal = Seal(
             round=round_.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
-            rejected=Rejected(malformed=malformed, undersized=small and round_.slots.count() > 0),
+            rejected=Rejected(malformed=here - len(reports), undersized=small and round_.slots.count() > 0),
             blocks=len(blocks), descriptor=round_,
         )  # fmt: skip
         log = Log("batches", batch_partition(round_.stream, self._q, self._plan.targets))
         self._out += [Out(log, block) for block in blocks]
         self._out.append(Out(log, encode(seal)))
         self._urgent = True
+
+    def _blocks(self, round_: Round, question: Question, reports: np.ndarray) -> Iterator[bytes]:
+        """What leaves of these reports: their sums where they show their values, else they themselves, permuted."""
+        if question.summed_when_mixed:
+            return added_up(round_, self._q, question, reports)
+        order = permutation_of_rows(self._key, len(reports), self._q, round=round_.digest)
+        return encode_batch(round_.digest, self._q, reports, order)
 
     # ---- state: the logs from the first record of any open round, and which rounds after that are sealed ----
 

@@ -17,6 +17,7 @@ from murmurate.agents.stages.closing import MAX_UNSETTLED, Closing, unsettled
 from murmurate.agents.stages.code_values import CodeValues
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.row_values import RowValues
+from murmurate.agents.stages.summing import targets_of
 from murmurate.agents.stages.values import Frozen, Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms
@@ -128,6 +129,8 @@ class StreamAtPartition:
             ask = as_ask(round_)
         except ParameterError as error:
             return Refusal("mechanism", str(error))
+        if round_.targets != (allowed_targets := targets_of(ask.question, round_.targets)):
+            return Refusal("partitions", f"{where}: found {round_.targets} targets; allowed: {allowed_targets}")
         return self.devices.charge(ask)
 
     def answer(self, grant: Grant) -> Answers | None:

@@ -17,6 +17,7 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 SCRIPTS = (
     "words.js",
     "periods.js",
+    "listed.js",
     "reading.js",
     "chart.js",
     "bars.js",

@@ -4,7 +4,8 @@ Contract: `mixed_claim` and `window_claim` never exceed the epsilon that reports
 number of reports or with delta; they are decimal numbers of three significant digits (or the local epsilon), the
 same on every machine.  n = floor((1 - f) counted), where f is the share of reports that is assumed to come from
 whoever attacks.  Where a bound cannot be certified the next one is taken: never a smaller number.  Nothing is claimed
-for reports that outlive their round, or that carry a public number: they are not alike.  The claim is against whoever
+for reports that outlive their round, or that carry a public number: they are not alike.  Reports that are added up in
+the mixing zone have the claim of their counts (summed_claim.py), and none by themselves.  The claim is against whoever
 sees what was shuffled, of one batch that was shuffled as one, for a value that does not depend on what the mixing zone
 does.  Not here: whose words n and f are (docs/MIXING.md).
 """
@@ -26,15 +27,19 @@ from murmurate.aggregators.accounting.compose import FINE, QUICK, Fineness, Mixe
 from murmurate.aggregators.accounting.errors import AccountingError, NotCertifiedError
 from murmurate.aggregators.accounting.one_round import round_epsilon
 from murmurate.aggregators.accounting.search import next_below
+from murmurate.aggregators.accounting.summed_claim import summed_window
 from murmurate.randomizers.errors import shown
+from murmurate.randomizers.frequency.appended import AUE
 from murmurate.randomizers.question import AuditFace, Blanket, Question
 
 DIGITS = 3
 """How many significant digits a claim has."""
 FEWEST = 2
 """The fewest honest reports that hide one another."""
-Bound = Literal["blanket", "clones", "local"]
-"""The blanket of the concrete question, clones of any question of its epsilon, or no mixing at all."""
+Bound = Literal["blanket", "clones", "local", "counts"]
+"""The blanket of the concrete question, clones of any question of its epsilon, no mixing at all, or the exact counts of
+reports that were added up.
+"""
 
 
 class MixedClaim(NamedTuple):
@@ -53,6 +58,8 @@ class MixedClaim(NamedTuple):
 def mixed_claim(question: Question, counted: int, delta: float, corrupt: float = 0.0) -> MixedClaim:
     """What n shuffled reports of this question have, seen all at once."""
     n = honest(counted, corrupt)
+    if question.summed_when_mixed:
+        return _of_sums([(question, floored(n), 1)], checked_delta(delta))
     return _of_round(_ByDigest(question), floored(n), checked_delta(delta))
 
 
@@ -64,6 +71,9 @@ def window_claim(
     """
     if not rounds or any(isinstance(times, bool) or not isinstance(times, int) or times < 1 for _, _, times in rounds):
         raise AccountingError("window: found no round, or one that is asked less than once; allowed: rounds from 1 on")
+    if any(question.summed_when_mixed for question, _, _ in rounds):
+        sums = [(question, floored(honest(counted, corrupt)), times) for question, counted, times in rounds]
+        return _of_sums(sums, checked_delta(delta))
     made = tuple((_ByDigest(question), floored(honest(counted, corrupt)), times) for question, counted, times in rounds)
     if len(made) == 1 and made[0][2] == 1:
         return _of_round(made[0][0], made[0][1], checked_delta(delta))
@@ -135,12 +145,12 @@ def stepped(n: int, apart: int = 1) -> int:
     of 48 numbers a decade, of three digits each, or of every second one of these (apart = 2).
 
     >>> stepped(9_000), stepped(9_099), stepped(9_100), stepped(9_000, 2), stepped(99)
-    (8660, 9080, 9080, 8250, 99)
+    (8650, 9080, 9080, 8250, 99)
     """
     digits = floored(n)
     if digits < _STEPS[0]:
         return digits
-    unit = 10 ** (len(str(digits)) - DIGITS)
+    unit = int(10 ** (len(str(digits)) - DIGITS))
     steps = _STEPS[::apart]
     return steps[bisect_right(steps, digits // unit) - 1] * unit
 
@@ -195,6 +205,14 @@ def _of_window(rounds: tuple[tuple[_ByDigest, int, int], ...], delta: float, fin
     if fineness != QUICK or len(claims) == 1:
         claims.insert(1, _summed(rounds, delta / times, delta, n))
     return min(claims, key=lambda claim: claim.epsilon)
+
+
+def _of_sums(rounds: Sequence[tuple[Question, int, int]], delta: float) -> MixedClaim:
+    """Rounds whose reports are added up, all of them: other ones have another claim, and no sum with these."""
+    added = [(question, n, times) for question, n, times in rounds if isinstance(question, AUE)]
+    if len(added) < len(rounds):
+        raise AccountingError("window: found reports that are added up beside others; allowed: one kind in a window")
+    return MixedClaim(summed_window(added, delta, DIGITS), delta, "counts", min(n for _, n, _ in rounds))
 
 
 def _summed(rounds: tuple[tuple[_ByDigest, int, int], ...], part: float, delta: float, n: int) -> MixedClaim:

@@ -127,7 +127,7 @@ def _upper(round_: MixedRound, step: float, left: float, sharpness: float) -> Fl
     while not (bounds <= left).any():
         if len(bounds) > _MOST_EPSILONS:
             raise NotCertifiedError(f"composition: found losses beyond {_MOST_EPSILONS} steps; allowed: fewer")
-        at = np.arange(len(bounds), len(bounds) + _AT_ONCE) * step
+        at = np.asarray(np.arange(len(bounds), len(bounds) + _AT_ONCE) * step, np.float64)
         inner = at[at < round_.local]
         more = np.concatenate((deltas(round_.blanket, round_.n, inner, sharpness), np.zeros(len(at) - len(inner))))
         bounds = np.concatenate((bounds, more))

@@ -204,7 +204,7 @@ def _weighed(
     turned, less_one = sums.turns(points)
     weights = _weights(turned[kept], less_one[kept], turned[kept * (last[rows] - 1) % points], rates[rows], last[rows])
     twice = np.where((kept == 0) | (2 * kept == points), 1.0, 2.0) / points
-    value = np.bincount(rows, twice * (power * weights).real, len(rates))
+    value = np.asarray(np.bincount(rows, twice * (power * weights).real, len(rates)), np.float64)
     size = twice * np.abs(power) * np.abs(weights) * (np.expm1(doubt) + 2.0**-44)
     one = np.ones(len(rates), np.complex128)
     most = np.abs(_weights(one, np.zeros_like(one), one, rates, last))

@@ -41,7 +41,7 @@ from murmurate.randomizers.thresholds import MICRO
 _LEAST = 1e-300
 _MOST_LOG = 600.0
 _LESS = 1 - 2.0**-50
-FakesBound = Literal["fakes", "blanket", "clones", "local"]
+FakesBound = Literal["fakes", "blanket", "clones", "local", "counts"]
 """Users and fakes together, the bounds without any fakes, or no mixing at all."""
 
 

@@ -25,7 +25,7 @@ from murmurate.randomizers.question import Blanket
 _FINE: Final = 5
 """Points of the grid in one standard deviation of a round's loss, about."""
 _QUICK: Final = 3
-"""The same where a hundredth more is no harm."""
+"""Points of the grid in one standard deviation where a mu a hundredth larger is no harm."""
 _EVEN: Final = 60
 """The number of points at even distances."""
 _WIDER: Final = 1.05

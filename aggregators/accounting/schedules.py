@@ -27,7 +27,7 @@ _OCTAVE: Final = 6
 _OCTAVES: Final = 5
 """In so many octaves below the largest amount; one in each further octave."""
 _QUICK: Final = 2
-"""The same where some hundredths more are no harm."""
+"""In so many octaves where a cost some hundredths larger is no harm."""
 
 
 class Often(NamedTuple):

@@ -27,9 +27,9 @@ from murmurate.randomizers.question import Question
 from murmurate.randomizers.terms import Division
 from murmurate.randomizers.thresholds import MICRO
 
-NoClaim = Literal["nothing was counted", "public measure", "lasting reports"]
+NoClaim = Literal["nothing was counted", "public measure", "lasting reports", "too few reports"]
 """Why a window has no claim: no round of it had enough reports; its reports carry a public number; or they outlive
-their round.
+their round; or they are protected by their sum alone, which too few of them have.
 """
 NOTHING: Final[NoClaim] = "nothing was counted"
 
@@ -86,6 +86,8 @@ class MixedWindow:
         reasons: list[NoClaim] = [reason for _, asked, _ in rounds if (reason := unclaimed(asked)) is not None]
         if reasons:
             return reasons[0]
+        if any(asked.unprotected for _, asked, _ in rounds):
+            return self._of_sums(rounds, most)
         if self._division == "population":
             return max((self._alone(*one) for one in _smallest(rounds)), key=lambda claim: claim.epsilon)
         try:
@@ -106,6 +108,16 @@ class MixedWindow:
         if self._division == "budget":
             return window_against_users(rounds, self._delta)
         return max((window_against_users([one], self._delta) for one in rounds), key=lambda claim: claim.epsilon)
+
+    def _of_sums(self, rounds: list[tuple[int, Question, int]], most: WindowRounds) -> MixedClaim | NoClaim:
+        """The claim of reports that have no epsilon by themselves, where there is one."""
+        try:
+            if self._division == "budget":
+                return worst_window(most, min(n for _, _, n in rounds), self._delta, self._corrupt)
+            claims = [mixed_claim(of, n, self._delta, self._corrupt) for of, n in _smallest(rounds)]
+        except AccountingError:
+            return "too few reports"
+        return max(claims, key=lambda claim: claim.epsilon)
 
     def _together(self, most: WindowRounds, fewest: int) -> MixedClaim:
         found = worst_window(most, fewest, self._delta, self._corrupt, quick=True)

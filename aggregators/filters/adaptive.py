@@ -48,8 +48,7 @@ class AdaptiveFilter:
     """One stream's filter.
 
     >>> from murmurate.randomizers import GRR
-    >>> filter_ = AdaptiveFilter(2)
-    >>> filter_.learn(GRR(d=2, epsilon=2.5), Answer(np.array([9_000, 1_000]), 10_000), users=None)
+    >>> (filter_ := AdaptiveFilter(2)).learn(GRR(d=2, epsilon=2.5), Answer(np.array([9000, 1000]), 10_000), users=None)
     >>> estimate, variance = filter_.release()
     >>> estimate.round(3), np.sqrt(variance).round(3)
     (array([0.972, 0.028]), array([0.003, 0.003]))
@@ -112,13 +111,11 @@ class AdaptiveFilter:
         self._misses, self._course = Misses(statistics, independent, m.sure), EstimateHistory(statistics)
         self._occupied = np.zeros((m.moving, statistics))  # periods that each model is expected to have held
         self._odds = m.shares  # of the models, as all statistics together show them
-        self._tail = Tail()
         self._precision = np.zeros(statistics)  # of an average period; 0 before the first answer
         self._chance = np.repeat(np.vstack((m.shares, [[LEAST]])), statistics, axis=1)
-        self._likelihood = np.zeros((m.rows, statistics))
-        self._weights = np.empty((m.rows, statistics))
+        self._likelihood, self._weights = np.zeros((m.rows, statistics)), np.empty((m.rows, statistics))
         self._gained = np.zeros(statistics)  # precision that this period's answers brought
-        self._periods = 0  # that had an answer
+        self._tail, self._periods = Tail(), 0  # periods that had an answer
         self._epoch = self._alone = 0.0  # this period's expected epochs and single jumps
         self._weigh()
 
@@ -131,7 +128,10 @@ class AdaptiveFilter:
             return
         if mechanism.statistics != self.statistics:
             raise ParameterError(f"filter: found {mechanism.statistics} statistics; allowed: {self.statistics}")
-        seen = Observed.of(mechanism, answer, users, self._mean, self._tail, wholes=self._wholes.apart)
+        self.observe(Observed.of(mechanism, answer, users, self._mean, self._tail, wholes=self._wholes.apart))
+
+    def observe(self, seen: Observed) -> None:
+        """Take what an answered round of the current period measured."""
         noise = np.maximum(seen.noise, self._spread * 1e-18)
         gained = 1 / noise
         if not self.informed:
@@ -155,17 +155,8 @@ class AdaptiveFilter:
         return self._wholes.summed(mean, variance), variance
 
     def of_noise(self) -> Floats:
-        """The part of each estimate's variance that the noise of answers makes up; the rest is how far the estimate may
-        lag behind the truth: float64[statistics].
-
-        At rest the estimate is a mean of answers, whose variance is noise alone; a model of any gain K < 1 that has
-        held for long has 1 / (2 - K) of its variance from noise.
-        """
-        leaning, gain = self._weights.copy(), self._tracks.variance / self._plain_unit
-        leaning[0] *= self.models.leaning
-        part = 1 / (2 - np.minimum(gain, 1))
-        part[0] = 1
-        return np.asarray(np.einsum("kd,kd,kd->d", leaning, part, self._tracks.variance) / leaning.sum(axis=0))
+        """The part of each estimate's variance that is noise of answers, and no lag: float64[statistics]."""
+        return self._tracks.noisy(self._weights, self._plain_unit)
 
     def past(self) -> tuple[Floats, Floats]:
         """Mean and variance of the estimates so far, the current one among them: two float64[statistics]."""
@@ -185,8 +176,8 @@ class AdaptiveFilter:
         """
         if lag < 0:
             raise ParameterError(f"filter: lag: found {shown(lag)}; allowed: from 0")
-        nothing = np.zeros((self.models.moving, self.statistics))
-        estimates, variances = self._past.revised(Belief.of(self._tracks, self._weights, nothing, self._units), lag)
+        now = Belief.of(self._tracks, self._weights, np.zeros_like(self._occupied), self._units)
+        estimates, variances = self._past.revised(now, lag)
         return self._wholes.summed(estimates, variances), variances
 
     def facts(self) -> dict[str, Any]:
@@ -235,16 +226,14 @@ class AdaptiveFilter:
     def _begin(self) -> None:
         """Set the units from the first answer."""
         self._jumps.room = self._room
-        self._odds = self.models.first_odds(self._room)
-        self._chance[:-1] = self._odds
+        self._chance[:-1] = self._odds = self.models.first_odds(self._room)
         self._tracks.begin(self._units)
         self._seasons.begin(self._room)
         self._foretell()
 
     def _step(self) -> None:
         m, jumps, tracks = self.models, self._jumps, self._tracks
-        silent = not self._gained.any()
-        if not silent:
+        if not (silent := not self._gained.any()):
             self._precision *= MEMORY
             self._precision += (1 - MEMORY) * self._gained
             self._share_odds()
@@ -263,8 +252,7 @@ class AdaptiveFilter:
         self._foretell()
         if silent:
             tracks.confine(*self._bounds)
-        self._likelihood[:] = 0
-        self._gained[:] = 0
+        self._likelihood[:] = self._gained[:] = 0
         self._weigh()
 
     def _foretell(self) -> None:

@@ -15,11 +15,12 @@ import numpy as np
 
 from murmurate.aggregators.accounting.schedules import WindowRounds
 from murmurate.aggregators.filters.adaptive import AdaptiveFilter
+from murmurate.aggregators.filters.many import ManyFilter
 from murmurate.aggregators.filters.observed import ReportShares
 from murmurate.aggregators.filters.outside import OutsideEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
 from murmurate.aggregators.methods.method_base import MethodBase
-from murmurate.randomizers import Question, SnapshotError, question
+from murmurate.randomizers import ParameterError, Question, SnapshotError, question
 from murmurate.randomizers.state import StateForm, dump, load
 
 FORM: Final = StateForm("following", 1)
@@ -35,11 +36,17 @@ class Following:
         statistics = followed.outcomes if self._reports else followed.statistics
         self.method = method
         self.revise = revise
-        ranges, season = measure.ranges(followed), method.setting.season
-        self.filter = AdaptiveFilter(
-            statistics, ranges=ranges, wholes=measure.wholes(followed), ordered=measure.ordered, revisable=revise,
-            season=season,
-        )  # fmt: skip
+        self.filter: AdaptiveFilter | ManyFilter
+        if (many := measure.many(followed)) is not None:
+            if revise or method.setting.season:
+                raise ParameterError("filter: found a season or revisions; allowed: where a release has every name")
+            self.filter = ManyFilter(statistics, many)
+        else:
+            ranges, season = measure.ranges(followed), method.setting.season
+            self.filter = AdaptiveFilter(
+                statistics, ranges=ranges, wholes=measure.wholes(followed), ordered=measure.ordered, revisable=revise,
+                season=season,
+            )  # fmt: skip
         self._question: Question | None = None  # of the round that waits for its answer
 
     def remember(self, known: Iterable[OutsideEstimate | None]) -> None:

@@ -210,6 +210,19 @@ class Tracks:
         """The mean of all models together: float64[d]."""
         return _total(weights, self.level)
 
+    def noisy(self, weights: Floats, unit: Floats) -> Floats:
+        """The part of the variance of an estimate that the noise of answers makes up: float64[d].
+
+        At rest the estimate is a mean of answers, whose variance is noise alone. A model of any gain K < 1 that has
+        held for long has 1 / (2 - K) of its variance from noise; the rest is how far it lags behind the truth.
+        unit: the observation variance of an average period.
+        """
+        leaning, part = weights.copy(), 1 / (2 - np.minimum(self.variance / unit, 1))
+        leaning[0] *= self.models.leaning
+        part[0] = 1
+        part *= self.variance
+        return np.asarray(_total(leaning, part) / leaning.sum(axis=0))
+
     def spread(self, weights: Floats, mean: Floats) -> Floats:
         """The variance of all models together, how far they disagree included: float64[d]."""
         off = self.level - mean

@@ -68,6 +68,11 @@ class ItemShares(WideMeasure):
         return tuple(map(str, range(items))) if isinstance(items, int) else items
 
     @property
+    def whole_names(self) -> tuple[str, ...]:
+        """The names of the items."""
+        return self._names
+
+    @property
     def views(self) -> tuple[View, ...]:
         """The single view, which samples one item of a set, or a dummy."""
         return self._views

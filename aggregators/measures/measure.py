@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.chooser import Prefer
-from murmurate.aggregators.measures.planned import PlannedMeasure
+from murmurate.aggregators.measures.few_of_many import FewOfMany
 from murmurate.aggregators.measures.result import Floats, NamedFigures, Result
 from murmurate.aggregators.methods.dissimilarity import publication_error
 from murmurate.aggregators.methods.method import Decision, Estimate
@@ -37,7 +37,7 @@ AUTO: Final = "auto"
 
 
 @dataclass(frozen=True)
-class Measure(PlannedMeasure):
+class Measure(FewOfMany):
     """What one stream measures: its domain, the mechanisms that serve it, and how its estimates become a release."""
 
     domain: Domain
@@ -210,11 +210,6 @@ class Measure(PlannedMeasure):
         """The figures that a release shows of a decision. shaping: the post-processing of estimates, where they are
         shaped.
         """
-
-    def scored_figures(self, decision: Decision) -> tuple[Floats, Floats]:
-        """The method's own figures and the estimates of a release, as far as they are scored (`scored`) at least."""
-        shown = self.result(decision).named
-        return shown.unbiased, shown.estimate
 
     def truth(self, counts: NDArray[Any]) -> Floats:
         """The figures of a release without any noise, in the order of the names, where so many users hold each code,

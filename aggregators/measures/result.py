@@ -9,6 +9,7 @@ decision (a measure's `result`), the record
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,25 @@ from numpy.typing import NDArray
 from murmurate.topics.release_parts import Table
 
 Floats = NDArray[np.float64]
+
+
+class ChosenItems(NamedTuple):
+    """How the items of a release were chosen from very many."""
+
+    of: int
+    """The number of items."""
+    by: Literal["mean", "share"]
+    """The figure whose size counts."""
+    named: tuple[str, ...]
+    """The items that are always listed."""
+    found: tuple[str, ...]
+    """The largest of the others, the largest first."""
+    errors: float
+    """The number of its standard errors beyond which a found item is not expected by chance."""
+    threshold: float | None
+    """The size of a found item that chance hardly ever reaches: `errors` times the median standard error of what was
+    found; None where nothing was.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +55,8 @@ class NamedFigures:
     """Mean and variance of the estimates so far, where a filter follows the stream: float64[2, names]."""
     found: bool = False
     """Whether the names themselves were found in the data."""
+    chosen: ChosenItems | None = None
+    """How they were chosen, where they are few of many."""
 
     @property
     def named(self) -> NamedFigures:

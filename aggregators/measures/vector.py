@@ -40,6 +40,8 @@ HELD: Final = " present"
 """The end of the name of a share of holders."""
 OF_HOLDERS: Final = " mean of holders"
 """The end of the name of a mean among holders."""
+TITLES: Final = "Mean of all users", "Share of holders", "Mean of holders"
+"""The kinds of figures, in the order of their names."""
 WHOLE: Final[Range] = (-1.0, 1.0)
 """The range of a number."""
 
@@ -74,6 +76,11 @@ class ItemNumbers(RowMeasure):
     @cached_property
     def _names(self) -> tuple[str, ...]:
         return tuple(item + end for end in (("", HELD, OF_HOLDERS) if self.shares else ("",)) for item in self.items)
+
+    @property
+    def whole_names(self) -> tuple[str, ...]:
+        """The means over all users, then the shares of holders."""
+        return self._names[: self.statistics]
 
     @property
     def scored(self) -> tuple[str, ...]:
@@ -158,10 +165,10 @@ class ItemNumbers(RowMeasure):
             None if course is None else np.hstack((course, _course_of_holders(course))),
         )
 
-    def scored_figures(self, decision: Decision) -> tuple[Floats, Floats]:
-        """The means over all users, without the means among holders, which take as long as all else."""
-        if decision.measured_t is None:
-            return super().scored_figures(decision)
+    def means(self, decision: Decision) -> tuple[Floats, Floats]:
+        """The method's means over all users and those of a release, once something was measured: without the means
+        among holders, which take longer than all else.
+        """
         means = slice(self.domain.d)
         return decision.vector.unbiased[means], np.clip(stands(decision).statistics[means], -1, 1)
 
@@ -228,7 +235,7 @@ class ItemNumbers(RowMeasure):
 
     def page(self) -> dict[str, Any]:
         """The page's description, with a table for each kind of figure, whose rows are consecutive names."""
-        titles = ("Mean of all users", "Share of holders", "Mean of holders")[: len(self.names) // self.domain.d]
+        titles = TITLES[: len(self.names) // self.domain.d]
         return {**super().page(), "tables": [{"title": title, "cells": self.domain.d} for title in titles]}
 
     # ---- synthetic values ----

@@ -91,6 +91,8 @@ class HorizonMethod(MethodBase):
         self._estimates = ResidueEstimates(self._levels.tree, self._ones.d)
         self._told: list[NodeEstimate] = []
         self._counted = 0
+        self._begins = setting.first_t + setting.measure.says_none
+        """The first period of the first horizon: where users may have no value nobody belongs to the stream's first."""
 
     # ---- who is asked ----
 
@@ -123,11 +125,11 @@ class HorizonMethod(MethodBase):
     @property
     def _step(self) -> int:
         """The step of the present period in its horizon, from 1."""
-        return (self.t - self.setting.first_t) % self._levels.tree.periods + 1
+        return (self.t - self._begins) % self._levels.tree.periods + 1
 
     def _node(self, place: int) -> Node:
         """The node that is asked in this place of the present period."""
-        turn = (self.t - self.setting.first_t) // self._levels.tree.periods % self._levels.cohorts
+        turn = (self.t - self._begins) // self._levels.tree.periods % self._levels.cohorts
         level, node = self._levels.tree.ending(self._step)[place]
         return Node(self._horizons[turn], level, node)
 
@@ -137,6 +139,8 @@ class HorizonMethod(MethodBase):
     # ---- the rounds of a period ----
 
     def _begin(self) -> Request | Decision:
+        if self.t < self._begins:
+            return self._last_release()
         if self._step == 1:
             self._estimates = ResidueEstimates(self._levels.tree, self._ones.d)
         self._told, self._counted = [], 0
@@ -163,12 +167,16 @@ class HorizonMethod(MethodBase):
         """1. Close the step. 2. Release its value; the last one again where a node that it needs is missing."""
         closed = self._estimates.close(self._told)
         if not np.isfinite(closed.variance).all() or not self._counted:
-            return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
+            return self._last_release()
         statistics, variance = self.setting.measure.of_ones(closed.estimate, closed.variance)
         old = self.standing
         self.standing = LastEstimate(self.t, statistics, variance, self._node(0))
         self._drift.note(old, self.standing)
         return self.standing.decision(self.t)
+
+    def _last_release(self) -> Decision:
+        """Release the last estimate again."""
+        return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
 
     # ---- state ----
 
@@ -200,14 +208,14 @@ class SaO2(HorizonMethod):
     rule = "optimal"
 
 
-class EFMRTT(HorizonMethod):
+class EFMRTTMethod(HorizonMethod):
     """Erlingsson et al. 2019: one of a user's changes is told, over the same tree."""
 
     name = "efmrtt"
     protocol = "efmrtt_online"
 
 
-class DDRM(HorizonMethod):
+class DDRMMethod(HorizonMethod):
     """Xue et al. 2022: each change is told with its part of epsilon, over the same tree. ToPL adapted to changes is the
     same.
     """
@@ -216,21 +224,21 @@ class DDRM(HorizonMethod):
     protocol = "ddrm_online"
 
 
-class FutureRand(HorizonMethod):
+class FutureRandMethod(HorizonMethod):
     """Ohrimenko et al. 2022: flips drawn beforehand for all changes, tuned to the exact ratio, over the same tree."""
 
     name = "future_rand"
     protocol = "future_rand_online"
 
 
-class FutureRandPrinted(HorizonMethod):
+class FutureRandPrintedMethod(HorizonMethod):
     """FutureRand with the inner epsilon of its paper, which uses a part of epsilon alone."""
 
     name = "future_rand_printed"
     protocol = "future_rand_printed"
 
 
-class Direct(HorizonMethod):
+class DirectMethod(HorizonMethod):
     """ExSub online without a tree: changes from period to period alone."""
 
     name = "direct"

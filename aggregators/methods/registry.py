@@ -16,11 +16,11 @@ from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
 from murmurate.aggregators.methods.horizons import (
-    DDRM,
-    EFMRTT,
-    Direct,
-    FutureRand,
-    FutureRandPrinted,
+    DDRMMethod,
+    DirectMethod,
+    EFMRTTMethod,
+    FutureRandMethod,
+    FutureRandPrintedMethod,
     HorizonMethod,
     SaO2,
 )
@@ -43,7 +43,8 @@ METHODS: Final[dict[str, type[MethodBase]]] = {
 }  # fmt: skip
 """Every method that asks for values, by name. Sources: LDP-IDS, sections 5 and 6; ARCHITECTURE sections 5.1 and 5.2."""
 HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {
-    kind.name: kind for kind in (SaO2, EFMRTT, DDRM, FutureRand, FutureRandPrinted, Direct)
+    kind.name: kind
+    for kind in (SaO2, EFMRTTMethod, DDRMMethod, FutureRandMethod, FutureRandPrintedMethod, DirectMethod)
 }
 """Every method that asks for changes through horizons, by name. Source: ARCHITECTURE section 5.18."""
 NAMES: Final = (*METHODS, *HORIZON_METHODS)

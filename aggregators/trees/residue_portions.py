@@ -219,7 +219,7 @@ def portions(tree: ResidueTree, task: ResidueTask) -> ResiduePortions:
     """The portions of levels by a task's rule."""
     levels = level_terms(tree, task)
     alone = np.array([level.absent for level in levels])
-    found = _optimal(tree, task.goal, alone)
+    found = best_portions(tree, task.goal, alone)
     if task.rule != "optimal":
         wanted = published_weights(tree, task.goal, task.rule)
         repaired = wanted <= 0
@@ -230,8 +230,8 @@ def portions(tree: ResidueTree, task: ResidueTask) -> ResiduePortions:
     return _with_error(tree, task.goal, levels, found)
 
 
-def _optimal(tree: ResidueTree, goal: Goal, alone: Floats) -> Floats:
-    """W ~ sqrt(F v0), repeated where F depends on W."""
+def best_portions(tree: ResidueTree, goal: Goal, alone: Floats) -> Floats:
+    """The optimal portions at these v0 of each level: W ~ sqrt(F v0), repeated where F depends on W."""
     found = np.full(tree.levels, 1 / tree.levels)
     for _ in range(_MOST_STEPS if tree.every else 1):
         before, found = found, np.sqrt(factors(tree, goal, alone / found) * alone)

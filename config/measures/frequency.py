@@ -14,6 +14,7 @@ from murmurate.config.errors import Mistake
 from murmurate.config.kinds import Flag, Text, Texts, repeated, seen
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.streams import OneOf, Post, by_name
+from murmurate.config.unprotected import UNPROTECTED
 from murmurate.randomizers.registry import serving
 from murmurate.topics.domains import Categories
 from murmurate.topics.release_parts import MAX_NAMES
@@ -33,8 +34,8 @@ class FrequencyStream(StreamTable):
     """Whether anything else counts as "other"; if not, such an event is refused and its user has no value."""
     initial: Annotated[str, VALUE] | None = None
     """With carry = "always" and without other: what users say of whom no value was valid yet; the first of `values`."""
-    mechanism: Annotated[str, OneOf(AUTO, *serving("frequency", says_none=True))] = AUTO
-    """"auto": the one with the smallest exact variance."""
+    mechanism: Annotated[str, OneOf(AUTO, *serving("frequency", says_none=True), *UNPROTECTED)] = AUTO
+    """"auto": the one with the smallest exact variance. aue: no local protection, only with unprotected_locally."""
     prefer: Literal["accuracy", "bytes"] = "accuracy"
     """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""
     post: Annotated[Post, BeforeValidator(by_name, json_schema_input_type=str | Post)] = Post(name="norm-sub")

@@ -102,13 +102,14 @@ class StreamTable(DeclaredStream):
             yield Mistake("method.horizon", seen(shortest(horizon)), allowed)
         if self.method.variance == "paper" and not self.measured.even_noise:
             yield Mistake("method.variance", seen("paper"), f'sampling, for measure = "{self.measured.name}"')
-        d, figures = len(self.names), self.most_names
+        monitored, figures = self.statistic().monitored, self.most_names
         if self.method.revise * figures > MAX_REVISABLE:
             most = f"at most {MAX_REVISABLE // figures}, for {figures} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)
         for name, level in self.thresholds.items():
-            if name not in self.names:
-                known = ", ".join([*self.names[:8], *(["..."] if d > 8 else [])]) or "none, since names are found"
+            if name not in monitored:
+                some = [*monitored[:8], *(["..."] if len(monitored) > 8 else [])]
+                known = ", ".join(some) or "none, since names are found"
                 yield Mistake("thresholds", seen(name), f"statistics of the stream: {known}")
                 continue
             low, high = self.limits(name)

@@ -13,22 +13,25 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.codes import CodeChecks
 from murmurate.randomizers.errors import ParameterError, ReportError, UnprotectedError, shown
-from murmurate.randomizers.mechanism import whole
-from murmurate.randomizers.packing import bit_bytes, pack_bits
-from murmurate.randomizers.question import Bill, Counts, Floats, LayoutSpec, Reports, ServerFace
+from murmurate.randomizers.mechanism import MAX_LAW, whole
+from murmurate.randomizers.packing import bit_bytes, count_bits, pack_bits
+from murmurate.randomizers.question import Counts, Floats, LayoutSpec, Question, Reports
 from murmurate.randomizers.randomness import Draw, DrawOne, canonical, canonical_one
-from murmurate.randomizers.thresholds import MICRO, Epsilon, micro_nats
+from murmurate.randomizers.thresholds import MAX_MICRO, MICRO, Epsilon, micro_nats
 
 LEVELS: Final = 1 << 32
 MAX_BATCH: Final = 10**8
@@ -36,17 +39,18 @@ _WIDE: Final = 14.0  # standard deviations of the added ones that are summed; th
 _SLACK: Final = 2.0**-28
 
 
-class AUE(CodeChecks, ServerFace):
+class AUE(CodeChecks, Question):
     """Every cell's number is an added one, with chance ones / 2^32, and in the own cell the true one besides.
 
-    A report is d numbers from 0 to 2 of two bits each, cell v in bits 2v and 2v + 1.  It has no local epsilon, and is
-    none of the questions that need one: `epsilon` and `epsilon_micro` raise UnprotectedError.  A ledger books the
-    central epsilon, for each batch.
+    A report is d numbers from 0 to 2 of two bits each, cell v in bits 2v and 2v + 1.  It has no local epsilon: whoever
+    asks for `epsilon`, `epsilon_micro` or `realised` gets an UnprotectedError.  A ledger books the central epsilon, for
+    each batch.
     """
 
     name = "aue"
     version: ClassVar[int] = 1
-    unprotected: ClassVar[bool] = True
+    unprotected = True
+    summed_when_mixed = True
     max_domain = 1 << 20
 
     def __init__(self, *, d: int, ones: int, batch: int, central: Epsilon, delta: str | float) -> None:
@@ -66,16 +70,13 @@ class AUE(CodeChecks, ServerFace):
                 f"{self.central:g} need a delta of {needed:.3g} for; allowed: as many as {self.delta} needs"
             )
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if hasattr(type(self), name) or name in vars(self):
-            raise AttributeError(f"{type(self).__name__} is immutable: {name} stays as it was built")
-        super().__setattr__(name, value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AUE) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
+    @classmethod
+    def of_spec(cls, *, d: int, ones: int, batch: int, central_micro: int, delta: str) -> AUE:
+        """The mechanism of a spec, which holds no floats."""
+        micro = whole(cls.name, "central_micro", central_micro, 1, MAX_MICRO)
+        if not isinstance(delta, str):
+            raise ParameterError(f"{cls.name}: delta: found {shown(delta)}; allowed: a text, such as '1e-08'")
+        return cls(d=d, ones=ones, batch=batch, central=Fraction(micro, MICRO), delta=delta)
 
     def __repr__(self) -> str:
         return f"AUE(d={self.d}, batch={self.batch}, central={self.central:g}, delta={self.delta}: not LDP)"
@@ -88,13 +89,18 @@ class AUE(CodeChecks, ServerFace):
         return self.central_micro / MICRO
 
     @property
-    def epsilon_micro(self) -> int:
+    def epsilon_micro(self) -> int:  # type: ignore[override]  # nobody writes it
         """There is none."""
         self._unprotected()
 
     @property
     def epsilon(self) -> float:
         """There is none."""
+        self._unprotected()
+
+    @property
+    def realised(self) -> Fraction:
+        """There is none: reports of one value have no chance at all under another one."""
         self._unprotected()
 
     def _unprotected(self) -> NoReturn:
@@ -154,16 +160,16 @@ class AUE(CodeChecks, ServerFace):
     # ---- whoever adds up, and a server ----
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
-        """Which reports have a number above 2, none at all, or bits past the domain."""
+        """Which reports have a number above 2, two numbers of 2, none at all, or bits past the domain."""
         reports = self._reports(reports)
         three = (reports & reports >> 1 & 0x55).any(axis=1)
         past = reports[:, -1] >> (2 * self.d % 8) != 0 if 2 * self.d % 8 else np.zeros(len(reports), np.bool_)
-        return np.asarray(three | past | ~reports.any(axis=1))
+        twos = np.bitwise_count(reports & 0xAA).sum(axis=1, dtype=np.int64) > 1
+        return np.asarray(three | past | twos | ~reports.any(axis=1))
 
     def support(self, reports: Reports) -> Counts:
         """The sums of all cells: int64[d]. Nothing else may leave whoever collects reports."""
-        bits = np.unpackbits(self._well_formed(reports), axis=1, count=2 * self.d, bitorder="little")
-        counts = bits.sum(axis=0, dtype=np.int64).reshape(self.d, 2)
+        counts = count_bits(self._well_formed(reports), 2 * self.d).reshape(self.d, 2)
         return np.asarray(counts[:, 0] + 2 * counts[:, 1], np.int64)
 
     @property
@@ -177,8 +183,8 @@ class AUE(CodeChecks, ServerFace):
         return self.d
 
     def _check_most(self, counts: Counts, n: int) -> None:
-        """No cell has more than two a report, and all together have the reports' true ones."""
-        if counts.min() < 0 or counts.max() > 2 * n or counts.sum() < n:
+        """A report has a one in some cell, and a two in one cell at most."""
+        if counts.min() < 0 or counts.sum() < n or np.maximum(counts - n, 0).sum() > n:
             raise ReportError(f"{self.name}: counts: found some that {n} reports do not give; allowed: 0 to {2 * n}")
 
     def estimate(self, support: Counts, n: int) -> Floats:
@@ -198,6 +204,41 @@ class AUE(CodeChecks, ServerFace):
     def noise(self, profile: Floats) -> Floats:
         """The variance of one report's added ones."""
         return np.full(np.shape(profile), float(self.p * (1 - self.p)))
+
+    # ---- an auditor ----
+
+    @property
+    def reports_possible(self) -> int:
+        """Rows of zeros and ones but that of zeros, and those with a single two."""
+        return (1 << self.d) - 1 + self.d * (1 << self.d - 1)
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        """The product of d independent added ones."""
+        value = self.checked(value)
+        if self.reports_possible > MAX_LAW:
+            raise ParameterError(f"{self.name}: law: found over {MAX_LAW} reports to list at d = {self.d}")
+        law = {}
+        for added in product((0, 1), repeat=self.d):
+            row = sum((one + (cell == value)) << 2 * cell for cell, one in enumerate(added))
+            drawn = math.prod((self.p if one else 1 - self.p for one in added), start=Fraction(1))
+            law[row.to_bytes(self.wire_size, "little")] = drawn
+        return law
+
+    def evidence(self, reports: Reports, one: int, other: int) -> NDArray[np.bool_]:
+        """Which reports cannot be those of `other`: its cell is empty, and that of `one` is not."""
+        rows, (one, other) = self._reports(reports), (self.checked(one), self.checked(other))
+        own, others = (rows[:, cell // 4] >> 2 * (cell % 4) & 3 for cell in (one, other))
+        return np.asarray((own > 0) & (others == 0))
+
+    @property
+    def extremes(self) -> tuple[int, int]:
+        """The lowest and the highest value."""
+        return 0, self.d - 1
+
+    @property
+    def telling(self) -> tuple[Fraction, Fraction]:
+        """The probabilities 1 - p and 0: such a report gives its value away."""
+        return 1 - self.p, Fraction(0)
 
 
 @lru_cache(maxsize=1024)

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.errors import ParameterError, shown
-from murmurate.randomizers.question import Bill
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions.ones import Ones
 from murmurate.randomizers.sessions.protocol import Protocol

@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from murmurate.randomizers.bill import Bill
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
 from murmurate.randomizers.layouts import Layout
 from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.question import (
-    Bill,
     Blanket,
     Counts,
     Floats,
@@ -136,13 +136,7 @@ class Node(Question):
 
     def support(self, reports: Reports) -> Counts:
         """The number of reports with +1 at each coordinate, and with -1."""
-        bad = np.flatnonzero(self.malformed(reports))
-        if len(bad):
-            raise ReportError(
-                f"node: reports: found {len(bad)} that nobody gives (the first in row {bad[0]}); allowed: drop what "
-                "`malformed` marks"
-            )
-        return self.protocol.support(reports)
+        return self.protocol.support(checked_reports(self.name, reports, self.wire_size))
 
     @property
     def gap(self) -> float:

@@ -74,8 +74,9 @@ class Session:
             self.before[level] = before
             identity = self.horizon.identity(self.first_t, level)
             lanes = key.draw(users[rows], round=identity).open(identity, None, "session")
+            none = protocol.begin(np.zeros((0, protocol.begin_words), np.uint64))
             parts = [protocol.begin(words) for _, words in lanes.words(protocol.begin_words, np.uint64)]
-            self.counters[level] = np.concatenate(parts) if parts else protocol.begin(np.zeros((0, protocol.begin_words), np.uint64))
+            self.counters[level] = np.concatenate([none, *parts])
 
     def look(self, t: int, values: Values) -> None:
         """Read the values of period t where a level reads them then. Periods come in order; older ones are no news."""

@@ -25,7 +25,7 @@ Keys = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.intp]
 NARROW = 1 << 12
 """The largest number of coordinates that words of 16 bits draw."""
-TAKEN, DRAWN = 0, 3
+DRAWN = 3
 """Marks: 0 a coordinate that was taken, and is not in the row; 1 and 2 ones that were taken and are; 3 and more, one
 that words drew.
 """
@@ -52,7 +52,7 @@ class TakenKeys(NamedTuple):
     coordinates: Keys
     """Different ones in each row: dtype[rows, taken]."""
     marks: Keys
-    """Their marks, 0 to 2; each row has the same number that are not 0 as it needs fewer from words."""
+    """The marks of these coordinates, 0 to 2: a row needs one fewer from words for each that is not 0."""
 
 
 class DistinctCoordinates:

@@ -98,7 +98,7 @@ def test_a_claim_is_said_at_first_and_when_it_has_changed_by_more_than_a_tenth_s
 
 
 def test_a_claim_is_said_again_when_there_is_none_any_more_or_for_another_reason() -> None:
-    follower, (first, second, _) = MixedClaims(), REASONS
+    follower, (first, second, *_) = MixedClaims(), REASONS
     course = [release(0, None, first), release(1, None, first), release(2, 0.5), release(3, None, second)]
     said = [follower.take(one) for one in course]
     assert said == [

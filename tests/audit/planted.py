@@ -64,10 +64,10 @@ def ledger_lets_slots_go_early(patch: pytest.MonkeyPatch) -> None:
     """A slot may answer again after w - 1 periods."""
     verdicts = Ledger.verdicts
 
-    def early(self: Ledger, t: int, charge_micro: int, digest: bytes, asked: Mask) -> np.ndarray:
+    def early(self: Ledger, t: int, *charge: Any) -> np.ndarray:
         self.w -= 1
         try:
-            return verdicts(self, t, charge_micro, digest, asked)
+            return verdicts(self, t, *charge)
         finally:
             self.w += 1
 

@@ -151,7 +151,8 @@ def test_every_key_of_the_file_has_a_rule() -> None:
 
 
 def test_every_frozen_fact_has_words() -> None:
-    held = {*plan(build(small())).terms(FINGERPRINTS).facts(), "keys.randomness", "lateness_ms"}
+    shown = {"privacy__mixed": {"epsilon": 0.5}, "privacy__unprotected_locally": True, "screen__mechanism": "aue"}
+    held = {*plan(build(small(**shown))).terms(FINGERPRINTS).facts(), "keys.randomness", "lateness_ms"}
     assert {name if not name.startswith("streams.") else f"streams.*.{name.split('.')[2]}" for name in held} == set(
         KEYS
     )

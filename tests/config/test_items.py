@@ -37,10 +37,10 @@ def test_a_table_says_a_measure() -> None:
         ({"values": None}, 'values: found nothing; allowed: either values = ["home", "basket"] or items = 1024'),
         ({"items": 5}, 'values: found both values and items; allowed: either values = ["home", "basket"] or items'),
         ({"values": ["a", "b", "a"]}, "values: found 'a' more than once; allowed: each value once"),
-        ({"values": []}, "values: found a list of 0; allowed: a list of 1 to 4096, each a text of 1 to 256"),
+        ({"values": []}, "values: found a list of 0; allowed: a list of 1 to 65536, each a text of 1 to 256"),
         ({"values": ["a", 3]}, "values.1: found 3; allowed: a text of 1 to 256 printable characters"),
-        ({**MANY, "items": 4097}, "items: found 4097; allowed: a whole number from 1 to 4096"),
-        ({**MANY, "items": 0}, "items: found 0; allowed: a whole number from 1 to 4096"),
+        ({**MANY, "items": 65537}, "items: found 65537; allowed: a whole number from 1 to 65536"),
+        ({**MANY, "items": 0}, "items: found 0; allowed: a whole number from 1 to 65536"),
         ({"most": 65}, "most: found 65; allowed: a whole number from 1 to 64"),
         ({"pad": 0}, "pad: found 0; allowed: a whole number from 1 to 64"),
         ({"most": 3, "pad": 4}, "pad: found 4; allowed: a whole number from 1 to 3, which is `most`"),
@@ -72,7 +72,10 @@ def test_what_is_promised_is_said_in_words() -> None:
     text = " ".join(" ".join(made.lines()).split())
     assert "items of each user's set (up to 5 of 5 items)" in text
     assert "count as holders of nothing" in text
+    padded = explain(planned(streams={"it": table(mechanism="grr")}))
+    text = " ".join(" ".join(padded.lines()).split())
     assert "a user who holds more than pad = 4 items counts for 4 of them, each item in part" in text
-    assert made.document()["streams"][0]["bias"].startswith("a user who holds more")
-    exact = " ".join(explain(planned(streams={"it": table(pad=5)})).lines())
+    assert "where sets of 0 to 5 items are equally frequent" in text
+    assert padded.document()["streams"][0]["bias"].startswith("a user who holds more")
+    exact = " ".join(explain(planned(streams={"it": table(pad=5, mechanism="grr")})).lines())
     assert "in part" not in exact

@@ -38,7 +38,7 @@ def test_the_shared_example_loads() -> None:
 MEASURES = ", ".join(dict.fromkeys(key.partition(".")[0] for key in TABLES))
 EPSILON = "a number from 0.000001 (one micro-nat) to 20"
 DURATION = 'a whole number and one of ms, s, m, h, d, such as "90s"'
-PRIVACY = "epsilon, mixed, window, split, delta, min_batch, fakes, assumed_corrupt"
+PRIVACY = "epsilon, mixed, unprotected_locally, window, split, delta, min_batch, fakes, assumed_corrupt"
 PERIODS = "a whole number from 1 to 32768"
 MEASURES = ", ".join(dict.fromkeys(name.partition(".")[0] for name in TABLES))
 RANGE = "two numbers, the lower one first, such as [0, 120]"
@@ -176,7 +176,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          "privacy.epsilon: found 0.0006, 600 micro-nats for 610 answers of stream 'screen'; "
          "allowed: at least one micro-nat an answer"),
         ({"screen__mechanism": "rappor"},
-         f"streams.screen.mechanism: found 'rappor'; allowed: auto, {', '.join(sorted(ORACLES))}"),
+         f"streams.screen.mechanism: found 'rappor'; allowed: auto, {', '.join(sorted(ORACLES))}, aue"),
         ({"screen__several": "all"}, "streams.screen.several: found 'all'; allowed: last, first"),
         ({"screen__missing": "skip"},
          f"streams.screen.missing: found 'skip'; allowed: {MISSING}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from murmurate.aggregators.measures.largest import LargestNumbers, Listing
 from murmurate.aggregators.measures.vector import ItemNumbers
 from murmurate.config.explain import explain
 from murmurate.topics.domains import Signed
@@ -13,6 +14,7 @@ from tests.config.deployments import lines, planned
 NAMES = ("jam", "tea", "rice", "milk")
 TABLE: dict[str, Any] = {"measure": "vector", "values": list(NAMES), "every": "1m", "most": 3}
 MANY = {"values": None, "items": 1024}
+WIDE = {"values": None, "items": 65536}
 
 
 def table(**changes: Any) -> dict[str, Any]:
@@ -31,6 +33,18 @@ def test_a_table_says_a_measure() -> None:
     assert measured(values=["jam"], most=1).names == ("jam", "jam present", "jam mean of holders")
 
 
+def test_of_very_many_items_a_release_lists_the_largest_and_those_that_are_named() -> None:
+    wide = Signed(65536, 3)
+    assert measured(**WIDE) == LargestNumbers(wide, listed=Listing())
+    assert measured(**WIDE, named=[7, "65535"], top=5, by="share") == LargestNumbers(
+        wide, listed=Listing((7, 65535), 5, "share")
+    )
+    assert measured(named=["tea"], top=1).monitored == ("tea", "tea present", "tea mean of holders")
+    assert measured(values=None, items=1366) == LargestNumbers(Signed(1366, 3), listed=Listing())
+    assert isinstance(measured(values=None, items=4096, shares=False), ItemNumbers)
+    assert measured(values=None, items=65536).most_names == 60
+
+
 def test_most_items_with_three_figures_each_fit_a_release() -> None:
     assert len(measured(values=None, items=1365).names) == 4095
 
@@ -45,10 +59,29 @@ def test_most_items_with_three_figures_each_fit_a_release() -> None:
          "values.1: found 'a present'; allowed: texts that do not end in \" present\""),
         ({"values": ["a mean of holders", "b"], "most": 1}, "values.0: found 'a mean of holders'; allowed: texts that"),
         ({"values": ["a" * 241, "b"], "most": 1}, "values.0: found a text of 241 characters; allowed: at most 240"),
-        ({"values": None, "items": 1366},
-         "items: found 1366 items; allowed: at most 1365, or 4096 with shares = false: a release has 4096 figures"),
-        ({**MANY, "items": 0}, "items: found 0; allowed: a whole number from 1 to 4096"),
-        ({**MANY, "items": 65536}, "items: found 65536; allowed: a whole number from 1 to 4096"),
+        ({**MANY, "items": 0}, "items: found 0; allowed: a whole number from 1 to 65536"),
+        ({**MANY, "items": 65537}, "items: found 65537; allowed: a whole number from 1 to 65536"),
+        ({**WIDE, "top": 0}, "top: found 0; allowed: a whole number from 1 to 512"),
+        ({**WIDE, "top": 513}, "top: found 513; allowed: a whole number from 1 to 512"),
+        ({**WIDE, "top": 510, "named": [1, 2, 3]},
+         "top: found 510 largest and 3 named items; allowed: at most 512 together"),
+        ({**WIDE, "named": [65536]}, "named.0: found '65536'; allowed: items of the stream: 0 ... 65535"),
+        ({**WIDE, "named": ["7", "jam"]}, "named.1: found 'jam'; allowed: items of the stream: 0 ... 65535"),
+        ({**WIDE, "named": ["07"]}, "named.0: found '07'; allowed: items of the stream: 0 ... 65535"),
+        ({"named": ["bread"]}, "named.0: found 'bread'; allowed: items of the stream: jam ... milk"),
+        ({"named": ["jam", "tea", "jam"]}, "named: found 'jam' more than once; allowed: each item once"),
+        ({"named": []}, "named: found a list of 0; allowed: a list of 1 to 512 items, by name or by number"),
+        ({"named": [0.5]}, "named.0: found 0.5; allowed: a text or a whole number"),
+        ({**WIDE, "shares": False, "by": "share"}, "by: found 'share'; allowed: mean, with shares = false"),
+        ({**WIDE, "by": "size"}, "by: found 'size'; allowed: mean, share"),
+        ({**WIDE, "method": {"name": "lpu", "revise": 1}},
+         "method.revise: found 1; allowed: only where a release has every item, up to 1365 of them"),
+        ({"named": ["tea"], "season": "1h"},
+         "season: found '1h'; allowed: only where a release has every item: without top and named"),
+        ({**WIDE, "thresholds": {"7": 0.1}},
+         "thresholds: found '7'; allowed: statistics of the stream: none, since names are found"),
+        ({**WIDE, "named": [8], "thresholds": {"7": 0.1}},
+         "thresholds: found '7'; allowed: statistics of the stream: 8, 8 present, 8 mean of holders"),
         ({"most": 0}, "most: found 0; allowed: a whole number from 1 to 64"),
         ({"most": 65}, "most: found 65; allowed: a whole number from 1 to 64"),
         ({"mechanism": "olh"}, "mechanism: found 'olh'; allowed: auto, "),

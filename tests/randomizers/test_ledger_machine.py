@@ -222,8 +222,8 @@ def caught() -> None:
 def test_bug_an_older_t_is_accepted_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Ledger.verdicts
 
-    def verdicts(self: Ledger, t: int, charge: int, digest: bytes, asked: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        told = real(self, t, charge, digest, asked)
+    def verdicts(self: Ledger, t: int, *charge: Any) -> NDArray[np.uint8]:
+        told = real(self, t, *charge)
         told[told == Verdict.CLOSED] = Verdict.CHARGED
         return told
 

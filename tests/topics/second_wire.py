@@ -54,6 +54,11 @@ def sums(stream: str, contributor: int, t: int, numbers: list[int]) -> bytes:
     return block(5, 1 + len(numbers), 8, contributor, 0, hashlib.sha256(stream.encode()).digest(), payload)
 
 
+def cells(row: bytes, d: int) -> list[int]:
+    """The numbers of a report of two bits a cell."""
+    return [int.from_bytes(row, "little") >> 2 * cell & 3 for cell in range(d)]
+
+
 def canonical(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -84,6 +89,7 @@ WIDE_ROWS = [
     (bytes(range(16, 32)), 1_794_992_413_000, (0xFFFFFFFF,) * 3),
 ]
 REPORT_ROWS = [b"\x01\x80", b"\xff\x00", b"\x10\x07"]
+ADDED_ROWS = [b"\x42\x00", b"\x04\x01", b"\x08\x00"]  # 2 0 0 1 0, 0 1 0 0 1 and 0 2 0 0 0
 COUNTS = [12, 0, -1, 1 << 40]
 MANY = [v % 4 for v in range(5000)]
 SUMS = [17, 25_093]
@@ -140,9 +146,28 @@ FAKED = _SHARES | {
         },
     },
 }  # fmt: skip
+ADDED = _SHARES | {
+    "stream": "answer", "measure": "frequency", "estimate": {"no": 0.4, "yes": 0.6},
+    "stderr": {"no": 0.001, "yes": 0.001}, "unbiased": {"no": 0.4004, "yes": 0.6003},
+    "mechanism": {
+        "name": "aue", "d": 2, "ones": 115_343_360, "batch": 3600, "central": 0.5, "delta": "0.0001",
+        "digest": "5e0c1f7a92f3b864",
+    },
+    "privacy": {
+        "unit": "user", "epsilon": None, "unprotected_locally": True, "window": "1h", "w": 16, "shuffled": {
+            "epsilon": 0.492, "delta": 0.0001, "per": "window", "n": 3650, "assumed_corrupt": 0.1, "bound": "counts",
+        },
+    },
+}  # fmt: skip
 FOUND = _SHARES | {
     "stream": "words", "measure": "common", "names": "found", "estimate": {"bread": 0.31, "tea": 0.12},
     "stderr": {"bread": 0.012, "tea": 0.011}, "unbiased": {"bread": 0.3104, "tea": 0.1198},
+}  # fmt: skip
+LISTED = FOUND | {
+    "stream": "taste", "measure": "vector", "estimate": {"tea": 0.12, "17": -0.31},
+    "stderr": {"tea": 0.011, "17": 0.012}, "unbiased": {"tea": 0.1198, "17": -0.3104}, "selection": {
+        "of": 65536, "by": "mean", "named": ["tea"], "found": ["17"], "errors": 5.095872, "threshold": 0.06115,
+    },
 }  # fmt: skip
 _CELLS = ("screen=home | os=ios", "screen=home | os=web", "screen=help | os=ios", "screen=help | os=web")
 TABLED = _SHARES | {
@@ -208,6 +233,9 @@ def golden() -> dict[str, str]:
         "batch block": reports(3, digest, 1, REPORT_ROWS, sequence=2).hex(),
         "empty reports block": block(2, 0, 2, 5, 0, digest, b"").hex(),
         "tally block": counts(digest, 1, COUNTS, sequence=2).hex(),
+        "added block": counts(
+            digest, 0, [sum(column) for column in zip(*(cells(row, 5) for row in ADDED_ROWS), strict=True)]
+        ).hex(),
         "sums block": sums("revenue", 5, 29_916_540, SUMS).hex(),
         "round": canonical(ROUND).decode(),
         "round digest": digest.hex(),
@@ -218,7 +246,9 @@ def golden() -> dict[str, str]:
         "release of nobody": canonical(NOBODY).decode(),
         "release for queries": canonical(QUERIED).decode(),
         "release with fakes": canonical(FAKED).decode(),
+        "release of added reports": canonical(ADDED).decode(),
         "release of found names": canonical(FOUND).decode(),
+        "release of listed items": canonical(LISTED).decode(),
         "release of tables": canonical(TABLED).decode(),
         "curated": canonical(CURATED).decode(),
         "release before a threshold": canonical(HELD_OUT).decode(),

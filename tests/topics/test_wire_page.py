@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from murmurate.agents.stages.summing import added_up
 from murmurate.agents.stages.tallies import tally_records
+from murmurate.randomizers.frequency.appended import AUE, LEVELS
 from murmurate.randomizers.frequency.hashing import first_seed, hash_one
 from murmurate.topics import Config, Curated, Release, Round, Slots, Tally, TallyInBlocks, decode, encode, schema
 from murmurate.topics.block import (
@@ -109,6 +111,11 @@ def test_the_library_writes_the_golden_blocks() -> None:
     assert np.array_equal(third.reports, alone.reports)
     counts = np.array(second_wire.COUNTS, np.int64)
     (first,) = encode_tally(digest, 1, counts)
+    rows = np.array([list(row) for row in second_wire.ADDED_ROWS], np.uint8)
+    assert (
+        next(added_up(golden_round(), 0, AUE(d=5, ones=LEVELS // 2, batch=3, central=1, delta=0.9), rows)).hex()
+        == (GOLDEN["added block"])
+    )
     sums = encode_sums(stream_id("revenue"), 5, 29_916_540, np.array(second_wire.SUMS, np.int64))
     assert sums.hex() == GOLDEN["sums block"]
     assert second_wire.sealed(first[:20] + b"\2\0\0\0" + first[24:]).hex() == GOLDEN["tally block"]  # block 0, not 2

@@ -100,19 +100,7 @@ def command(runs: int, seed: int, data: Path | None, out: Path | None, processes
         histograms, strings = histograms + more, strings + files
     if out is not None:
         make_folder(out)
-    jobs, keys = [], []
-    for key, job in planned(histograms, strings, runs, seed):
-        keys.append(key)
-        jobs.append(job)
-    found: dict[tuple[Any, ...], float] = {}
-    choices: dict[tuple[str, float], shuffle_choices.ExactChoice] = {}
-    with working(len(jobs), quiet=as_json) as tell:
-        for key, value in zip(keys, spread_out(made, jobs, processes), strict=True):
-            if isinstance(value, shuffle_choices.ExactChoice):
-                choices[key[1:]] = value
-            else:
-                found[key] = value
-            tell()
+    found, choices = worked_out(list(planned(histograms, strings, runs, seed)), processes, quiet=as_json)
     if out is not None:
         (out / "shuffle-9.3.svg").write_text(drawing(found, histograms, FIGURE), encoding="utf-8")
     texts = [
@@ -131,6 +119,23 @@ def command(runs: int, seed: int, data: Path | None, out: Path | None, processes
         if not texts:
             click.echo("all of it is reproduced")
     sys.exit(FAILED if texts else 0)
+
+
+def worked_out(
+    planned: list[tuple[tuple[Any, ...], Job]], processes: int, *, quiet: bool
+) -> tuple[dict[tuple[Any, ...], float], dict[tuple[str, float], shuffle_choices.ExactChoice]]:
+    """All numbers by their keys, and the choices by histogram and target."""
+    found: dict[tuple[Any, ...], float] = {}
+    choices: dict[tuple[str, float], shuffle_choices.ExactChoice] = {}
+    keys, jobs = zip(*planned, strict=True)
+    with working(len(jobs), quiet=quiet) as tell:
+        for key, value in zip(keys, spread_out(made, jobs, processes), strict=True):
+            if isinstance(value, shuffle_choices.ExactChoice):
+                choices[key[1:]] = value
+            else:
+                found[key] = value
+            tell()
+    return found, choices
 
 
 def read(folder: Path, seed: int) -> tuple[list[Histogram], list[Strings]]:

@@ -22,7 +22,7 @@ class Panel {
     this.spec = spec;
     this.root = document.getElementById("stream").content.firstElementChild.cloneNode(true);
     this.periods = new Periods(spec); this.reading = new Reading(spec);
-    this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : this.reading.tabled.size ? "tables" : "shares";
+    this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : this.reading.inTables ? "tables" : "shares";
     const find = (selector) => this.root.querySelector(selector);
     this.plot = find(".plot"); this.legend = find(".legend");
     this.hint = find(".hint"); this.more = find("[data-more]"); this.search = find(".search"); this.sought = "";
@@ -78,8 +78,9 @@ class Panel {
   rank(count = FIRST_SHOWN, asked = false) {
     this.ranked = this.periods.length;
     if (this.chosen && !asked) return;
+    const size = this.reading.listed ? (c) => Math.abs(c.sum) : (c) => c.sum;   /* movers go both ways */
     const given = [...this.periods.categories.values()], waits = (c) => this.reading.waits(c, given.length, asked);
-    const all = [...given].sort((a, b) => waits(a) - waits(b) || b.sum - a.sum);
+    const all = [...given].sort((a, b) => waits(a) - waits(b) || size(b) - size(a));
     all.forEach((c, place) => { c.shown = place < count && !waits(c); c.listed = false; });
     if (this.spec.ranked) this.order = all;
     else for (const c of given) c.slot = -1;             /* stretches and their colours stay in the order of the range */
@@ -217,7 +218,8 @@ class Panel {
   #fill(i) {
     const { periods, reading, chart, order } = this, { thresholds } = periods.records[i];
     const held = Object.keys(thresholds).length <= MOST_SHOWN ? thresholds : {};
-    const rows = order.filter((c) => c.shown || reading.always(c) || c.name in held);
+    const rows = reading.listed ? reading.listed.rows(periods.categories, periods.records[i])
+      : order.filter((c) => c.shown || reading.always(c) || c.name in held);
     this.values.fill(i, rows, chart);
     this.spread?.fill(i, chart);
     if (reading.alone) {

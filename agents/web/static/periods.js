@@ -15,6 +15,11 @@ function found({ holdout }) {
   return holdout ? `hold-out: period ${grouped(holdout.period)} of ${grouped(holdout.periods)}` : "";
 }
 
+/** Of a release that lists few items of very many: how they were chosen, and which. */
+function chosen({ selection }) {
+  return selection ? { selection, items: [...selection.named, ...selection.found] } : { items: [] };
+}
+
 class Periods {
   constructor({ names, every_ms: everyMs, periods, thresholds = {}, min_batch: minBatch = 0, warning = null }) {
     this.everyMs = everyMs; this.expected = periods;     /* periods that the run will have, or null */
@@ -78,7 +83,7 @@ class Periods {
     this.t.push(release.t); this.published.push(release.decision === "published");
     this.records.push({                                  /* what the table needs, so that releases need not be kept */
       start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
-      reports: release.reports, found: found(release), revision: release.revision, thresholds: release.thresholds ?? {},
+      reports: release.reports, found: found(release), ...chosen(release), revision: release.revision, thresholds: release.thresholds ?? {},
     });
     return true;
   }

@@ -72,11 +72,13 @@ class Sums extends Numbers {
 
 /** What a stream measures, in words, and how its page shows it. */
 class Reading {
-  constructor({ measure, of, one, many, ordered, numbers, names, tables, unit, range, every_ms: everyMs, method, main, central, units, epsilon }) {
+  constructor({ measure, of, one, many, ordered, numbers, names, tables, listed, unit, range, every_ms: everyMs, method, main, central, units, epsilon }) {
     this.unit = unit || ""; this.each = one; this.all = many; this.ordered = ordered;
     this.main = main ?? null;                            /* the one that is shown where others are of another unit */
     this.told = new Set(numbers);                        /* statistics that are numbers and no shares */
-    this.numbers = numbers.length ? new Numbers(range, unit) : null;
+    this.listed = listed ? new Listed(listed) : null;    /* where few items of very many have figures */
+    const someNumbers = numbers.length || listed?.kinds.some(({ number }) => number);
+    this.numbers = someNumbers ? new Numbers(range, unit) : null;
     this.sums = new Map();                               /* of a central stream: the scale of each name */
     if (central) {
       const of = (name) => (units ? units[name] : (this.main === null || name === this.main) && unit) || "";
@@ -94,24 +96,31 @@ class Reading {
     this.first = new Set(names.slice(0, tables?.[0]?.cells ?? 0));   /* of tables of numbers and shares: of the first one */
     const how = central ? `summed at the edge, epsilon ${figure(epsilon)}` : method;
     this.about = `${measure} of ${of} every ${every(everyMs)}, ${how}`;
-    const shares = names.filter((name) => !this.told.has(name)), inUnit = unit ? ` in ${unit}` : "";
+    const shares = names.filter((name) => !this.isNumber(name)), inUnit = unit ? ` in ${unit}` : "";
     const both = `The chart shows one at a time: the ${numbers.join(", ")}${inUnit}, or ${shares.join(", ")} in percent.`;
     this.hint = this.numbers && shares.length ? both : "";
     if (this.hint && this.tabled.size) this.hint = "The chart shows numbers, or shares in percent: choose names in the list.";
+    if (listed?.kinds.length > 1) this.hint = "The chart shows numbers, or shares in percent: choose names in the list.";
     if (this.several) this.hint = `The chart shows one at a time: ${names.join(", or ")}.`;
   }
+
+  /** Whether a statistic is a number and no share. */
+  isNumber(name) { return this.listed ? this.listed.kind(name).number : this.told.has(name); }
+
+  /** Whether statistics stand in tables, of cells or of kinds of figures. */
+  get inTables() { return this.tabled.size > 0 || this.listed?.kinds.length > 1; }
 
   /** On which scale a statistic lies. */
   scale(c) { return (c && this.sums.get(c.name)) || this.#local(c); }
 
   #local(c) {
-    if (!c || !this.told.has(c.name)) return SHARES;
+    if (!c || !this.isNumber(c.name)) return SHARES;
     return this.main === null || c.name === this.main ? this.numbers : this.counts;
   }
 
   /** Whether only one line can be shown, because others would need another axis; where there are tables, those of one
       scale can be shown together. */
-  get alone() { return this.sums.size ? this.several : Boolean(this.numbers) && !this.tabled.size; }
+  get alone() { return this.sums.size ? this.several : Boolean(this.numbers) && !this.inTables; }
 
   /** Whether two statistics can be shown together. */
   together(a, b) { return !this.alone && this.scale(a) === this.scale(b); }
@@ -128,11 +137,12 @@ class Reading {
   }
 
   /** What stands above the first row of a table, "" where there are none. */
-  heading(c) { return this.tabled.get(c.name)?.title ?? ""; }
+  heading(c) { return this.tabled.get(c.name)?.title ?? this.listed?.kind(c.name).title ?? ""; }
 
   /** Whether it waits in the legend until it is asked for: those who sent nothing are often most. */
   waits(c, size, asked) {
-    if (this.alone) return this.main === null ? !this.told.has(c.name) : c.name !== this.main;
+    if (this.listed) return this.listed.kind(c.name).place > 0;
+    if (this.alone) return this.main === null ? !this.isNumber(c.name) : c.name !== this.main;
     if (this.numbers && !this.sums.size) return !this.first.has(c.name);
     return c.name === "none" && size > 2 && (!asked || this.ordered);
   }
@@ -140,6 +150,7 @@ class Reading {
   /** A statistic's name, in its unit; of a cell its values alone: the heading says of what. */
   title(c) {
     if (this.tabled.has(c.name)) return c.name.split(" | ").map((part) => part.slice(part.indexOf("=") + 1)).join(" | ");
+    if (this.listed) return this.listed.item(c.name);
     return this.scale(c).unit ? `${c.name}, ${this.scale(c).unit}` : c.name;
   }
 

@@ -22,12 +22,15 @@ const UNCLAIMED = {
   "nothing was counted": "no round of the window had enough reports",
   "public measure": "reports carry a public number, by which they can be told apart",
   "lasting reports": "reports outlive their round, and can be told apart by it",
+  "too few reports": "only their sum protects reports, and too few were counted",
 };
 const BOUNDS = {
   blanket: "worked out for the concrete mechanism (the bound \u201cblanket\u201d)",
   clones: "worked out for any mechanism of this epsilon (the bound \u201cclones\u201d)",
   fakes: "worked out for the concrete mechanism with its fake reports (the bound \u201cfakes\u201d)",
+  counts: "that of the sums alone that leave the mixing zone (the bound \u201ccounts\u201d)",
 };
+const SHOWN = "NO LOCAL PROTECTION: the mixing zone and whoever runs the brokers see what users say";
 
 /** A number above 0 with an exponent of two digits where it is below 0.0001. */
 const plain = (value) => (value < 1e-4 ? value.toExponential().replace(/-(\d)$/, "-0$1") : String(value));
@@ -45,7 +48,8 @@ function claimed({ epsilon, delta, n, bound, fakes, assumed_corrupt: corrupt }) 
   const assumed = corrupt ? `, if at most ${Number((100 * corrupt).toPrecision(3))}\u202f% of all reports come from whoever attacks` : "";
   const more = fakes && bound === "fakes" ? ` and ${grouped(fakes)} fake ones` : "";
   const told = `In the smallest round that counts, ${grouped(n)} honest reports${more} hide each other${assumed}. The epsilon is ${BOUNDS[bound] ?? bound}.`;
-  return [`${shown} but for a chance of ${plain(delta)}, against everybody but the mixing zone`, told];
+  const open = bound === "counts" ? `; ${SHOWN}` : "";
+  return [`${shown} but for a chance of ${plain(delta)}, against everybody but the mixing zone${open}`, told];
 }
 
 /** What claims of several streams add up to for a user who serves all of them; their decimals add up exactly. */
@@ -78,14 +82,16 @@ class Values {
     const key = `${categories.map((c) => `${c.name} ${c.slot}`).join()}${periods.hasTruth}`;
     if (key !== this.rowsOf) { this.rowsOf = key; this.#rows(categories); }
     for (const { c, cells, held } of this.rows) {
-      write(held, this.#against(record.thresholds[c.name], c, chart));
+      const came = reading.listed?.said(c, i, record) ?? "";
+      write(held, came + this.#against(record.thresholds[c.name], c, chart));
       const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
       told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
     }
     const counted = record.reports && `${grouped(record.reports.counted)} reports counted`;
     const count = lacking(record.reports, periods.minBatch) || counted;
     const told = record.decision === "unmeasured" || !count ? this.how(i) : `${this.how(i)}, ${count}`;
-    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", told));
+    const chosen = reading.listed && record.selection ? reading.listed.hint(record.selection) : "";
+    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", chosen ? `${told}. ${chosen}` : told));
   }
 
   #rows(categories) {
@@ -188,7 +194,7 @@ class Values {
     const alone = ofRun?.shuffled?.against_users, also = alone ? `; at most ${known(alone, mechanism.fakes)[0]}` : "";
     const largest = ofRun?.shuffled && claimed(ofRun.shuffled)[0] + also + none;
     return {
-      Promise: `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
+      Promise: privacy.unprotected_locally ? SHOWN : `epsilon ${privacy.epsilon} for one ${privacy.unit} in any ${window}`,
       "After mixing": shuffled ? claimed(shuffled) : `nothing is claimed${reason ? `: ${reason}` : ""}`,
       ...(shuffled?.against_users && { "Others known": known(shuffled.against_users, mechanism.fakes) }),
       ...(largest && { "Whole run": `after mixing at most ${largest}` }),

@@ -269,10 +269,10 @@ def eager(period: int) -> Callable[..., Any]:
     """A ledger that frees a slot after `period` instead of w; 0: that forgets."""
     verdicts = Ledger.verdicts
 
-    def wrong(self: Ledger, t: int, charge_micro: int, digest: bytes, asked: Mask) -> np.ndarray:
+    def wrong(self: Ledger, t: int, *charge: Any) -> np.ndarray:
         w, self.w = self.w, period
         try:
-            return verdicts(self, t, charge_micro, digest, asked)
+            return verdicts(self, t, *charge)
         finally:
             self.w = w
 
@@ -304,7 +304,7 @@ def test_a_ledger_that_recycles_too_early_or_forgets_is_over_budget(recycles: in
 def test_a_second_charge_in_a_window_is_over_budget_under_budget_division_too() -> None:
     of = plan("lbu")
 
-    def spend_all(self: Ledger, t: int, charge_micro: int, digest: bytes, asked: Mask) -> np.ndarray:
+    def spend_all(self: Ledger, t: int, micro: int, digest: bytes, asked: Mask, covers: object = None) -> np.ndarray:
         return np.where(asked, 1, 0).astype(np.uint8)
 
     from murmurate.aggregators.methods.uniform import LBU

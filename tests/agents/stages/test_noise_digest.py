@@ -70,6 +70,7 @@ NOT_IN_IT: Final[dict[str, tuple[Any, str]]] = {
     "schema": (None, "there is one"),
     "privacy.epsilon": (2.0, "of local streams"),
     "privacy.mixed": ({"epsilon": 0.5}, "of local streams"),
+    "privacy.unprotected_locally": (None, "of local streams, some of which need it"),
     "privacy.window": ("2d", "of local streams"),
     "privacy.split": ("budget", "of local streams"),
     "privacy.delta": (1e-9, "of local streams"),

@@ -44,7 +44,7 @@ SHARED = WindowRounds(grr, (Often(50_000, 10),), True, SharedOut(500_000, 10, Fr
 
 
 @every("blanket", BLANKETS[:2], long=BLANKETS[2:])
-@every("n", [2, 2_000], long=[40, 700, 30_000, 10**6])
+@every("n", [2, 2_000], long=[40, 700, 30_000])
 def test_many_deltas_at_once_are_what_they_are_one_by_one(blanket: Blanket, n: int) -> None:
     at = np.append(0.0, np.geomspace(1e-3, 9, 12) / np.sqrt(n))
     for sharpness in (1 / 16, 1 / 4):
@@ -58,9 +58,9 @@ def test_many_deltas_at_once_are_what_they_are_one_by_one(blanket: Blanket, n: i
 
 
 def test_deltas_of_scores_that_doubles_cannot_hold_are_asked_one_by_one() -> None:
-    blanket = GRR(d=3, epsilon=30).blanket()
+    blanket = GRR(d=3, epsilon=20).blanket()
     assert blanket is not None
-    at = np.array([0.0, 5.0, 29.0, 31.0])
+    at = np.array([0.0, 5.0, 19.0, 21.0])
     assert np.allclose(
         deltas(blanket, 50, at, 1 / 16), [blanket_delta(blanket, 50, float(e), 1 / 16).bound for e in at]
     )

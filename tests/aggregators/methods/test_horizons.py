@@ -103,9 +103,10 @@ def test_releases_are_unbiased_and_their_errors_are_those_that_they_say(says_non
     for seed in range(60):
         made, rng = sao2(setting(says_none=says_none)), np.random.default_rng(seed)
         for t in range(5, 5 + len(shares)):
-            vector = decided(made, t, shares, rng).vector
-            known = shares[t - 5] if not says_none else np.append(shares[t - 5, :3], shares[t - 5, 3])
-            off.append((vector.unbiased - known) / np.sqrt(vector.variance))
+            decision = decided(made, t, shares, rng)
+            assert (decision.measured_t is None) == (says_none and t == 5)  # nobody belongs to the first period
+            if decision.measured_t is not None:
+                off.append((decision.vector.unbiased - shares[t - 5]) / np.sqrt(decision.vector.variance))
     scores = np.concatenate(off)
     assert abs(scores.mean()) < 5 / np.sqrt(len(scores) / 8)  # errors of neighbouring periods hang together
     assert 0.93 < (np.abs(scores) < 2).mean() < 0.97

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, permutations, product
 from pathlib import Path
@@ -20,11 +21,24 @@ import pytest
 
 from murmurate.aggregators.accounting import AccountingError
 from murmurate.aggregators.accounting.added_ones import appended, fewest_ones
-from murmurate.randomizers import MECHANISMS, Key, ParameterError, Question, ReportError, ValueRefusedError, mechanism
+from murmurate.aggregators.accounting.claim import blankets
+from murmurate.randomizers import (
+    MECHANISMS,
+    Ask,
+    Key,
+    ParameterError,
+    ReportError,
+    Terms,
+    ValueRefusedError,
+    mechanism,
+    question,
+)  # fmt: skip
 from murmurate.randomizers.errors import UnprotectedError
 from murmurate.randomizers.frequency.appended import AUE, LEVELS, counted_delta
-from murmurate.randomizers.question import DeviceFace
+from murmurate.randomizers.guard import Guard
+from murmurate.randomizers.ledger import Verdict
 from murmurate.randomizers.randomness import contexts
+from murmurate.randomizers.terms import StreamTerms
 from tests.cases import every
 from tests.randomizers.known_answers import blocks, choose, words
 
@@ -44,16 +58,59 @@ def made(d: int = 5, n: int = 1000) -> AUE:
 
 def test_nothing_that_needs_a_local_epsilon_takes_it() -> None:
     aue: Any = made()
-    for what in ("epsilon", "epsilon_micro"):
+    for what in ("epsilon", "epsilon_micro", "realised"):
         with pytest.raises(UnprotectedError, match="which shows its value"):
             getattr(aue, what)
-    assert not isinstance(aue, Question | DeviceFace)
+    with pytest.raises(UnprotectedError, match="which shows its value"):
+        blankets(aue)
     assert aue.unprotected
-    assert not any(hasattr(AUE, what) for what in ("law", "blanket", "realised", "telling"))
+    assert aue.summed_when_mixed
+    assert aue.blanket() is None
     assert "aue" not in MECHANISMS
-    with pytest.raises(ParameterError, match="found 'aue'"):
-        mechanism(aue.spec())
+    for refused in (
+        mechanism,
+        lambda spec: question({"name": "faked", "fakes": 3, "mechanism": spec}),
+        lambda spec: question({"name": "branches", "of": [[1, spec], [1, spec]]}),
+    ):
+        with pytest.raises(ParameterError, match=r"found '?aue"):
+            refused(aue.spec())
     assert "not LDP" in repr(aue)
+
+
+def test_no_device_answers_it_unless_its_own_terms_name_it_and_say_that_it_shows_values() -> None:
+    aue = made()
+    plain = StreamTerms("page", 10**6, 4, 128, "population", ("code", 5))
+    named = replace(plain, questions=(aue.digest.hex(),))
+    asked = Ask("page", 7, 128, None, aue, ROUND)
+    for stream, why in ((plain, "show their values"), (named, "show their values")):
+        refusal = Guard(Terms("shop", 2_000_000, (stream,)), stream, 1).refusal(asked)
+        assert refusal is not None
+        assert refusal.reason == "mechanism"
+        assert why in refusal.why
+    with pytest.raises(ParameterError, match="unprotected_locally: found it without questions"):
+        replace(plain, unprotected_locally=True)
+    free = replace(named, unprotected_locally=True)
+    guard = Guard(terms := Terms("shop", 2_000_000, (free,)), free, 1)
+    assert guard.refusal(asked) is None
+    other = guard.refusal(replace(asked, question=made(n=900)))
+    assert other is not None
+    assert guard.charge(asked, np.ones(1, np.bool_)).tolist() == [Verdict.CHARGED]
+    assert guard.ledger.most_spent_micro == 1_000_000
+    assert terms.facts().items() > Terms("shop", 2_000_000, (named,)).facts().items()
+
+
+def test_the_law_of_a_report_gives_its_value_away() -> None:
+    aue = AUE(d=3, ones=LEVELS // 4, batch=2, central=2.0, delta=0.9)
+    laws = [aue.law(value) for value in range(3)]
+    assert all(sum(law.values()) == 1 for law in laws)
+    assert len(set().union(*laws)) == aue.reports_possible
+    rows = np.array([list(report) for report in laws[0]], np.uint8)
+    telling = [
+        sum((law.get(row.tobytes(), Fraction(0)) for row in rows[aue.evidence(rows, 0, 2)]), Fraction(0))
+        for law in (laws[0], laws[2])
+    ]
+    assert (telling[0], telling[1]) == aue.telling
+    assert not aue.malformed(rows).any()
 
 
 def test_a_ledger_is_billed_the_central_epsilon_of_the_batch() -> None:
@@ -211,11 +268,13 @@ def test_a_mechanism_is_its_spec_and_stays_as_it_was_built() -> None:
 def test_reports_and_counts_that_no_values_give_are_refused() -> None:
     aue = made()  # five cells: ten bits in two bytes
     rows = np.array([[0b01, 0], [0b11, 0], [0, 0], [0, 0b100], [0b10, 0b10], [0, 0b11]], np.uint8)
-    assert aue.malformed(rows).tolist() == [False, True, True, True, False, True]
-    with pytest.raises(ReportError, match="found 4 that no value gives"):
+    rows = np.concatenate((rows, np.array([[0b10, 0b01]], np.uint8)))
+    assert aue.malformed(rows).tolist() == [False, True, True, True, True, True, False]  # two twos are nobody's
+    with pytest.raises(ReportError, match="found 5 that no value gives"):
         aue.support(rows)
-    assert aue.support(rows[[0, 4]]).tolist() == [3, 0, 0, 0, 2]
-    for counts, n in (([1, 0, 0, 0, 0], 2), ([5, 0, 0, 0, 0], 2), ([-1, 3, 0, 0, 0], 2), ([1, 1], 1)):
+    assert aue.support(rows[[0, 6]]).tolist() == [3, 0, 0, 0, 1]
+    wrong = ([1, 0, 0, 0, 0], 2), ([5, 0, 0, 0, 0], 2), ([-1, 3, 0, 0, 0], 2), ([1, 1], 1), ([4, 3, 0, 0, 0], 2)
+    for counts, n in wrong:
         with pytest.raises(ReportError):
             aue.estimate(np.array(counts), n)
     for n, frequency in ((0, 0.5), (5, 1.5)):

@@ -81,6 +81,7 @@ def test_transcripts_of_many_nodes_keep_epsilon(measures: tuple[int, int, int, i
     for m, tau in ((None, 0), (None, 1), (2 * s, 0)):
         made = ExSubOnline(d, nodes, s, 1.0, m, tau)
         laws, largest = Laws(made), Fraction(0)
+        one = random_course(rng, d, nodes, s)
         for _ in range(pairs):
             one, other = (random_course(rng, d, nodes, s) for _ in range(2))
             transcript = drawn_transcript(made, rng, one)

@@ -14,7 +14,7 @@ from murmurate.aggregators.accounting import blanket_epsilon
 from murmurate.randomizers import ParameterError, ReportError
 from murmurate.randomizers.thresholds import exp_floor
 from murmurate.randomizers.vectors import DDRM, EFMRTT, PCKVAGRR, PCKVGRR, PCKVUE, ExSub, FutureRand, SparseOracle
-from murmurate.randomizers.vectors.future_rand import flip_pattern
+from murmurate.randomizers.vectors.future_rand import _largest_inner, flip_pattern, quick_ratio
 from tests.cases import every
 from tests.randomizers.vectors.compared import COMPARED
 
@@ -94,6 +94,15 @@ def test_future_rand_is_the_printed_one_or_uses_all_of_epsilon() -> None:
         FutureRand(LAYOUT, 1, tuned.inner_nano + 1)
     with pytest.raises(ParameterError, match="a ratio exceeds"):
         FutureRand(LAYOUT, 1, 20 * 10**9)
+
+
+@every("s", [1, 3, 30])
+def test_future_rand_is_tuned_in_floats_as_by_exact_ratios(s: int) -> None:
+    for inner in (1_000, 10**7, 10**8, 10**9, 4 * 10**9):
+        found = quick_ratio(s, inner)
+        assert np.isnan(found) or found == pytest.approx(float(flip_pattern(s, inner).ratio), rel=1e-12)
+    inner, bound = _largest_inner(s, 900_000), exp_floor(900_000)
+    assert flip_pattern(s, inner).ratio <= bound < flip_pattern(s, inner + 1).ratio
 
 
 @every("epsilon", [0.1, 1, 5])
