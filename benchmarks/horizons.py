@@ -104,7 +104,7 @@ def rising(w: int, steps: int, seed: int) -> np.ndarray:
             moves[:] = 0
             moves[rng.choice(np.arange(1, w), steps, replace=False)] = 0.9 / steps
         found.append(0.05 + np.cumsum(moves))
-    return np.minimum(np.concatenate(found), 1.0)
+    return np.asarray(np.minimum(np.concatenate(found), 1.0))
 
 
 def filtered(users: int, w: int, steps: int, seed: int) -> float:
