@@ -299,12 +299,11 @@ def _written(value: Any) -> str:
         case Mapping():
             return ", ".join(f"{name} {level:.12g}" for name, level in value.items()) or "none"
         case MethodTable():
-            name, *options = {**value.options().described(), **value.length()}.items()
+            name, *options = (value.options().described() | value.length()).items()
             return f"{name[1]} ({', '.join(f'{key} {said}' for key, said in options)})"
         case Post():
-            return ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())[
-                len("name ") :
-            ]
+            words = ", ".join(f"{key} {said}" for key, said in value.model_dump(exclude_none=True).items())
+            return words.removeprefix("name ")
         case SourceTable():
             return " ".join(part for part in (value.topic, value.user, value.time, value.value) if part)
         case Secret():

@@ -215,8 +215,8 @@ def _promise(made: Plan) -> Iterator[str]:
             )
             yield (
                 f"{stream.name}: a user joins with the first event, whatever it says. Until a valid value comes they "
-                f"count as {stream.measure.said(stream.initial_code)}, which releases show too often by as many as there are: the edge counts "
-                "them (murmurate_users_initial)."
+                f"count as {stream.measure.said(stream.initial_code)}, which releases show too often by as many as "
+                "there are: the edge counts them (murmurate_users_initial)."
             )
     if made.split == "budget":
         parts = ", ".join(f"{stream.name} {plain(made.epsilon_of(stream.name))}" for stream in made.streams)

@@ -73,15 +73,11 @@ class DeviceFace(ABC):
     device sends such a report unless its own terms say so (guard.py).
     """
     memoised: ClassVar[bool] = False
-    """Whether a report contains randomness that outlives its round: no stream may use such a mechanism (ARCHITECTURE
-    rule 11).
-    """
+    """Whether reports contain randomness that outlives a round: no stream may use such a mechanism."""
 
     @property
     def answered_by(self) -> str:
-        """The mechanism that makes the reports, as a deployment file names it; several are named once each, with
-        commas.
-        """
+        """The mechanism that makes the reports, as a deployment file names it; several with commas."""
         return self.name
 
     @property
