@@ -62,7 +62,8 @@ def test_too_few_users_for_a_level_are_said_with_the_number_that_would_do(tmp_pa
     assert "Users are too few" in murmurate("plan", "screen", *QUICK[:-1], "60", cwd=tmp_path).stdout
 
 
-@every("example", ["totals"], long=["trips", "strings", "totals"])
+@pytest.mark.audit
+@every("example", ["trips", "strings", "totals"])
 def test_streams_that_could_not_use_them_say_nothing_of_them(tmp_path: Path, example: str) -> None:
     done = murmurate("plan", *QUICK, "--json", cwd=deploy(tmp_path, example))
     assert done.returncode == 0
