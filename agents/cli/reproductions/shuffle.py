@@ -127,7 +127,7 @@ def worked_out(
     """All numbers by their keys, and the choices by histogram and target."""
     found: dict[tuple[Any, ...], float] = {}
     choices: dict[tuple[str, float], shuffle_choices.ExactChoice] = {}
-    keys, jobs = zip(*planned, strict=True)
+    keys, jobs = [key for key, _ in planned], [job for _, job in planned]
     with working(len(jobs), quiet=quiet) as tell:
         for key, value in zip(keys, spread_out(made, jobs, processes), strict=True):
             if isinstance(value, shuffle_choices.ExactChoice):

@@ -12,14 +12,14 @@ from murmurate.errors import UsageError
 
 
 def test_a_record_tells_six_changes_at_most_since_the_last_one_told() -> None:
-    rising = 1.03 ** np.arange(DAYS)
-    told = told_steps(np.array([rising, 1 / rising, np.full(DAYS, 5.0)]))
+    rising = np.asarray(1.03 ** np.arange(DAYS), np.float64)
+    told = told_steps(np.array([rising, 1 / rising, np.full(DAYS, 5.0)], np.float64))
     assert told[:2, :8].tolist() == [[0, *[1] * 6, 0], [0, *[-1] * 6, 0]]
     assert np.abs(told).sum(axis=1).tolist() == [6, 6, 0]
 
 
 def test_slow_drift_is_told_once_it_adds_up() -> None:
-    told = told_steps(np.array([1.011 ** np.arange(DAYS)]))
+    told = told_steps(np.array([1.011 ** np.arange(DAYS)], np.float64))
     assert told[0, :6].tolist() == [0, 0, 1, 0, 1, 0]
 
 

@@ -67,7 +67,7 @@ def test_deltas_of_scores_that_doubles_cannot_hold_are_asked_one_by_one() -> Non
 
 
 def test_powers_are_as_accurate_as_is_said() -> None:
-    base = np.exp(1j * np.linspace(0, 6, 50)) * np.linspace(0.9999, 1, 50)
+    base = (np.exp(1j * np.linspace(0, 6, 50)) * np.linspace(0.9999, 1, 50)).astype(np.complex128)
     for n in (1, 2, 3, 1_000, 99_999):
         exact = np.exp(n * np.log(base.astype(np.clongdouble)))
         assert (np.abs(powers(base, n) - exact) <= 3 * n * U * np.abs(exact) + 1e-18).all()
