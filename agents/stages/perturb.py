@@ -220,11 +220,12 @@ class Perturb:
 
     def _answer(self, stream: StreamAtPartition, round_: Round, grant: Grant) -> None:
         """1. Perturb. 2. Permute. 3. Scatter."""
-        answers = stream.answer(grant)
-        if answers is None:
+        frozen = stream.frozen(round_.t)
+        if frozen is None:  # the period was over before this partition's clock began
             self._send(round_, {})
             return
-        _, users, reports = answers
+        stream.look(round_.t - 1)
+        _, users, reports = stream.devices.answer(grant, frozen.values, frozen.members)
         key = self._secrets.devices.randomness
         parts = [order := permutation(key, users, round=round_.digest)]
         if round_.targets > 1:

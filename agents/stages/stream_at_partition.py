@@ -21,7 +21,6 @@ from murmurate.agents.stages.summing import targets_of
 from murmurate.agents.stages.values import Frozen, Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms
-from murmurate.randomizers.devices import Answers
 from murmurate.randomizers.layouts import Layout, layout
 from murmurate.randomizers.state import Arrays
 from murmurate.topics.codec import decode, encode
@@ -133,22 +132,13 @@ class StreamAtPartition:
             return Refusal("partitions", f"{where}: found {round_.targets} targets; allowed: {allowed_targets}")
         return self.devices.charge(ask)
 
-    def answer(self, grant: Grant) -> Answers | None:
-        """The reports about a closed period; None where it was over before this partition's clock began."""
-        t = grant.ask.t
-        found = self.frozen(t)
-        if found is None:
-            return None
-        self._look(t - 1)
-        return self.devices.answer(grant, found.values, found.members)
-
     def settle(self, t: int) -> None:
         """Forget the values of closed periods up to this one, once sessions have read them."""
-        self._look(t)
+        self.look(t)
         self.devices.end_sessions(t)
         self.values.settle(t)
 
-    def _look(self, t: int) -> None:
+    def look(self, t: int) -> None:
         """Let sessions read the values of closed periods up to this one."""
         if not self.devices.in_session:
             return

@@ -102,7 +102,7 @@ class StreamTable(DeclaredStream):
             yield Mistake("method.horizon", seen(shortest(horizon)), allowed)
         if self.method.variance == "paper" and not self.measured.even_noise:
             yield Mistake("method.variance", seen("paper"), f'sampling, for measure = "{self.measured.name}"')
-        monitored, figures = self.statistic().monitored, self.most_names
+        monitored, figures = self.statistic().monitored if self.thresholds else (), self.most_names
         if self.method.revise * figures > MAX_REVISABLE:
             most = f"at most {MAX_REVISABLE // figures}, for {figures} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)

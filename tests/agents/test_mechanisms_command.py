@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from murmurate.agents.cli.mechanisms import DOMAINS, EPSILONS, command, drawing, table
 from murmurate.randomizers import MECHANISMS, ORACLES
-from murmurate.randomizers.registry import VIEWS
+from murmurate.randomizers.registry import VECTORS, VIEWS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "MECHANISMS.md").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ def test_every_mechanism_and_every_view_has_one_row_on_the_page() -> None:
     rows = [name for cell in cells for name in cell.split("`")[1::2]]
     views = {name for name, kind in VIEWS.items() if kind.__module__.startswith("murmurate.")}
     seen = views - {"whole"}  # a mechanism's own row; "recoded" is the name on the wire of one behind Clipped
-    assert sorted(rows) == sorted([*MECHANISMS, "recoded", *seen])
+    assert sorted(rows) == sorted([*MECHANISMS, *VECTORS, "recoded", *seen])
 
 
 def test_the_table_and_the_picture_on_the_page_are_what_the_command_makes() -> None:
