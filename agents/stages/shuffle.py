@@ -16,7 +16,7 @@ once it is closed, and nothing is written.  Source: ARCHITECTURE rules 8, 15, 16
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
 import numpy as np
@@ -31,7 +31,7 @@ from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.summing import added_up, as_agreed, well_formed
 from murmurate.config.plan import Plan
-from murmurate.randomizers import Faked, Key, Question
+from murmurate.randomizers import Faked, Key
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
@@ -238,7 +238,12 @@ class Shuffle:
         elif question.summed_when_mixed:
             reports = well_formed(question, reports)
         self.counts["too_small" if small else "deadline" if missing else "sealed"] += 1
-        blocks = list(self._blocks(round_, question, reports)) if len(reports) else []
+        blocks: list[bytes] = []
+        if len(reports) and question.summed_when_mixed:  # they show their values, and only their sums leave
+            blocks = list(added_up(round_, self._q, question, reports))
+        elif len(reports):
+            order = permutation_of_rows(self._key, len(reports), self._q, round=round_.digest)
+            blocks = list(encode_batch(round_.digest, self._q, reports, order))
         seal = Seal(
             round=round_.digest.hex(), q=self._q, received=here, counted=len(reports), missing=missing,
             rejected=Rejected(malformed=here - len(reports), undersized=small and round_.slots.count() > 0),
@@ -248,13 +253,6 @@ class Shuffle:
         self._out += [Out(log, block) for block in blocks]
         self._out.append(Out(log, encode(seal)))
         self._urgent = True
-
-    def _blocks(self, round_: Round, question: Question, reports: np.ndarray) -> Iterator[bytes]:
-        """What leaves of these reports: their sums where they show their values, else they themselves, permuted."""
-        if question.summed_when_mixed:
-            return added_up(round_, self._q, question, reports)
-        order = permutation_of_rows(self._key, len(reports), self._q, round=round_.digest)
-        return encode_batch(round_.digest, self._q, reports, order)
 
     # ---- state: the logs from the first record of any open round, and which rounds after that are sealed ----
 
