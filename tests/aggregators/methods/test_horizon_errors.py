@@ -35,7 +35,7 @@ def test_without_changes_it_is_the_error_of_portions_over_periods_and_users_of_a
 @every("name", ["sao2", "efmrtt"], long=list(HORIZON_METHODS))
 def test_what_releases_say_of_themselves_has_the_exact_error_as_its_mean(name: str) -> None:
     """Users of whom nobody ever has a value, and users whose only change is the first value."""
-    said, of = dict[int, float](), setting(says_none=True)
+    said, least, of = dict[int, float](), 0.0, setting(says_none=True)
     for told in (0, 1):
         shares, found = np.repeat([[0.2, 0.3, 0.5, 0.0] if told else [0.0, 0.0, 0.0, 1.0]], 9, axis=0), []
         for seed in range(20):
