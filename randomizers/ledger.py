@@ -97,7 +97,7 @@ class Ledger:
             verdicts[same] = Verdict.REPEATED
         else:
             verdicts[same] = Verdict.CLOSED
-            if first >= self._open_from:
+            if first >= self._open_from and first <= t <= last:
                 verdicts[same & (self._told[self._last] < t)] = Verdict.CONTINUED
         verdicts[~asked] = Verdict.SILENT
         return verdicts

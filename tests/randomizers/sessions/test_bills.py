@@ -6,6 +6,8 @@ share anything; states that the same future follows from are visited once.  The 
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -133,3 +135,57 @@ def test_a_state_without_the_periods_of_rounds_is_refused() -> None:
     ledger, arrays = new(1), new(1).arrays()
     with pytest.raises(SnapshotError, match="past"):
         ledger.load({**arrays, "told": np.zeros(2, np.int64)})
+
+
+def asked_at_random(rng: random.Random, now: int) -> Round:
+    """A round about a period near the present one, by itself or on a bill that covers it, or hardly does."""
+    t = max(0, now + rng.choice([0, 0, 1, 1, 2, 5, -1, -3]))
+    if rng.random() < 0.3:
+        return Round(t, None)
+    first = max(0, t - rng.choice([0, 0, 1, 2, 4]))
+    return Round(t, (first, max(first, t + rng.choice([0, 1, 2, 4, 8, -1]))))
+
+
+def steps_of_a_ledger(seed: int, steps: int) -> int:
+    """Random rounds of three slots, with crashes in between: who answers is what lists of answers allow."""
+    rng = random.Random(seed)
+    w = rng.choice([1, 2, 3, 7, 30])
+    ledger = Ledger(3, w=w, limit_micro=EPSILON, division="population")
+    told: list[list[Round]] = [[], [], []]
+    now = answers = 0
+    rounds = list[Round]()
+    for _ in range(steps):
+        again = rounds and rng.random() < 0.5  # the bill of an earlier round goes on, or that round comes again
+        round_ = rng.choice(rounds[-4:]) if again else asked_at_random(rng, now)
+        if again and round_.bill is not None:
+            round_ = round_._replace(t=max(0, now + rng.choice([0, 1, -1])))
+        rounds.append(round_)
+        now = max(now, round_.t)
+        asked = np.array([rng.random() < 0.7 for _ in range(3)])
+        if rng.random() < 0.1:
+            crashed = Ledger(3, w=w, limit_micro=EPSILON, division="population")
+            crashed.load(ledger.arrays())
+            ledger = crashed
+        verdicts = ledger.charge(round_.t, EPSILON, round_.digest, asked, round_.bill)
+        for slot in range(3):
+            newest = told[slot][-1] if told[slot] else None
+            first, last = round_.covers
+            if newest is not None and newest.digest == round_.digest:
+                may = newest.t < round_.t <= last if round_.bill else newest.t == round_.t
+            else:
+                may = first <= round_.t <= last and (newest is None or first - newest.covers[1] >= w)
+            answering = verdicts[slot] in (Verdict.CHARGED, Verdict.CONTINUED, Verdict.REPEATED)
+            assert answering == (may and asked[slot]), (seed, told[slot], round_)
+            if answering and verdicts[slot] != Verdict.REPEATED:
+                answers += 1
+                told[slot].append(round_)
+    for slot in range(3):  # whatever was answered, no w periods that touch one bill touch another
+        bills = sorted({(one.covers, one.digest) for one in told[slot]})
+        assert all(later[0][0] - before[0][1] >= w for before, later in pairwise(bills))
+    return answers
+
+
+@every("runs", [(40, 100)], long=[(10_000, 200)])
+def test_no_random_sequence_of_rounds_and_bills_breaks_the_gap(runs: tuple[int, int]) -> None:
+    sequences, steps = runs
+    assert sum(steps_of_a_ledger(seed, steps) for seed in range(sequences)) > 5 * sequences
