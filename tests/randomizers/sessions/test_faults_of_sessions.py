@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
+from typing import Any
 
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from murmurate.randomizers.ledger import Ledger, Verdict
 from murmurate.randomizers.sessions.exsub_online import ExSubOnline
+from murmurate.randomizers.thresholds import exp_floor
 from tests.cases import every
 from tests.randomizers.sessions.drawn_outright import (
     AsPrinted,
@@ -14,6 +22,7 @@ from tests.randomizers.sessions.drawn_outright import (
     WithoutClamp,
     hypergeometric,
 )
+from tests.randomizers.sessions.test_bills import steps_of_a_ledger
 from tests.randomizers.sessions.transcripts import Laws, audit, courses
 
 
@@ -61,3 +70,37 @@ def test_a_table_of_64_bits_has_no_word_for_what_a_course_with_a_change_could_te
     made = ByTable(16, 9, 1, 1.0, 15)
     chances = [made.table(15, 144, free)[15] for free in (16, 15)]
     assert chances[1] == 0 < chances[0]
+
+
+def told_twice(made: ExSubOnline, changes: tuple[int, ...]) -> dict[tuple[bytes, bytes], Fraction]:
+    """The law of two answers about the first node, both from the counters at the beginning, with words of their own."""
+    law: dict[tuple[bytes, bytes], Fraction] = {}
+    for counters, chance in made.law_begin().items():
+        told = made.law_tell(counters, changes).items()
+        for ((one, _), first), ((other, _), second) in product(told, told):
+            law[one, other] = law.get((one, other), Fraction(0)) + chance * first * second
+    return law
+
+
+@every("m", [1, 2])
+def test_a_node_told_twice_from_the_same_secrets_exceeds_epsilon(m: int) -> None:
+    """So it is where a server that repeats a node is answered again, or a user is forgotten within a horizon and
+    enrolled anew: the ledger refuses the one, and a session takes in nobody after its first period.
+    """
+    made = ExSubOnline(2, 1, 1, 1.0, m)
+    laws = [told_twice(made, changes) for changes in ((1, 0), (-1, 0), (0, 1), (0, 0))]
+    worst = max(one[pair] / other[pair] for one, other in product(laws, laws) for pair in one)
+    assert worst > exp_floor(made.epsilon_micro)
+
+
+def test_a_ledger_that_lets_a_node_be_answered_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Ledger.verdicts
+
+    def verdicts(self: Ledger, t: int, *charge: Any) -> NDArray[np.uint8]:
+        told = real(self, t, *charge)
+        told[told == Verdict.CLOSED] = Verdict.CONTINUED
+        return told
+
+    monkeypatch.setattr(Ledger, "verdicts", verdicts)
+    with pytest.raises(AssertionError):
+        sum(steps_of_a_ledger(seed, 100) for seed in range(5))
