@@ -4,7 +4,7 @@ Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are 
 `STREAMED` alone, behind any view that fits. Any spec gives a question or a ParameterError.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
 from inspect import Parameter, signature
@@ -35,6 +35,7 @@ from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.sessions.specs import node_of
+from murmurate.randomizers.spec_fields import fields, listed
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.vectors import (
     DDRM,
@@ -157,18 +158,18 @@ def question(spec: Mapping[str, Any]) -> Question:
         case "recoded":
             return _built(CLIPPED, clipped, spec)
         case "viewed":
-            found = _parts("viewed", spec, "view", "mechanism")
+            found = fields("viewed", spec, "view", "mechanism")
             return Viewed(view(found["view"]), streamed(found["mechanism"]))
         case "branches":
-            return Branches([_branch(pair) for pair in _listed(_parts("branches", spec, "of")["of"])])
+            return Branches([_branch(pair) for pair in listed("branches: of", fields("branches", spec, "of")["of"])])
         case "faked":
-            found = _parts("faked", spec, "fakes", "mechanism")
+            found = fields("faked", spec, "fakes", "mechanism")
             return Faked(streamed(found["mechanism"]), found["fakes"])
         case "weighted":
-            found = _parts("weighted", spec, "inner", "levels", "quantum")
+            found = fields("weighted", spec, "inner", "levels", "quantum")
             return Weighted(_inside(found["inner"], "weighted"), found["levels"], found["quantum"])
         case AUE.name:
-            found = _parts(AUE.name, spec, "d", "ones", "batch", "central_micro", "delta")
+            found = fields(AUE.name, spec, "d", "ones", "batch", "central_micro", "delta")
             return AUE.of_spec(**{key: found[key] for key in found if key != "name"})
         case "node":
             return node_of(spec)
@@ -191,21 +192,7 @@ def _inside(spec: Any, *refused: str) -> Question:
     return question(spec)
 
 
-def _listed(found: Any) -> Sequence[Any]:
-    if not isinstance(found, (list, tuple)):
-        raise ParameterError(f"branches: of: found {shown(found)}; allowed: a list")
-    return found
-
-
 _Made = TypeVar("_Made")
-
-
-def _parts(name: str, spec: Mapping[str, Any], *needed: str) -> Mapping[str, Any]:
-    """The fields of a spec, if it has these keys besides its name and no others."""
-    if spec.keys() != {"name", *needed}:
-        found = ", ".join(map(shown, sorted(map(str, spec.keys() - {"name"}))))
-        raise ParameterError(f"{name}: found {shown(found)}; allowed: {', '.join(needed)}")
-    return spec
 
 
 def _built(name: str, make: Callable[..., _Made], spec: Mapping[str, Any]) -> _Made:

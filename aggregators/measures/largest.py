@@ -10,6 +10,7 @@ listed before anything was measured.  Not here: which estimates there are (filte
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,18 +59,18 @@ class LargestOfMany(Measure):
     """Which items a release lists."""
 
     @property
+    @abstractmethod
     def _every_name(self) -> tuple[str, ...]:
         """The names of all figures of all items, part by part."""
-        raise NotImplementedError
 
     @cached_property
     def _known_names(self) -> frozenset[str]:
         return frozenset(self._every_name)
 
     @property
+    @abstractmethod
     def _items_count(self) -> int:
         """The number of items."""
-        raise NotImplementedError
 
     @property
     def _titles(self) -> tuple[str, ...]:

@@ -90,7 +90,6 @@ class HorizonMethod(MethodBase):
         self._drift = Drift()
         self._estimates = ResidueEstimates(self._levels.tree, self._ones.d)
         self._told: list[NodeEstimate] = []
-        self._counted = 0
         self._begins = setting.first_t + setting.measure.says_none
         """The first period of the first horizon: where users may have no value nobody belongs to the stream's first."""
 
@@ -143,7 +142,7 @@ class HorizonMethod(MethodBase):
             return self._last_release()
         if self._step == 1:
             self._estimates = ResidueEstimates(self._levels.tree, self._ones.d)
-        self._told, self._counted = [], 0
+        self._told = []
         return self._ask(0)
 
     def _ask(self, place: int) -> Request | Decision:
@@ -157,7 +156,6 @@ class HorizonMethod(MethodBase):
         node = self._node(amount)
         if answer.counted:
             n = answer.counted
-            self._counted += n
             estimate = node.estimate(answer.support, n)
             weighing = node.moments()[0] / n
             self._told.append(NodeEstimate(node.level, node.node, estimate, weighing, node.plug_in(answer.support, n)))
@@ -166,7 +164,7 @@ class HorizonMethod(MethodBase):
     def _decided(self) -> Decision:
         """1. Close the step. 2. Release its value; the last one again where a node that it needs is missing."""
         closed = self._estimates.close(self._told)
-        if not np.isfinite(closed.variance).all() or not self._counted:
+        if not self._told or not np.isfinite(closed.variance).all():
             return self._last_release()
         statistics, variance = self.setting.measure.of_ones(closed.estimate, closed.variance)
         old = self.standing
@@ -182,7 +180,7 @@ class HorizonMethod(MethodBase):
 
     def _facts(self) -> dict[str, Any]:
         told = [[one.level, one.node, one.weighing] for one in self._told]
-        return {"moved": self._drift.facts(), "told": told, "counted": self._counted}
+        return {"moved": self._drift.facts(), "told": told}
 
     def _arrays(self) -> Arrays:
         kept = {f"tree {name}": array for name, array in self._estimates.arrays().items()}
@@ -192,7 +190,6 @@ class HorizonMethod(MethodBase):
 
     def _load(self, facts: dict[str, Any], arrays: Arrays) -> None:
         self._drift.load(facts["moved"])
-        self._counted = facts["counted"]
         self._estimates.load({name[5:]: array for name, array in arrays.items() if name.startswith("tree ")})
         self._told = [
             NodeEstimate(level, node, arrays[f"told {i}"][0].copy(), weighing, arrays[f"told {i}"][1].copy())

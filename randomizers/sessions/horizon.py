@@ -11,7 +11,6 @@ or begin at other times, have different bills.  Source: ARCHITECTURE section 5.1
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.randomizers.bill import Bill
-from murmurate.randomizers.errors import ParameterError, shown
+from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.mechanism import whole
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions.ones import Ones
 from murmurate.randomizers.sessions.protocol import Protocol
@@ -51,15 +51,15 @@ class Horizon:
     """What the users of each level do, from level 0."""
 
     def __post_init__(self) -> None:
-        _within("cohorts", self.cohorts, 1, MAX_COHORTS)
-        _within("cohort", self.cohort, 0, self.cohorts - 1)
-        _within("changes", self.changes, 1, 1 << 12)
+        whole("horizon", "cohorts", self.cohorts, 1, MAX_COHORTS)
+        whole("horizon", "cohort", self.cohort, 0, self.cohorts - 1)
+        whole("horizon", "changes", self.changes, 1, 1 << 12)
         if len(self.slots) != self.tree.levels or len(self.protocols) != self.tree.levels:
             found = f"slots of {len(self.slots)} levels and {len(self.protocols)} protocols"
             raise ParameterError(f"horizon: found {found}; allowed: one for each of {self.tree.levels} levels")
         for count in self.slots:
-            _within("slots", count, 1, MAX_SLOTS)
-        _within("of", self.of, 1, MAX_SLOTS)
+            whole("horizon", "slots", count, 1, MAX_SLOTS)
+        whole("horizon", "of", self.of, 1, MAX_SLOTS)
         if sum(self.slots) > self.of // self.cohorts:
             found, allowed = f"{sum(self.slots)} slots of a cohort", f"{self.of // self.cohorts} of {self.of}"
             raise ParameterError(f"horizon: found {found}; allowed: {allowed}")
@@ -130,23 +130,3 @@ class Horizon:
         """The digest of a level of a horizon in time: what is charged once, and from which its secrets are drawn."""
         named = {"horizon": self.digest.hex(), "first_t": first_t, "level": level}
         return hashlib.sha256(b"murmurate/session/1\n" + canonical_json(named)).digest()
-
-
-def listed(found: object, where: str) -> Sequence[Any]:
-    """A list, if it is one."""
-    if not isinstance(found, (list, tuple)):
-        raise ParameterError(f"{where}: found {shown(found)}; allowed: a list")
-    return found
-
-
-def fields(spec: object, where: str, *needed: str) -> Mapping[str, Any]:
-    """A table, if it has these keys and no others."""
-    if not isinstance(spec, Mapping) or spec.keys() != set(needed):
-        found = ", ".join(sorted(map(str, spec.keys()))) if isinstance(spec, Mapping) else spec
-        raise ParameterError(f"{where}: found {shown(found)}; allowed: {', '.join(needed)}")
-    return spec
-
-
-def _within(what: str, found: object, low: int, high: int) -> None:
-    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
-        raise ParameterError(f"horizon: {what}: found {shown(found)}; allowed: a whole number from {low} to {high}")

@@ -13,7 +13,7 @@ unbiased.  Source: Wang et al. 2023 (SaO2), ARCHITECTURE section 5.18.  Not here
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,8 +26,6 @@ from murmurate.randomizers.sessions.ones import Changes
 
 Counters = NDArray[np.unsignedinteger[Any]]
 """The secret counters of n users: uint16[n, counters], or uint32 where numbers are larger."""
-Drawn = Callable[[int, int], list[int]]
-"""A function (k, bits) that gives the first k words of one user."""
 
 
 class NodeSupports(NamedTuple):

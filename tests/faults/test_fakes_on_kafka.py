@@ -11,11 +11,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from murmurate.topics.names import ZONES
-from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
-from tests.faults.test_leaks_on_kafka import Zones
+from tests.faults.zones import mixing_dies
 
 FAKES = 15
 DEPLOYMENT = deployment(method="lpu").replace("min_batch = 20\n", f"min_batch = 20\nfakes = {FAKES}\n")
@@ -34,17 +32,4 @@ def test_releases_with_fakes_are_those_of_a_replay_also_after_kill_9_of_the_mixi
     assert len(measured) > 8
     assert all(one["mechanism"]["fakes"] == FAKES for one in measured)
     assert all("against_users" in one["privacy"]["shuffled"] for one in measured)
-    zones = Zones(deployed)
-    for zone in ZONES:
-        zones.worker(zone).until('"ready"', 60.0)
-    deployed.workers.append(zones.workers["mixing"])  # the only one that chaos hits, and starts again
-    chaos = Chaos(deployed, seed=3, pause_s=2.5)
-    chaos.plan([chaos.kill] * kills)
-    feed = deployed.feed(source, "--speed", "1.5x")
-    found = deployed.releases(len(wanted), 180.0, chaos)
-    assert found == wanted, deployed.blame(found, wanted)
-    chaos.finish()
-    assert chaos.kills == kills
-    assert feed.wait() == 0
-    audit = deployed.run("audit", "ledger", "--json")
-    assert audit.returncode == 0, audit.stdout + audit.stderr
+    mixing_dies(deployed, source, wanted, kills=kills, wait_s=180.0)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import http.client
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import orjson
 import pytest
@@ -19,12 +17,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.client import Place, Write
-from murmurate.config.secrets import NAMES, ZONE_SECRETS
 from murmurate.randomizers import Pepper
 from murmurate.topics.names import ZONES, Zone, topics
 from tests.faults.broker import Broker
-from tests.faults.deployed import RUN, Deployed, Process
+from tests.faults.deployed import Deployed
 from tests.faults.recordings import START_MS, deployment, recording
+from tests.faults.zones import Zones
 
 CANARY = "canary-value-Zq8"
 USERS = [f"canary-user-{i}-Xw3" for i in range(40)]
@@ -62,54 +60,6 @@ class Search:
 
     def hits(self, data: bytes) -> int:
         return sum(data.count(form) for form in self._forms)
-
-
-class Zones:
-    """A deployment whose zones are apart: a folder each, with the deployment file and the zone's own secrets."""
-
-    def __init__(self, deployed: Deployed) -> None:
-        self.deployed, self.workers = deployed, dict[Zone, Process]()
-        self.folders: dict[Zone, Path] = {zone: deployed.folder / zone for zone in ZONES}
-        text = deployed.file.read_text()
-        for zone, folder in self.folders.items():
-            (folder / "tmp").mkdir(parents=True)
-            mine = text
-            for secret in NAMES:
-                mine = mine.replace(f'"{deployed.folder / secret}"', f'"{folder / secret}"')
-            (folder / "murmurate.toml").write_text(mine)
-            for secret in ZONE_SECRETS[zone]:
-                self.hand_over(secret, zone)
-
-    def hand_over(self, secret: str, zone: Zone) -> None:
-        (self.folders[zone] / secret).write_text((self.deployed.folder / secret).read_text())
-
-    def worker(self, zone: Zone) -> Process:
-        folder = self.folders[zone]
-        args = [*RUN, "worker", "-c", str(folder / "murmurate.toml"), "--zone", zone, "--instance", zone]
-        web = {"MURMURATE__WEB__LISTEN": "127.0.0.1:0", "MURMURATE__WEB__EDGE": "127.0.0.1:0"}
-        found = Process(args, folder / "worker.log", web | {"TMPDIR": str(folder / "tmp")})
-        self.deployed.others.append(found)
-        self.workers[zone] = found
-        return found
-
-    def served(self, zone: Zone) -> dict[str, bytes]:
-        """What a worker's addresses answer, by URL."""
-        worker, found = self.workers[zone], {}
-        for url in next(line["at"] for line in worker.lines() if line["message"] == "serving"):
-            for path in ("/metrics", "/readyz", "/healthz"):
-                connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
-                connection.request("GET", path)
-                answer = connection.getresponse()
-                assert answer.status == 200, (zone, path)
-                found[f"{url}{path}"] = answer.read()
-                connection.close()
-        return found
-
-    def files(self, zone: Zone) -> dict[Path, bytes]:
-        """Everything in its folder, but for what it was given: logs, and whatever the worker keeps."""
-        given = {"murmurate.toml", *ZONE_SECRETS[zone]}
-        every = [path for path in self.folders[zone].rglob("*") if path.is_file()]
-        return {path: path.read_bytes() for path in every if path.name not in given}
 
 
 @pytest.fixture

@@ -11,11 +11,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from murmurate.topics.names import ZONES
-from tests.faults.chaos import Chaos
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
-from tests.faults.test_leaks_on_kafka import Zones
+from tests.faults.zones import mixing_dies
 
 PRIVACY = "min_batch = 30\nunprotected_locally = true\nmixed = { epsilon = 2.0 }\ndelta = 9e-4\nassumed_corrupt = 0.0\n"
 DEPLOYMENT = (
@@ -41,17 +39,4 @@ def test_releases_of_sums_are_those_of_a_replay_also_after_kill_9_of_the_mixing_
         assert one["privacy"]["epsilon"] is None
         assert one["privacy"]["shuffled"]["bound"] == "counts"
         assert one["privacy"]["shuffled"]["epsilon"] <= 2
-    zones = Zones(deployed)
-    for zone in ZONES:
-        zones.worker(zone).until('"ready"', 300.0)
-    deployed.workers.append(zones.workers["mixing"])  # the only one that chaos hits, and starts again
-    chaos = Chaos(deployed, seed=3, pause_s=2.5)
-    chaos.plan([chaos.kill] * kills)
-    feed = deployed.feed(source, "--speed", "1.5x")
-    found = deployed.releases(len(wanted), 500.0, chaos)
-    assert found == wanted, deployed.blame(found, wanted)
-    chaos.finish()
-    assert chaos.kills == kills
-    assert feed.wait() == 0
-    audit = deployed.run("audit", "ledger", "--json")
-    assert audit.returncode == 0, audit.stdout + audit.stderr
+    mixing_dies(deployed, source, wanted, kills=kills, wait_s=500.0)
