@@ -8,7 +8,7 @@ Kafka, not here.  With the feed's clock the ticks are records that the door read
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import TopicsError
@@ -36,6 +36,11 @@ class Doors:
         self._numbers = {place: number for number, place in self._places.items()}
         self.owner = StageOwner(lambda number: make(*self._places[number]))
         self._member = client.member(group, sorted(sources), instance, self)
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Every source partition, whoever has it."""
+        return sorted(self._numbers)
 
     async def start(self) -> None:
         """Join the group of the doors."""

@@ -16,6 +16,7 @@ from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.release_reader import ReleaseReader
+from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import Readiness
 from murmurate.agents.observe.metrics import Metrics
@@ -62,12 +63,14 @@ def talk(zones: Sequence[Zone], scenario: Talk, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(serving, "ReleaseReader", lambda *_, **__: Scripted(released()[:9]))
 
     async def run() -> None:
-        worker = cast(Worker, SimpleNamespace(zones=tuple(zones), owners={}, ready=True))
+        worker = cast(Worker, SimpleNamespace(zones=tuple(zones), owners={}, ready=True, places={}))
         listen = SimpleNamespace(**({"listen": "127.0.0.1:0", "edge": "127.0.0.1:0"} | web))
         made: Any = SimpleNamespace(web=listen, time=SimpleNamespace(clock="wall"))
         metrics = Metrics(PLAN, zones, now_ms=lambda: NOW)
         client = Client(Access(("localhost:1",)))
-        running = await serve_worker(worker, cast(Deployment, made), PLAN, client, metrics)
+        running = await serve_worker(
+            worker, cast(Deployment, made), PLAN, client, metrics, TopicWatch(client, PLAN, zones)
+        )
         try:
             async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(20)) as session:
                 await scenario(running, session)
