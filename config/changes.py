@@ -66,6 +66,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.shuffle": ("free", f"the order of reports may change at any time. {AGREE}"),
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
+    "releases.latest": ("free", "`murmurate topics create` makes its topic, then workers are restarted"),
     "releases.*": ("free", "stated in releases from then on"),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
     "streams.*.post": ("free", "estimates are shaped by it from then on"),

@@ -271,6 +271,8 @@ class Plan:
     """About how many users there will be, where the file says so."""
     central: tuple[CentralPlan, ...] = ()
     """The central streams, which the curator sums."""
+    latest: bool = False
+    """Whether the newest release of each name has a row in a compacted topic."""
 
     @property
     def everything(self) -> tuple[AnyStreamPlan, ...]:

@@ -146,6 +146,8 @@ class ReleasesTable(ConfigTable):
 
     queries: Annotated[bool, Flag()] = False
     """Whether they hold what queries over many periods need: the standard error of `unbiased`, and the model."""
+    latest: Annotated[bool, Flag()] = False
+    """Whether the newest release of each name also has a row in the compacted topic `releases.latest`."""
 
 
 class Deployment(ConfigTable):
