@@ -36,7 +36,9 @@ def readiness(worker: Worker) -> Readiness:
     if worker.ready:
         live = {stage: len(owner.live) for stage, owner in worker.owners.items()}
         return Readiness(True, {"ready": True, "zones": zones, "partitions": live})
+    clock = worker.clock.wrong
     waiting = [line for stage, owner in worker.owners.items() for line in _waits(stage, owner)]
+    waiting += [] if clock is None else [f"clock: {clock}"]
     return Readiness(False, {"ready": False, "zones": zones, "waiting": waiting})
 
 
