@@ -30,6 +30,7 @@ SOON_S: Final = 1.0
 """The same, while the clocks do not agree or nothing is known."""
 STEP_MS: Final = 50
 """Wall clock and monotonic clock that part by more than this while a record is on its way: the clock was set."""
+LOOKS, MOMENT_S = 5, 0.005
 KEY: Final = b"clock/"
 REMEDY: Final = "set it, or the brokers' (NTP does both)"
 log = logging.getLogger("murmurate.clock")
@@ -89,7 +90,7 @@ class ComparedClock:
     @property
     def skew(self) -> Skew | None:
         """How far the clock is ahead now; None before it was measured."""
-        return None if self._measured is None else self._measured.moved(self._gap(self._now_ms()) - self._apart)
+        return None if self._measured is None else self._measured.moved(self._read()[1] - self._apart)
 
     @property
     def wrong(self) -> str | None:
@@ -101,10 +102,10 @@ class ComparedClock:
 
     def now(self) -> int | None:
         """The time in milliseconds; None while the clock may decide nothing."""
-        now = self._now_ms()
         if self._measured is None:
             return None
-        self._judge(self._measured.moved(self._gap(now) - self._apart))
+        now, apart = self._read()
+        self._judge(self._measured.moved(apart - self._apart))
         return None if self._refused else now
 
     async def watch(self) -> None:
@@ -118,9 +119,9 @@ class ComparedClock:
         async with self._client.appender() as appender:
             await appender.know(self._place.topic)
             while True:
-                before = self._gap(sent := self._now_ms())
+                sent, before = self._read()
                 appended = await appender.append(Write(self._place, self._said(), self._key))
-                after = self._gap(received := self._now_ms())
+                received, after = self._read()
                 if abs(after - before) <= STEP_MS:
                     self._measured, self._apart = bounded_by(sent, appended, received), after
                     self._judge(self._measured)
@@ -129,8 +130,16 @@ class ComparedClock:
                     async with asyncio.timeout(SOON_S if self.wrong else EVERY_S):
                         await self._soon.wait()
 
-    def _gap(self, now_ms: int) -> int:
-        return now_ms - round(self._elapsed_s() * 1000)
+    def _read(self) -> tuple[int, int]:
+        """The wall clock, and how far it is from the monotonic one: both looked at within a moment, since this process
+        may have to wait for a processor in between.
+        """
+        for _ in range(LOOKS):
+            began = self._elapsed_s()
+            now = self._now_ms()
+            if (ended := self._elapsed_s()) - began < MOMENT_S:
+                break
+        return now, now - round((began + ended) * 500)
 
     def _judge(self, skew: Skew) -> None:
         """Say it, when it changes."""
