@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from murmurate.agents.kafka.client import Admin, Client, Place, Reader
+from murmurate.agents.kafka.clock_status import clock_lines
 from murmurate.agents.kafka.collect import places, span, states
 from murmurate.agents.kafka.errors import RefusedError
 from murmurate.agents.kafka.provision import faults
@@ -110,6 +111,8 @@ async def status(
         differing = differences(config, values(plan, fed=fed), secrets)
         wrong += [f"{each.line} (config {config.number} in {topic(plan.name, 'rounds')})" for each in differing]
     door = next(each for each in found if each.stage == "door")
+    running = {each.stage: frozenset(each.workers) for each in found}
+    wrong += await clock_lines(client, plan, there, running, now_ms, fed=fed)
     own = [] if door.refused else [place for name in sources for place in there.get(name, [])]
     waits = await _waits(client, own, {} if fed else door.clocks, now_ms, wrong)
     return Status(found, streams, wrong, waits, None if config is None else config.number)

@@ -54,7 +54,9 @@ def readiness(worker: Worker, still: StandsStill | None = None) -> Readiness:
         if still is not None and (lines := still.lines()):
             said["stands_still"] = lines
         return Readiness(True, said)
+    clock = worker.clock.wrong
     waiting = [line for stage, owner in worker.owners.items() for line in _waits(stage, owner)]
+    waiting += [] if clock is None else [f"clock: {clock}"]
     waiting += [] if away is None else [away]
     return Readiness(False, {"ready": False, "zones": zones, "waiting": waiting})
 

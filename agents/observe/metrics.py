@@ -26,10 +26,11 @@ from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
+from murmurate.agents.observe.committed import counts, messages
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
+from murmurate.agents.observe.late_share import LateShares
 from murmurate.agents.observe.sources import SourceTransactions
 from murmurate.agents.shortage import Shortages
-from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.curate import Curate
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
@@ -37,7 +38,6 @@ from murmurate.agents.stages.publish import Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Out
 from murmurate.config.plan import Plan
-from murmurate.topics.block import MAGIC
 from murmurate.topics.events import Reason
 from murmurate.topics.names import STAGES, Zone
 
@@ -92,16 +92,20 @@ class Metrics:
         """For each stream, the newest release that was committed here, and when."""
         self.since: dict[str, int] = {}
         """When each instance became live."""
-        self.others: Callable[[], Iterable[GaugeMetricFamily]] = tuple
-        """What else is as it is when somebody asks, with nothing of raw data."""
         self._shortages = Shortages(plan)
         self._tasks: dict[str, Task] = {}
         self._before: dict[str, Count[Any]] = {}
         self._others, self._edge = Families(CollectorRegistry()), EdgeFamilies(CollectorRegistry())
         self._others.registry.register(_Gauges(self, edge=False))
         self._edge.registry.register(_Gauges(self, edge=True))
+        self.late = LateShares()
+        self._edge.registry.register(self.late)
         self.public = served(self._others.registry)
         self.edge = served(self._others.registry, self._edge.registry)
+
+    def add(self, gauges: Collector, *, edge: bool) -> None:
+        """Serve these too: at every endpoint of the worker, or at the edge's alone."""
+        (self._edge if edge else self._others).registry.register(gauges)
 
     def live(self, *, edge: bool) -> list[Task]:
         """The Tasks that fold: of the edge, or of the other zones."""
@@ -129,7 +133,7 @@ class Metrics:
         """It is live: what its stage has counted so far was counted before, or by somebody else."""
         name = task.wiring.name
         self._tasks[name], self.since[name] = task, self.now_ms()
-        self._before[name] = _counts(task)
+        self._before[name] = counts(task)
         log.info("recovered", extra={"task": name, "seconds": round(seconds, 3), "records": task.replayed})
 
     def flushed(self, task: Task, seconds: float, out: tuple[Out, ...]) -> None:
@@ -137,13 +141,15 @@ class Metrics:
         stage = task.wiring.stage
         families = self._edge if STAGES[stage] == "edge" else self._others
         families.flush.labels(stage).observe(seconds)
-        for letter in _messages(out, f"dead.{STAGES[stage]}"):
+        for letter in messages(out, f"dead.{STAGES[stage]}"):
             families.dead.labels(stage, letter["reason"]).inc()
         grown = self._grown(task)
         match task.stage:
             case Door():
                 self._count_events(grown.items())
+                self.late.take(stage, grown)
             case Perturb():
+                self.late.take(stage, {key: n for (kind, key), n in grown.items() if kind == "event"})
                 self._count_events((key, n) for (kind, key), n in grown.items() if kind == "event")
                 for key in (key for kind, key in grown if kind == "refusal"):
                     self._edge.refusals.labels(*key).inc(grown["refusal", key])
@@ -152,21 +158,21 @@ class Metrics:
                     self._edge.curated.labels(*key).inc(n)
             case Shuffle():
                 self._others.batches.labels("", "wrong_round").inc(grown["wrong_round"])  # of no stream that is known
-                for seal in _messages(out, "batches"):
+                for seal in messages(out, "batches"):
                     self._sealed(stage, seal)
             case Publish():
                 for stream, n in grown.items():
                     self._others.given_up.labels(stream).inc(n)
-                for release in _messages(out, "releases"):
+                for release in messages(out, "releases"):
                     self._released(release)
             case _:
                 self._strangers(stage, grown)
-                for tally in _messages(out, "tallies"):
+                for tally in messages(out, "tallies"):
                     self._reports(tally["stream"], stage, tally["counted"], tally["rejected"]["malformed"])
 
     def _grown(self, task: Task) -> Count[Any]:
         """What the stage has counted since the last transaction."""
-        name, now = task.wiring.name, _counts(task)
+        name, now = task.wiring.name, counts(task)
         grown, self._before[name] = now - self._before.get(name, Count()), now
         return grown
 
@@ -248,7 +254,7 @@ class _Gauges(Collector):
             size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
         yield size
         yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
-        yield from self._metrics.sources.gauges() if self._is_edge else self._metrics.others()
+        yield from self._metrics.sources.gauges()
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """How far the slowest of the readers of a log lags. A log's end may lie behind ends of transactions, which are
@@ -315,25 +321,3 @@ def config_digest(plan: Plan) -> str:
     """Tells two configurations of a deployment apart: 16 hexadecimal digits."""
     streams = sorted((stream.name, stream.config, stream.revision) for stream in plan.everything)
     return hashlib.sha256(orjson.dumps([plan.name, streams])).hexdigest()[:16]
-
-
-def _counts(task: Task) -> Count[Any]:
-    """The counts of the stage that none of its records contain."""
-    match task.stage:
-        case Door() | Curate() | Shuffle() | Aggregate() as stage:
-            return Count(stage.counts)
-        case Perturb() as stage:
-            found: Count[Any] = Count({("event", key): n for key, n in stage.edge_counts.items()})
-            found.update({("refusal", key): n for key, n in stage.refusals.items()})
-            return found
-        case Publish() as stage:
-            return Count(stage.given_up)
-        case _:
-            return Count()
-
-
-def _messages(out: Iterable[Out], topic: str) -> Iterator[dict[str, Any]]:
-    """The messages among the records for a topic, as the stage wrote them."""
-    for to, value in out:
-        if to.topic == topic and not value.startswith(MAGIC):
-            yield orjson.loads(value)

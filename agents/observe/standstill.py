@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from murmurate.agents.kafka.client import Admin, Client
 from murmurate.agents.kafka.errors import BrokerError
@@ -38,7 +39,6 @@ class Standstill:
         self._worker, self._metrics, self._watched = worker, metrics, watched
         self.unowned: dict[str, list[int]] = {}
         """For each stage of this worker, the source partitions that no member of its group has."""
-        metrics.others = self.gauges
 
     async def run(self, client: Client) -> None:
         """Look who has what, again and again, and log what stands still when it begins, until cancelled."""
@@ -65,7 +65,7 @@ class Standstill:
 
     def brokers(self) -> str | None:
         """A line where no broker has answered for too long."""
-        silent = self._watched.silent_s
+        silent = self.silent_s
         return f"brokers: none has answered for {silent:.0f} s" if silent > AWAY_S else None
 
     def lines(self) -> list[str]:
@@ -88,10 +88,22 @@ class Standstill:
                 numbers = ", ".join(map(str, partitions[:8])) + (" ..." if len(partitions) > 8 else "")
                 yield f"{stage}: nobody has {len(partitions)} of its source partitions ({numbers})"
 
-    def gauges(self) -> Iterator[GaugeMetricFamily]:
-        """The numbers, as they are now."""
+    @property
+    def silent_s(self) -> float:
+        """How long no broker has answered."""
+        return self._watched.silent_s
+
+
+class StandstillGauges(Collector):
+    """The numbers behind the lines."""
+
+    def __init__(self, still: Standstill) -> None:
+        self._still = still
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """As they are now."""
         silent, nobodys = gauge("murmurate_brokers_silent_seconds"), gauge("murmurate_partitions_unowned")
-        silent.add_metric((), self._watched.silent_s)
-        for stage, partitions in self.unowned.items():
+        silent.add_metric((), self._still.silent_s)
+        for stage, partitions in self._still.unowned.items():
             nobodys.add_metric((stage,), len(partitions))
         yield from (silent, nobodys)

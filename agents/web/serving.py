@@ -20,10 +20,12 @@ from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.release_reader import ReleaseReader
 from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.worker import Worker
+from murmurate.agents.observe.clock_gauges import SkewGauges, TickGauges
 from murmurate.agents.observe.health import Probe, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
-from murmurate.agents.observe.standstill import Standstill
+from murmurate.agents.observe.standstill import Standstill, StandstillGauges
 from murmurate.agents.page_header import page_header
+from murmurate.agents.web.edge_page import edge_page
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import RunningServer, serve
 from murmurate.config.enough import needs
@@ -64,14 +66,19 @@ async def serve_worker(
     """Serve what belongs to a worker's zones, before it runs. ListenError if an address cannot be had."""
     metrics.fed = deployment.time.clock == "feed"
     still = Standstill(worker, metrics, watched)
+    metrics.add(StandstillGauges(still), edge=False)
+    metrics.add(SkewGauges(worker.clock), edge=False)
+    if worker.doors is not None:
+        metrics.add(TickGauges(worker.doors), edge=True)
     ready = partial(readiness, worker, still)
     feed = Feed(keep=KEPT) if "analysis" in worker.zones else None
     host, port = address(deployment.web.listen)
     servers = [await serve(feed, host, port, metrics=metrics.public, ready=ready)]
     if "edge" in worker.zones:
         host, port = address(deployment.web.edge)
+        page = partial(edge_page, worker, metrics)
         try:
-            servers.append(await serve(None, host, port, metrics=metrics.edge, ready=ready))
+            servers.append(await serve(None, host, port, metrics=metrics.edge, ready=ready, edge_page=page))
         except BaseException:
             await servers[0].stop()
             raise

@@ -15,7 +15,7 @@ from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import readiness
 from murmurate.agents.observe.metrics import Metrics
-from murmurate.agents.observe.standstill import AWAY_S, Standstill
+from murmurate.agents.observe.standstill import AWAY_S, Standstill, StandstillGauges
 from murmurate.agents.stages.publish import Publish
 from murmurate.config.overdue import allowed_ms
 from murmurate.topics.messages import GiveUp
@@ -30,6 +30,7 @@ class Watch:
 def standstill(metrics: Metrics) -> tuple[Standstill, Watch, Worker]:
     places = {"shuffle": [Place("shop.reports", p) for p in range(3)]}
     worker: Any = SimpleNamespace(zones=("mixing", "analysis"), owners={}, ready=True, places=places)
+    worker.clock = SimpleNamespace(wrong=None)
     watch = Watch()
     return Standstill(cast(Worker, worker), metrics, cast(TopicWatch, watch)), watch, cast(Worker, worker)
 
@@ -77,6 +78,7 @@ def test_a_partition_that_nobody_has_is_named_and_counted_while_the_group_is_sta
             return self.state, {"one": frozenset({Place("shop.reports", 1)})}
 
     group = Group()
+    metrics.add(StandstillGauges(still), edge=False)
     asyncio.run(still._look(cast(Any, group)))
     assert still.lines() == ["shuffle: nobody has 2 of its source partitions (0, 2)"]
     found = {(s.name, *s.labels.values()): s.value for family in metrics.public.collect() for s in family.samples}
