@@ -106,7 +106,7 @@ class StateRecord:
             marks, start = _logs(found["marks"]), _logs(found["from"])
             return cls(marks, start, small, snapshot, revisions, (agreed, number), ids, proof)
         except SnapshotError as error:
-            raise StateError(f"{where}: {error} ({LOOK})") from None
+            raise StateError(f"{where}: {error}{'' if REMEDY in str(error) else f' ({LOOK})'}") from None
         except (ValueError, LookupError, TypeError, AttributeError):
             raise StateError(
                 f"{where}: found a record that is no state; allowed: what its stage wrote ({LOOK})"
