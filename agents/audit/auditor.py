@@ -121,9 +121,11 @@ def _compare(
         oracle, digest = built(round_.mechanism), round_.digest.hex()
         mask = round_.slots.mask()
         fits = fits and (stream.unprotected or not oracle.unprotected)
-        fits = fits and (not isinstance(oracle, Node) or transcripts.admits(round_, oracle))
-        slots = {s for s in range(stream.slots) if fits and (mask is None or mask[s])}
         bill = oracle.bill(round_.t)
+        if isinstance(oracle, Node):
+            fits &= stream.division == "population" and bill.epsilon_micro <= limit
+            fits = fits and transcripts.admits(round_, oracle)
+        slots = {s for s in range(stream.slots) if fits and (mask is None or mask[s])}
         allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, bill)}
         for slot in allowed:
             spent[slot].append(_OnBill(round_.t, bill))

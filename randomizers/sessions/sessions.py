@@ -5,9 +5,9 @@ and nobody who comes later.  From then on a level reads values at its own steps 
 and answers each node at most once, in order (the ledger sees to that); a skipped node is not answered, and costs
 nothing.  A user tells at most s changes: a node with more changes than are left is told as no change, and so is every
 later one.  Where a look was missed, the node is told as no change.  A cohort has one horizon at a time; another one is
-refused, and so is a round about an older period than the newest one asked about in any session.  Secrets are drawn
-once: a horizon is not opened again, neither while it lasts nor where somebody has paid for it.  Arrays and facts hold
-the whole state: from them the same bytes follow.
+refused, and so is a round about an older period than the newest one asked about in any session, and a horizon that
+costs more than there is.  Secrets are drawn once: a horizon is not opened again, neither while it lasts nor where
+somebody has paid for it.  Arrays and facts hold the whole state: from them the same bytes follow.
 Source: ARCHITECTURE section 5.18.  Not here: charges (ledger.py), who may be asked (guard.py).
 """
 
@@ -163,6 +163,8 @@ class Sessions:
             return Refusal("session", f"{where}: found a horizon that begins before period 0; allowed: none")
         if ask.slots != node.horizon.of or ask.asked is None or (ask.asked != node.horizon.asked(node.level)).any():
             return Refusal("session", f"{where}: asked other slots than those of level {node.level}")
+        if ledger.division == "budget" or node.epsilon_micro > ledger.limit_micro:
+            return Refusal("budget", f"{where}: found a horizon that nobody may ever answer")
         newest = max((each.asked_t for each in self._held.values()), default=NEVER)
         if ask.t < newest:  # values up to there may have been read, if the log of raw events came sooner
             return Refusal("session", f"{where}: asked after period {newest}")

@@ -105,9 +105,7 @@ def habits(rng: random.Random, until: int, users: int = USERS) -> list[tuple[int
     events = []
     for user in range(users):
         comes = FIRST - 1 if rng.random() < 0.7 else rng.randrange(FIRST, until)
-        for t in range(comes, until):
-            if t == comes or rng.random() < 0.4:
-                events.append((t, user, rng.randrange(4)))
+        events += [(t, user, rng.randrange(4)) for t in range(comes, until) if t == comes or rng.random() < 0.4]
     return events
 
 
@@ -178,3 +176,22 @@ def whole(of: Horizon, first_t: int) -> int:
     """The number of reports that a lawful horizon gets of users who are all there from the beginning."""
     levels = np.bincount(of.level_of_slot[SLOT] + 1, minlength=of.tree.levels + 1)[1:]
     return sum(int(levels[level]) * len(of.tree.nodes(level)) for level in range(of.tree.levels))
+
+
+UNTIL = FIRST + 3 * T + 1
+"""Behind three horizons, of the one cohort, the other one, and the first one again."""
+LAWFUL = [*lawful(COHORTS[0], FIRST), *lawful(COHORTS[1], FIRST + T), *lawful(COHORTS[0], FIRST + 2 * T)]
+ALL = [(FIRST - 1, user, user % 4) for user in range(USERS)]
+"""Everybody is there from the beginning."""
+
+
+def checked(course: Course, seed: int) -> Logs:
+    """The logs of a course, which are the same however it is read and whoever dies."""
+    rng = random.Random(seed)
+    usual = run(course, rng, order=["raw", "rounds"])
+    found = audited(usual)
+    assert found.holds, found.where
+    for way in ({"order": ["rounds", "raw"]}, {}, {"crashes": True}):
+        again = run(course, rng, **way)  # type: ignore[arg-type]
+        assert sorted(again.all("reports")) == sorted(usual.all("reports")), way
+    return usual
