@@ -20,6 +20,7 @@ from murmurate.agents.embedded.task import Task
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.config.plan import Plan
 from murmurate.randomizers.identity import partitions, slots
 from murmurate.randomizers.sessions import Category, Horizon
 from murmurate.randomizers.sessions.node import Node
@@ -110,7 +111,8 @@ def habits(rng: random.Random, until: int, users: int = USERS) -> list[tuple[int
 
 
 def run(
-    course: Course, rng: random.Random, *, order: Sequence[str] = (), crashes: bool = False, stop: int = 0
+    course: Course, rng: random.Random, plan: Plan = PLAN, *, order: Sequence[str] = (), crashes: bool = False,
+    stop: int = 0,
 ) -> Logs:  # fmt: skip
     """The stages take both logs, in this order of topics or in any. crashes: with crashes in between, from snapshots
     and from the logs. stop: take one snapshot after so many turns and go on from it.
@@ -118,7 +120,7 @@ def run(
     logs = Logs()
     logs.append(Out(Log("raw", p), record) for p, mine in enumerate(course.raw) for record in mine)
     logs.append(Out(ROUNDS, encode(one)) for one in course.rounds)
-    tasks = [_task(p, logs) for p in range(PARTITIONS)]
+    tasks = [_task(plan, p, logs) for p in range(PARTITIONS)]
     idle = turns = 0
     while idle < 2 * len(tasks) + 2:
         moved = False
@@ -137,8 +139,8 @@ def run(
     return logs
 
 
-def _task(p: int, logs: Logs) -> Task:
-    return Task(f"perturb {p}", lambda: Perturb(PLAN, KEYS.edge, p, {TOPIC: 1}), [Log("raw", p), ROUNDS], logs, {})
+def _task(plan: Plan, p: int, logs: Logs) -> Task:
+    return Task(f"perturb {p}", lambda: Perturb(plan, KEYS.edge, p, {TOPIC: 1}), [Log("raw", p), ROUNDS], logs, {})
 
 
 def sent(logs: Logs) -> dict[str, Counter[bytes]]:
@@ -151,14 +153,14 @@ def sent(logs: Logs) -> dict[str, Counter[bytes]]:
     return found
 
 
-def audited(logs: Logs) -> Audit:
+def audited(logs: Logs, plan: Plan = PLAN) -> Audit:
     """What the auditor says."""
 
     def read(topic: str, partition: int) -> Sequence[bytes]:
         log = Log(topic, partition)
         return [logs.read(log, offset).value for offset in range(logs.end(log))]
 
-    return audit(PLAN, KEYS.edge.devices, read, {TOPIC: 1})
+    return audit(plan, KEYS.edge.devices, read, {TOPIC: 1})
 
 
 def opening(*more: Message) -> list[Message]:
@@ -185,13 +187,13 @@ ALL = [(FIRST - 1, user, user % 4) for user in range(USERS)]
 """Everybody is there from the beginning."""
 
 
-def checked(course: Course, seed: int) -> Logs:
+def checked(course: Course, seed: int, plan: Plan = PLAN) -> Logs:
     """The logs of a course, which are the same however it is read and whoever dies."""
     rng = random.Random(seed)
-    usual = run(course, rng, order=["raw", "rounds"])
-    found = audited(usual)
+    usual = run(course, rng, plan, order=["raw", "rounds"])
+    found = audited(usual, plan)
     assert found.holds, found.where
     for way in ({"order": ["rounds", "raw"]}, {}, {"crashes": True}):
-        again = run(course, rng, **way)  # type: ignore[arg-type]
+        again = run(course, rng, plan, **way)  # type: ignore[arg-type]
         assert sorted(again.all("reports")) == sorted(usual.all("reports")), way
     return usual
