@@ -132,15 +132,25 @@ def test_a_transcript_that_is_not_mixed_tells_more_than_is_claimed() -> None:
 
 def mixed(sent: list[list[Out]], out: list[list[Out]]) -> Signs:
     """The analysis zone's view: each node's sub-batches."""
-    return tuple(
-        counted([decode_record(one.value) for one in of if one.log.topic == "batches"], BatchBlock) for of in out
-    )
+    return tuple(counted(of_batches(of), BatchBlock) for of in out)
+
+
+def first_rows(sent: list[list[Out]], out: list[list[Out]]) -> Signs:
+    """A leak where nothing permutes: the target's row is the first of its sub-batch, in one of the two."""
+    blocks = [[one for one in of_batches(of) if isinstance(one, BatchBlock)] for of in out]
+    signs = [[sign(one.reports[0].tobytes()) for one in of] for of in blocks]
+    return tuple((of.count(1), of.count(2)) for of in signs)
 
 
 def by_source(sent: list[list[Out]], out: list[list[Out]]) -> Signs:
     """A leak: what the first contributor sent, which has the target alone."""
     found = [[decode_record(one.value) for one in of] for of in sent]
     return tuple(counted([one for one in of if not getattr(one, "contributor", 1)], ReportBlock) for of in found)
+
+
+def of_batches(out: list[Out]) -> list[object]:
+    """What stands in the sub-batches of a node."""
+    return [decode_record(one.value) for one in out if one.log.topic == "batches"]
 
 
 def counted(records: list[object], kind: type[BatchBlock] | type[ReportBlock]) -> tuple[int, int]:
@@ -205,18 +215,18 @@ def measured(horizons: int, view: View, n: int, *, alone: bool = False) -> float
     return max(shown(first, second), shown(-second, -first))
 
 
-@pytest.mark.parametrize("horizons", [16, pytest.param(10_000, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("horizons", [16, pytest.param(5_000, marks=pytest.mark.audit)])
 @pytest.mark.timeout(7200)
 def test_no_more_is_seen_of_mixed_nodes_than_is_claimed(horizons: int) -> None:
     found = measured(horizons, mixed, USERS)
     assert found <= claimed(USERS)
-    if horizons >= 10_000:
+    if horizons >= 5_000:
         assert found > 0  # the attack is one: it does see something
 
 
 @pytest.mark.audit
 def test_a_view_that_says_who_told_which_nodes_is_seen_to_show_more() -> None:
-    assert measured(1500, by_source, 1, alone=True) > claimed(USERS)
+    assert measured(4000, by_source, 1, alone=True) > claimed(USERS)
 
 
 @pytest.mark.audit
