@@ -65,7 +65,7 @@ SLOT = slots(KEYS.edge.devices.slots, PEOPLE, SCREEN.slots, "screen")
 def node(of: Horizon, first_t: int, level: int, number: int, **changes: Any) -> Round:
     """The round of a node, in a horizon that begins at first_t."""
     asked = Node(of, level, number)
-    usual = {"mechanism": asked.spec(), "slots": Slots.chosen(of.asked(level))}
+    usual: dict[str, Any] = {"mechanism": asked.spec(), "slots": Slots.chosen(of.asked(level))}
     return question(PLAN, SCREEN, **({"t": first_t + asked.step - 1} | usual | changes))
 
 
@@ -194,6 +194,6 @@ def checked(course: Course, seed: int, plan: Plan = PLAN) -> Logs:
     found = audited(usual, plan)
     assert found.holds, found.where
     for way in ({"order": ["rounds", "raw"]}, {}, {"crashes": True}):
-        again = run(course, rng, plan, **way)  # type: ignore[arg-type]
+        again = run(course, rng, plan, **way)
         assert sorted(again.all("reports")) == sorted(usual.all("reports")), way
     return usual
