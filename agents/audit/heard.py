@@ -24,7 +24,7 @@ class HeardRound(NamedTuple):
     """A round that is heard."""
 
     number: int
-    """Its number in the log."""
+    """The number of the round in the log."""
     round: Round
     fits: bool
     """Whether it is for this deployment, and about a period near enough."""

@@ -97,7 +97,8 @@ def secrets_are_drawn_with_each_first_round(patch: pytest.MonkeyPatch) -> None:
 def draws_are_fresh_after_a_restart(patch: pytest.MonkeyPatch) -> None:
     """Whoever is restored draws the words of nodes by another name of their rounds."""
     restore: Any = DeviceArray.restore.__func__  # type: ignore[attr-defined]
-    answer, lives = Session.answer, [0]
+    answer: Any = Session.answer
+    lives = [0]
 
     def restored(cls: type[DeviceArray], *state: Any, **where: Any) -> DeviceArray:
         lives[0] += 1

@@ -215,7 +215,7 @@ def measured(horizons: int, view: View, n: int, *, alone: bool = False) -> float
     return max(shown(first, second), shown(-second, -first))
 
 
-@pytest.mark.parametrize("horizons", [16, pytest.param(5_000, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("horizons", [6, pytest.param(5_000, marks=pytest.mark.audit)])
 @pytest.mark.timeout(7200)
 def test_no_more_is_seen_of_mixed_nodes_than_is_claimed(horizons: int) -> None:
     found = measured(horizons, mixed, USERS)

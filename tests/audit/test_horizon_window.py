@@ -28,6 +28,7 @@ from murmurate.randomizers.thresholds import exp_floor
 from murmurate.topics.message import Message
 from tests.agents.stages.horizon_rounds import LAWFUL, UNTIL, Course, W, audited, habits, opening, raw_of, run
 from tests.audit.planted_horizons import PLANTED, Planted
+from tests.cases import every
 
 CLAIM = exp_floor(2_000_000)
 
@@ -106,14 +107,14 @@ def played(rounds: Sequence[Message], seed: int, *, crashes: bool) -> tuple[Hear
     return heard, logs
 
 
-@pytest.mark.parametrize("crashes", [False, True])
+@every("crashes", [True], long=[False])
 def test_what_is_told_about_any_window_uses_up_one_epsilon_and_no_more(crashes: bool) -> None:
     heard, logs = played(LAWFUL, 0, crashes=crashes)
     assert 0.99 * CLAIM < heard.most_telling() <= CLAIM
     assert audited(logs).holds
 
 
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.plant.__name__)
+@every("planted", PLANTED[:1], long=PLANTED[1:])
 def test_the_server_of_a_planted_fault_learns_no_more_where_devices_have_none(planted: Planted) -> None:
     heard, logs = played(planted.rounds, 0, crashes=True)
     assert heard.most_telling() <= CLAIM

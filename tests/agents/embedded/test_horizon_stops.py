@@ -17,7 +17,7 @@ from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Shuffled, arrivals, b
 from tests.cases import every
 
 END = (FIRST + PERIODS + 2) * SECOND
-RECORDS = arrivals(crowd(CHANGES, users=60, periods=PERIODS), until=END, every=500)
+RECORDS = arrivals(crowd(CHANGES, users=40, periods=PERIODS), until=END, every=500)
 
 pytestmark = pytest.mark.usefixtures("frequent_snapshots")
 
@@ -52,6 +52,7 @@ def test_a_stop_of_everybody_within_a_horizon_changes_no_byte(parts: range) -> N
         assert found.holds, found.where
 
 
+@pytest.mark.audit
 def test_a_contributor_who_is_away_within_a_horizon_is_missed_and_its_users_go_on_later() -> None:
     schedule = Shuffled(random.Random(2), frozen=[])
     runtime, cut = begun(schedule), len(RECORDS) // 3

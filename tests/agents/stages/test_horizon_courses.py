@@ -50,9 +50,9 @@ Events = Sequence[tuple[int, int, int]]
 SECOND_HORIZON = FIRST + T
 
 
-def told(events: Events, *, forged: Events = (), seed: int = 0) -> dict[str, int]:
+def told(events: Events, seed: int) -> dict[str, int]:
     """How many reports each lawful round gets."""
-    found = sent(checked(Course(raw_of(events, UNTIL, forged), opening(*LAWFUL)), seed))
+    found = sent(checked(Course(raw_of(events, UNTIL), opening(*LAWFUL)), seed))
     return {digest: sum(reports.values()) for digest, reports in found.items()}
 
 
@@ -73,7 +73,7 @@ def expected(users: Sequence[int], later: Sequence[int] = ()) -> dict[str, int]:
 def test_who_comes_within_a_horizon_is_told_of_from_the_next_on() -> None:
     early, late = range(25), range(25, USERS)
     came = [(FIRST - 1, user, user % 4) for user in early] + [(FIRST + user % T, user, user % 4) for user in late]
-    assert told(came) == expected(early, late)
+    assert told(came, 1) == expected(early, late)
 
 
 def test_who_leaves_within_a_horizon_goes_on_to_its_end_and_is_not_in_the_next() -> None:
@@ -95,7 +95,7 @@ def test_who_changes_more_often_than_is_told_is_told_as_no_change_from_then_on()
     is the counters that are compared: they move alike, and as many changes are left.
     """
     events = [(t, user, (user + t) % 4) for t in range(FIRST - 1, UNTIL) for user in range(USERS)]
-    assert told(events) == expected(range(USERS))
+    assert told(events, 2) == expected(range(USERS))
     hand = Hand(Perturb(PLAN, KEYS.edge, 0, {TOPIC: 1}))
     hand.give(ROUNDS, *opening(*LAWFUL[:7]))
     hand.give(Log("raw", 0), *raw_of(events, FIRST + 3)[0])
@@ -108,17 +108,17 @@ def test_who_changes_more_often_than_is_told_is_told_as_no_change_from_then_on()
 
 def test_events_at_a_partition_that_is_not_their_users_put_nobody_into_a_horizon() -> None:
     forged = [(t, user, 3) for t in range(FIRST - 1, UNTIL) for user in range(0, USERS, 3)]
-    honest = checked(Course(raw_of(ALL, UNTIL), opening(*LAWFUL)), 0)
+    honest = run(Course(raw_of(ALL, UNTIL), opening(*LAWFUL)), random.Random(0), order=["raw", "rounds"])
     both = checked(Course(raw_of(ALL, UNTIL, forged), opening(*LAWFUL)), 0)
     assert sorted(both.all("reports")) == sorted(honest.all("reports"))
-    assert told(ALL, forged=forged) == expected(range(USERS))
+    assert {digest: sum(found.values()) for digest, found in sent(both).items()} == expected(range(USERS))
 
 
 # ---- a stop ----
 
 
-@every("stops", [range(2, 60, 9)], long=[range(1, 90)])
-def test_a_stop_at_any_turn_within_horizons_changes_no_report(stops: range) -> None:
+@every("stops", [(5, 24)], long=[range(1, 90)])
+def test_a_stop_at_any_turn_within_horizons_changes_no_report(stops: Sequence[int]) -> None:
     course = Course(raw_of(habits(random.Random(4), UNTIL), UNTIL), opening(*LAWFUL))
     usual = sorted(run(course, random.Random(0)).all("reports"))
     assert len(usual) > 50
@@ -169,7 +169,7 @@ def test_a_file_that_changes_within_a_horizon_is_refused_and_the_old_one_goes_on
     other = replace(PLAN, streams=(replace(SCREEN, **change),))  # type: ignore[arg-type]
     raw, rounds = raw_of(habits(random.Random(4), UNTIL), UNTIL)[0], opening(*LAWFUL)
     found = []
-    for cut in (None, 3, 6, 9):  # records of `rounds`, all of them within the first horizon
+    for cut in (None, 6):  # records of `rounds`, within the first horizon
         logs = Logs()
         held = worker(PLAN, logs)
         logs.append(Out(Log("raw", 0), one) for one in raw)
@@ -189,5 +189,5 @@ def test_a_file_that_changes_within_a_horizon_is_refused_and_the_old_one_goes_on
             while held.step():
                 pass
         found.append(logs.all("reports"))
-    assert found[1:] == found[:1] * 3
+    assert found[0] == found[1]
     assert len(found[0]) > 50

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,7 @@ class Told:
         return {reason: n for (_, reason), n in self._hand.stage.refusals.items() if n}
 
 
+@cache
 def undisturbed() -> dict[str, list[bytes]]:
     """What the lawful rounds of all horizons get."""
     told = Told()
@@ -177,9 +179,9 @@ def test_a_node_asked_late_is_told_alike_whether_or_not_later_values_were_there(
         node(COHORTS[0], FIRST, 0, 3), node(COHORTS[0], FIRST, 0, 4),
     ]  # fmt: skip
     events = [(t, user, (user + t) % 4) for t in range(FIRST - 1, UNTIL) for user in range(USERS)]
-    checked(Course(raw_of(events, UNTIL), opening(*rounds)), 0)
+    checked(Course(raw_of(events, UNTIL), opening(*rounds)), 1)
     plain = question(PLAN, SCREEN, FIRST + 2, mechanism=GRR_OF_ALL, slots=Slots.chosen(np.arange(12) == 11))
-    checked(Course(raw_of(events, UNTIL), opening(*rounds[:2], plain, node(COHORTS[0], FIRST, 1, 1), rounds[3])), 0)
+    checked(Course(raw_of(events, UNTIL), opening(*rounds[:2], plain, node(COHORTS[0], FIRST, 1, 1), rounds[3])), 1)
 
 
 # ---- whatever a server asks ----
@@ -223,8 +225,8 @@ def hostile(rng: random.Random) -> list[Message]:
     return given
 
 
-@every("seeds", [range(3)], long=[range(3, 1000)])
+@every("seeds", [range(1)], long=[range(1, 1000)])
 def test_no_server_hears_a_second_transcript_in_any_order_of_the_logs(seeds: range) -> None:
     for seed in seeds:
         rng = random.Random(seed)
-        checked(Course(raw_of(habits(rng, UNTIL), UNTIL), opening(*hostile(rng))), seed)
+        checked(Course(raw_of(habits(rng, UNTIL), UNTIL), opening(*hostile(rng))), seed, every=True)

@@ -84,8 +84,7 @@ def users_of(guarded: DeviceArray, one: Ask) -> int:
     return int(one.asked[guarded._slot[: len(guarded)]].sum())
 
 
-@every("asked", range(0, NODES + 1, 2), long=range(1, NODES + 1, 2))
-@every("w", [3, 8])
+@every(("asked", "w"), [(1, 3), (4, 8)], long=[(asked, w) for asked in range(NODES + 1) for w in (3, 8)])
 def test_changed_facts_end_a_horizon_at_once_and_close_its_slots_for_the_longest_window(asked: int, w: int) -> None:
     crowd = begun(asked)
     (stream,) = crowd.terms.streams

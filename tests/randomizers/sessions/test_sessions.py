@@ -169,7 +169,7 @@ def test_the_first_round_again_leaves_counters_and_changes_as_they_are() -> None
     assert all(np.array_equal(after[name], array) for name, array in kept.items())
 
 
-@every("seeds", [range(8)], long=[range(8, 1000)])
+@every("seeds", [range(3)], long=[range(3, 1000)])
 def test_whatever_is_asked_one_device_and_all_together_say_the_same(seeds: range) -> None:
     lawful = horizon(4, cohorts=2, each=2, every=True), horizon(4, cohort=1, cohorts=2, each=2, every=True)
     strange = [
