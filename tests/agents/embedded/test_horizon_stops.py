@@ -19,7 +19,7 @@ from tests.cases import every
 END = (FIRST + PERIODS + 2) * SECOND
 RECORDS = arrivals(crowd(CHANGES, users=40, periods=PERIODS), until=END, every=500)
 
-pytestmark = pytest.mark.usefixtures("frequent_snapshots")
+pytestmark = [pytest.mark.audit, pytest.mark.usefixtures("frequent_snapshots")]
 
 
 @cache
