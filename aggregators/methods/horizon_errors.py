@@ -20,7 +20,7 @@ import numpy as np
 from murmurate.aggregators.expected import usual_mechanism
 from murmurate.aggregators.methods.horizons import HorizonMethod, cohorts_needed
 from murmurate.aggregators.methods.method import Floats, Setting
-from murmurate.aggregators.trees.residue_portions import ResidueTask, enough, factors, portions
+from murmurate.aggregators.trees.residue_portions import ReportForm, ResidueTask, enough, factors, portions
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions import Ones
 from murmurate.randomizers.sessions.node import Node
@@ -83,7 +83,9 @@ def lpu_error(setting: Setting, w: int, profile: Floats) -> float:
 
 
 @lru_cache(maxsize=512)
-def horizon_unit(ones: Ones, epsilon_micro: int, changes: int, w: int, periods: int, *, told: bool = True) -> float:
+def horizon_unit(
+    ones: Ones, epsilon_micro: int, changes: int, w: int, periods: int, *, told: bool = True, form: ReportForm = "paper"
+) -> float:
     """A coordinate's variance under SaO2 with fan-out 2 times the number of users, for slots as fine as one likes: by
     the tree of every node, cut where that is best. told: whether users tell all changes that they may, or none.
 
@@ -91,7 +93,7 @@ def horizon_unit(ones: Ones, epsilon_micro: int, changes: int, w: int, periods: 
     >>> [round(horizon_unit(Count(2, none=False), 10**6, 1, 128, 128, told=told), 1) for told in (False, True)]
     [129.5, 129.5]
     """
-    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro)
+    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro, form=form)
     whole, best = ResidueTree(periods, 2, every=True), inf
     for cut in range(whole.levels):
         dealt = portions(replace(whole, cut=cut), task)

@@ -11,9 +11,11 @@ Source: Wang et al. 2023 (SaO2), sections 4 and 5; ARCHITECTURE section 5.18.  N
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -24,7 +26,15 @@ from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Requ
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
-from murmurate.aggregators.trees.residue_portions import GOALS, ResidueTask, Rule, best_tree, enough, in_slots
+from murmurate.aggregators.trees.residue_portions import (
+    GOALS,
+    REPORT_FORMS,
+    ResidueTask,
+    Rule,
+    best_tree,
+    enough,
+    in_slots,
+)
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.residue_tree import ResidueTree
@@ -36,6 +46,11 @@ from murmurate.randomizers.thresholds import MICRO
 
 UNKNOWN: Final = "0"
 """The number of users where nobody has said one."""
+PORTIONS: Final[Mapping[str, Rule]] = MappingProxyType(
+    {"best": "optimal", "uniform": "uniform", "simple": "simple", "calibrated": "calibrated"}
+)
+"""How users may be divided between levels: by exact variances, or by one of the rules that papers have."""
+PAPER: Final = REPORT_FORMS[0]
 
 
 def cohorts_needed(w: int, periods: int) -> int:
@@ -64,26 +79,28 @@ class HorizonMethod(MethodBase):
     division = "population"
     protocol: ClassVar[str]
     """The name of the protocol of all levels."""
-    rule: ClassVar[Rule] = "uniform"
-    """How users are divided between levels: as papers have it or, for SaO2, by exact variances."""
+    usual_words = MappingProxyType({"portions": "uniform", "form": PAPER})
+    """Users are divided between levels as papers have it or, for SaO2, by exact variances."""
     through_tree: ClassVar[bool] = True
     """Whether changes over longer stretches are told besides those from period to period."""
     simplicity = 20
 
     def __init__(
         self, setting: Setting, *, horizon: str, changes: str = "8", fanout: str = "2", goal: str = "mean",
-        users: str = UNKNOWN,
+        users: str = UNKNOWN, portions: str = "", form: str = "",
     ) -> None:  # fmt: skip
         """horizon: T in periods. changes: the most that a user tells in one. goal: what the users are divided for.
         users: how many are expected in the stream, so that each level has enough of them; "0" if nobody knows.
+        portions: how users are divided between levels; form: of reports by ExSub; the method's own words if empty.
         """
         self._ones = setting.measure.ones()
         asked = int(horizon), int(changes), int(fanout), goal, int(users)
-        self._levels = self.levels(setting, *asked)
+        words = {name: said for name, said in (("portions", portions), ("form", form)) if said}
+        self._levels = self.levels(setting, *asked, **words)
         self._horizons = [self._horizon(setting, cohort, int(changes)) for cohort in range(self._levels.cohorts)]
         first = Node(self._horizons[0], 0, 1)
         super().__init__(
-            setting, would_use=first, horizon=horizon, changes=changes, fanout=fanout, goal=goal, users=users
+            setting, would_use=first, horizon=horizon, changes=changes, fanout=fanout, goal=goal, users=users, **words
         )
         d = setting.measure.d_of_ones
         self.standing = LastEstimate(None, np.zeros(d), np.ones(d), first)
@@ -94,6 +111,11 @@ class HorizonMethod(MethodBase):
         """The first period of the first horizon: where users may have no value nobody belongs to the stream's first."""
 
     # ---- who is asked ----
+
+    @classmethod
+    def takes(cls) -> tuple[str, ...]:
+        """The names of its options; reports of other protocols than ExSub have one form alone."""
+        return tuple(name for name in super().takes() if name != "form" or cls.protocol == SaO2.protocol)
 
     @classmethod
     def smallest(cls, w: int, options: MethodOptions) -> Fraction:
@@ -108,12 +130,20 @@ class HorizonMethod(MethodBase):
         return Fraction(min(made._levels.slots), setting.slots)
 
     @classmethod
-    def levels(cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int) -> HorizonLevels:
+    def levels(
+        cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int, **words: str
+    ) -> HorizonLevels:
         """The levels of a horizon: a tree that its users can fill, and their slots."""
-        if goal not in GOALS:
-            raise ParameterError(f"goal: found {shown(goal)}; allowed: {', '.join(GOALS)}")
-        return _levels(setting.measure.ones(), setting.epsilon_micro, setting.w, setting.slots, setting.min_batch,
-                       (cls.protocol, cls.rule, cls.through_tree), periods, changes, fanout, goal, users)  # fmt: skip
+        words = {**cls.usual_words, **words}
+        forms = REPORT_FORMS if cls.protocol == SaO2.protocol else (PAPER,)
+        for name, found, known in (
+            ("goal", goal, GOALS), ("portions", words["portions"], PORTIONS), ("form", words["form"], forms)
+        ):  # fmt: skip
+            if found not in known:
+                raise ParameterError(f"{name}: found {shown(found)}; allowed: {', '.join(known)}")
+        way = cls.protocol, PORTIONS[words["portions"]], words["form"], cls.through_tree
+        return _levels(setting.measure.ones(), setting.epsilon_micro, setting.w, setting.slots, setting.min_batch, way,
+                       periods, changes, fanout, goal, users)  # fmt: skip
 
     def _horizon(self, setting: Setting, cohort: int, changes: int) -> Horizon:
         levels = self._levels
@@ -202,7 +232,7 @@ class SaO2(HorizonMethod):
 
     name = "sao2"
     protocol = "exsub_online"
-    rule = "optimal"
+    usual_words = MappingProxyType({"portions": "best", "form": PAPER})
 
 
 class EFMRTTMethod(HorizonMethod):
@@ -245,14 +275,16 @@ class DirectMethod(HorizonMethod):
 
 @lru_cache(maxsize=64)
 def _levels(
-    ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, way: tuple[str, Rule, bool], periods: int,
-    changes: int, fanout: int, goal: str, users: int,
+    ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, way: tuple[str, Rule, str, bool],
+    periods: int, changes: int, fanout: int, goal: str, users: int,
 ) -> HorizonLevels:  # fmt: skip
     """1. The tree with the smaller error. 2. Its levels in slots, cut where they cannot be filled. 3. Protocols."""
     cohorts = cohorts_needed(w, periods)
     each = slots // cohorts
-    name, rule, through_tree = way
-    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro, goal, rule)  # type: ignore[arg-type]
+    name, rule, form, through_tree = way
+    task = ResidueTask(
+        ones.d, changes, ones.most_changes, epsilon_micro, goal, rule, form  # type: ignore[arg-type]
+    )  # fmt: skip
     whole = best_tree(periods, fanout, task).tree
     if not through_tree:
         whole = replace(whole, cut=whole.cut + whole.levels - 1)
@@ -270,7 +302,7 @@ def _levels(
             ones.d,
             level.nodes,
             epsilon,
-            {"s": level.changes, **({"m": level.m} if name == SaO2.protocol else {})},
+            {"s": level.changes, **({"m": level.m, "tau": level.tau} if name == SaO2.protocol else {})},
         )
         for level in dealt.levels
     )
