@@ -190,7 +190,7 @@ class Measure(FewOfMany):
 
     def ones(self) -> Ones:
         """How a value is a vector of zeros and ones, whose changes a method of horizons asks for."""
-        raise ParameterError(f"method: found one of horizons for {self.name}; allowed: for frequency, items")
+        raise ParameterError(f"method: found one of horizons for {self.name}; allowed: for frequency, items, mean")
 
     @property
     def d_of_ones(self) -> int:

@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 
 from murmurate.aggregators.expected import usual_mechanism
-from murmurate.aggregators.methods.horizons import HorizonMethod, cohorts_needed
+from murmurate.aggregators.methods.horizon_levels import cohorts_needed
+from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.method import Floats, Setting
 from murmurate.aggregators.trees.residue_portions import ReportForm, ResidueTask, enough, factors, portions
 from murmurate.randomizers.residue_tree import ResidueTree

@@ -4,73 +4,40 @@ Contract: time is cut into horizons of T periods, and slots are dealt to K cohor
 cohort rest for w - 1 periods before its next horizon, so that no w periods touch two of its bills.  In each period the
 nodes that end there are asked, one round after the other, each of the slots of its level.  A release is the
 least-squares estimate from all nodes of the horizon so far; where a node that it needs is missing it repeats the last
-one, with a variance that grows with its age.  How many slots a level has follows from the deployment file alone.
-Source: Wang et al. 2023 (SaO2), sections 4 and 5; ARCHITECTURE section 5.18.  Not here: the mathematics of the tree
-(aggregators/trees), what users do (randomizers/sessions).
+one, with a variance that grows with its age.  Source: Wang et al. 2023 (SaO2), sections 4 and 5; ARCHITECTURE section
+5.18.  Not here: how many slots a level has (horizon_levels.py), the mathematics of the tree (aggregators/trees), what
+users do (randomizers/sessions).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from murmurate.aggregators.methods.drift import Drift
+from murmurate.aggregators.methods.horizon_levels import (
+    PAPER,
+    HorizonLevels,
+    LevelsTask,
+    cohorts_needed,
+    horizon_levels,
+)
 from murmurate.aggregators.methods.last_estimate import LastEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
-from murmurate.aggregators.trees.residue_portions import (
-    GOALS,
-    REPORT_FORMS,
-    ResidueTask,
-    Rule,
-    best_tree,
-    enough,
-    in_slots,
-)
-from murmurate.randomizers import ParameterError
-from murmurate.randomizers.errors import shown
 from murmurate.randomizers.residue_tree import ResidueTree
-from murmurate.randomizers.sessions import Horizon, Ones, Protocol
+from murmurate.randomizers.sessions import Horizon
 from murmurate.randomizers.sessions.node import Node
-from murmurate.randomizers.sessions.protocols import protocol
 from murmurate.randomizers.state import Arrays
-from murmurate.randomizers.thresholds import MICRO
 
 UNKNOWN: Final = "0"
 """The number of users where nobody has said one."""
-PORTIONS: Final[Mapping[str, Rule]] = MappingProxyType(
-    {"best": "optimal", "uniform": "uniform", "simple": "simple", "calibrated": "calibrated"}
-)
-"""How users may be divided between levels: by exact variances, or by one of the rules that papers have."""
-PAPER: Final = REPORT_FORMS[0]
-
-
-def cohorts_needed(w: int, periods: int) -> int:
-    """K: the fewest cohorts of which each rests for w - 1 periods between two horizons.
-
-    >>> cohorts_needed(20, 128), cohorts_needed(129, 128), cohorts_needed(130, 128)
-    (2, 2, 3)
-    """
-    return 1 + -(-(w - 1) // periods)
-
-
-@dataclass(frozen=True)
-class HorizonLevels:
-    """Who tells which level: what all horizons of a method have in common."""
-
-    tree: ResidueTree
-    cohorts: int
-    slots: tuple[int, ...]
-    """The number of slots of each level of a cohort."""
-    protocols: tuple[Protocol, ...]
 
 
 class HorizonMethod(MethodBase):
@@ -96,7 +63,7 @@ class HorizonMethod(MethodBase):
         self._ones = setting.measure.ones()
         asked = int(horizon), int(changes), int(fanout), goal, int(users)
         words = {name: said for name, said in (("portions", portions), ("form", form)) if said}
-        self._levels = self.levels(setting, *asked, **words)
+        self._levels = self.levels(setting, *asked, words)
         self._horizons = [self._horizon(setting, cohort, int(changes)) for cohort in range(self._levels.cohorts)]
         first = Node(self._horizons[0], 0, 1)
         super().__init__(
@@ -131,19 +98,14 @@ class HorizonMethod(MethodBase):
 
     @classmethod
     def levels(
-        cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int, **words: str
+        cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int, words: Mapping[str, str]
     ) -> HorizonLevels:
         """The levels of a horizon: a tree that its users can fill, and their slots."""
-        words = {**cls.usual_words, **words}
-        forms = REPORT_FORMS if cls.protocol == SaO2.protocol else (PAPER,)
-        for name, found, known in (
-            ("goal", goal, GOALS), ("portions", words["portions"], PORTIONS), ("form", words["form"], forms)
-        ):  # fmt: skip
-            if found not in known:
-                raise ParameterError(f"{name}: found {shown(found)}; allowed: {', '.join(known)}")
-        way = cls.protocol, PORTIONS[words["portions"]], words["form"], cls.through_tree
-        return _levels(setting.measure.ones(), setting.epsilon_micro, setting.w, setting.slots, setting.min_batch, way,
-                       periods, changes, fanout, goal, users)  # fmt: skip
+        said = {**cls.usual_words, **words}
+        task = LevelsTask(
+            cls.protocol, cls.through_tree, said["portions"], said["form"], periods, changes, fanout, goal, users  # type: ignore[arg-type]
+        )  # fmt: skip
+        return horizon_levels(setting, task)
 
     def _horizon(self, setting: Setting, cohort: int, changes: int) -> Horizon:
         levels = self._levels
@@ -271,39 +233,3 @@ class DirectMethod(HorizonMethod):
     name = "direct"
     protocol = "exsub_online"
     through_tree = False
-
-
-@lru_cache(maxsize=64)
-def _levels(
-    ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, way: tuple[str, Rule, str, bool],
-    periods: int, changes: int, fanout: int, goal: str, users: int,
-) -> HorizonLevels:  # fmt: skip
-    """1. The tree with the smaller error. 2. Its levels in slots, cut where they cannot be filled. 3. Protocols."""
-    cohorts = cohorts_needed(w, periods)
-    each = slots // cohorts
-    name, rule, form, through_tree = way
-    task = ResidueTask(
-        ones.d, changes, ones.most_changes, epsilon_micro, goal, rule, form  # type: ignore[arg-type]
-    )  # fmt: skip
-    whole = best_tree(periods, fanout, task).tree
-    if not through_tree:
-        whole = replace(whole, cut=whole.cut + whole.levels - 1)
-    if each < whole.levels:
-        raise ParameterError(
-            f"slots: found {slots} for {cohorts} cohorts of {whole.levels} levels; allowed: at least "
-            f"{cohorts * whole.levels}"
-        )
-    a_slot = users / slots if users else enough(min_batch)
-    dealt = in_slots(whole, task, each, a_slot, min_batch)
-    epsilon = Fraction(epsilon_micro, MICRO)
-    protocols = tuple(
-        protocol(
-            name,
-            ones.d,
-            level.nodes,
-            epsilon,
-            {"s": level.changes, **({"m": level.m, "tau": level.tau} if name == SaO2.protocol else {})},
-        )
-        for level in dealt.levels
-    )
-    return HorizonLevels(dealt.tree, cohorts, dealt.slots, protocols)
