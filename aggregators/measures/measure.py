@@ -293,12 +293,6 @@ class Measure(FewOfMany):
             "shaped": self.shaped, "numbers": [name for name in self.names if not self.is_share(name)],
         }  # fmt: skip
 
-    @abstractmethod
-    def example(self, mark: int, *, peak: bool) -> Any:
-        """The value of a synthetic event. mark: a number from 0 to 99 that selects it; peak: whether the event lies in
-        the minutes in which values shift.
-        """
-
     # ---- for the kinds ----
 
     def _named(

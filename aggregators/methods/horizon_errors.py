@@ -109,13 +109,13 @@ def horizon_unit(
     return best * cohorts_needed(w, periods) / periods
 
 
-def crossing(setting: Setting, tried: Setting, changes: int, profile: Floats) -> int | None:
+def crossing(setting: Setting, tried: Setting, changes: int, profile: Floats, form: ReportForm = "paper") -> int | None:
     """The smallest power of two w up to LONGEST at which SaO2 with T = w has a smaller error than LPU; None: there is
-    none. tried: the setting with the measure on which LPU is tried, of which a profile is.
+    none. tried: the setting with the measure on which LPU is tried, of which a profile is. form: that of reports.
     """
     ones = setting.measure.ones()
     for w in (1 << exponent for exponent in range(1, LONGEST.bit_length())):
-        unit = horizon_unit(ones, setting.epsilon_micro, changes, w, w)
+        unit = horizon_unit(ones, setting.epsilon_micro, changes, w, w, form=form)
         if _followed(setting, unit) < lpu_error(tried, w, profile):
             return w
     return None

@@ -58,7 +58,8 @@ class MeanStream(AmountsStream):
                 yield Mistake("step", seen(self.step), allowed)
                 return
             if not _is_whole(self.steps):
-                yield Mistake("step", seen(self.step), f"a part of the range, {high - low:g}, that it holds whole times")
+                allowed = f"a number that the length of the range, {high - low:g}, holds whole times"
+                yield Mistake("step", seen(self.step), allowed)
                 return
             if self.initial is not None and not _is_whole((self.initial - low) / self.step):
                 yield Mistake("initial", seen(self.initial), f"{low:g} and whole steps of {self.step:g} above it")
