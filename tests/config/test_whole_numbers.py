@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.registry import method
 from murmurate.config import samples
@@ -72,7 +74,7 @@ def test_a_sample_of_it_has_a_change_of_one_step_a_user() -> None:
     (stream,) = made.streams
     found = EventReader({"screen": stream.domain}, stream.fields).read(list(samples.events(made))[:2_000])
     assert found.refusals == ()
-    assert set(found.words_of(slice(None), 1).tolist()) == {0, 1}
+    assert set(found.words_of(np.ones(len(found.users), np.bool_), 1).tolist()) == {0, 1}
     assert method(stream.method, stream.setting(made, 0)).open(0)
 
 

@@ -46,7 +46,8 @@ def test_the_best_form_is_the_papers_where_majorities_would_cost_who_is_still() 
 
 def test_devices_alone_and_together_give_the_same_reports_and_a_node_estimates_the_mean_change() -> None:
     made = horizon(4, every=True, of=Count(4, none=False), each=1, changes=3, parameters={"tau": 1})
-    crowd, before, off = Crowd(made, people(60)), np.zeros((5, 60), np.int64), []
+    crowd, before = Crowd(made, people(60)), np.zeros((5, 60), np.int64)
+    off = list[np.ndarray]()
     for step in range(1, 5):
         before[step] = (np.arange(60) * 7 + step * (np.arange(60) % 2)) % 4 if step % 2 else before[step - 1]
         for level, number in made.tree.ending(step):
