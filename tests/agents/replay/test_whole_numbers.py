@@ -66,7 +66,7 @@ def replayed(of: Plan, folder: Path, array: np.ndarray) -> tuple[Outcome, np.nda
 
 @every(
     ("form", "kind", "horizons"),
-    [("best", "walk", 12)],
+    [("best", "walk", 8)],
     long=[(form, kind, 30) for form in ("paper", "majority", "best") for kind in ("walk", "jump")],
 )
 def test_releases_of_changes_are_held_by_their_errors(tmp_path: Path, form: str, kind: str, horizons: int) -> None:
