@@ -238,11 +238,19 @@ def _of_local(query: ParsedQuery, recorded: RecordedStream, rows: Sequence[Answe
         notes.append(
             "Without a standard error: some releases lack it; [releases] queries = true in the file writes it."
         )
+    elif any(row.bounded_horizons for row in rows):
+        notes.append(
+            "Errors of a horizon's periods have much in common; where some of its releases are not in these records it "
+            "is not known how much, and the standard error is a bound."
+        )
+    elif recorded.horizons and any(row.value is not None for row in rows):
+        notes.append("Errors of a horizon's periods have much in common, which the standard error counts exactly.")
     elif any(row.value is not None for row in rows):
         notes.append("The error of the mechanism is exact.")
     if any(row.stderr_at_most is not None for row in rows):
+        each = "horizons" if recorded.horizons else "periods"
         notes.append(
-            "Which users are drawn counts as independent between periods; where their values stay, the standard error "
+            f"Which users are drawn counts as independent between {each}; where their values stay, the standard error "
             "is at most the bound."
         )
     if any(row.carried for row in rows):
