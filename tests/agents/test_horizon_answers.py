@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import orjson
-import pytest
 
 from murmurate.agents.stages.release import Came, release
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
@@ -88,13 +87,3 @@ def test_two_standard_errors_hold_averages_over_any_stretch(fanout: int, seeds: 
     assert 0.93 < np.mean(prefixes) < 0.97
     assert 0.93 < np.mean(stretches) < 0.97
     assert np.mean(apart) < 0.85  # as if errors were independent
-
-
-def test_an_average_is_wrong_by_its_standard_error_and_not_by_that_of_independent_periods() -> None:
-    """Errors of one run say little, so here are the mean squares of 60 of them over a horizon and a half."""
-    plan, shares, off, said = deployed(), truth(12, 2), list[float](), list[float]()
-    for seed in range(60):
-        row = over(index(released(plan, run(plan, shares, seed, set()))), 0, 12).rows[-1]
-        off.append(row.value - shares[:, -1].mean())  # other
-        said.append(row.stderr**2)
-    assert np.mean(np.square(off)) == pytest.approx(np.mean(said), rel=0.5)  # of 60: 4.9 sigma

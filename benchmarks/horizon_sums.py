@@ -1,0 +1,101 @@
+"""What queries say of sums over a horizon's releases, by what its users are divided for, and how large the errors are.
+
+`python -m benchmarks.horizon_sums` prints, for each goal of `for`, the standard error of a period, and that of sums over
+the first periods of a horizon and over any stretch of two horizons: what `murmurate query` says of them, how large
+their errors were, and what would be said if the releases' errors were independent.  `seconds` prints how long answers
+take.  Not here: how the method compares with others (horizons.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.horizons import decisions, rising
+from murmurate.aggregators.queries import ReleaseIndex, answer
+from murmurate.aggregators.trees.residue_portions import GOALS
+from murmurate.topics.times import instant
+from tests.aggregators.queries.made import EVERY_MS, START_T, local
+
+USERS, W, RUNS, STRETCHES = 10**6, 128, 20, 40
+MANY, LONG = 64, 8_192
+
+
+def records(goal: str, share: np.ndarray, seed: int) -> Iterator[dict[str, Any]]:
+    """The releases of a run, with what queries read of them."""
+    for one in decisions(USERS, W, share, seed, goal=goal):
+        assert one.horizon is not None
+        assert one.measured_t is not None
+        value, error = (one.vector.unbiased[0] + 1) / 2, one.vector.measured_variance[0] ** 0.5 / 2
+        record = local(START_T + one.t, {"bit": round(float(value), 6)}, {"bit": round(float(error), 6)}, method="sao2")
+        step = one.horizon.model_copy(update={"first_t": START_T + one.horizon.first_t})
+        yield record | {"horizon": step.model_dump(exclude_defaults=True)}
+
+
+def index(found: Iterator[dict[str, Any]]) -> ReleaseIndex:
+    """These releases, to be asked."""
+    of = ReleaseIndex()
+    for record in found:
+        of.add(record)
+    return of
+
+
+def asked(of: ReleaseIndex, low: int, high: int) -> tuple[float, float]:
+    """The sum over the periods low..high-1, and its standard error."""
+    first, end = (instant((START_T + t) * EVERY_MS) for t in (low, high))
+    row = answer(of, f"count of screen.bit over {first} .. {end}").rows[0]
+    assert row.value is not None
+    assert row.stderr is not None
+    return row.value, row.stderr
+
+
+def goals() -> None:
+    """The table."""
+    print(f"sao2, one bit, {USERS:.0e} users, epsilon 1, T = w = {W}, s = 1: root mean squares over {RUNS} runs")
+    print("for       a period   prefixes: said  was  if apart   stretches: said  was  if apart")
+    for goal in GOALS:
+        rng, found = np.random.default_rng(1), {"prefix": list[list[float]](), "stretch": list[list[float]]()}
+        single = list[float]()
+        for seed in range(RUNS):
+            share = rising(W, 16, seed)
+            of, errors = index(records(goal, share, seed)), list[float]()
+            errors = [asked(of, t, t + 1)[1] for t in range(2 * W)]
+            single += errors
+            ends = [("prefix", 0, int(rng.integers(1, W + 1))) for _ in range(STRETCHES)]
+            drawn = (sorted(rng.choice(2 * W + 1, 2, replace=False).tolist()) for _ in range(STRETCHES))
+            ends += [("stretch", low, high) for low, high in drawn]
+            for kind, low, high in ends:
+                value, error = asked(of, low, high)
+                apart = float(np.linalg.norm(errors[low:high]))
+                found[kind].append([error, value - float(share[low:high].sum()), apart])
+        said = [np.sqrt(np.mean(np.square(rows), axis=0)) for rows in found.values()]
+        columns = "".join(f"{one[0]:17.3f}{one[1]:6.3f}{one[2]:9.3f}" for one in said)
+        print(f"{goal:<9}{np.sqrt(np.mean(np.square(single))):9.5f}{columns}", flush=True)
+
+
+def seconds() -> None:
+    """How long a stretch of many statistics takes that cuts two horizons, once releases are read."""
+    names = [f"value-{place:02d}" for place in range(MANY)]
+    of, levels = ReleaseIndex(), LONG.bit_length()
+    for t in range(3 * LONG):
+        step = t % LONG + 1
+        ended = (step & -step).bit_length() - 1
+        record = local(START_T + t, dict.fromkeys(names, 0.25), dict.fromkeys(names, 0.03), method="sao2")
+        horizon = {"first_t": START_T + t - step + 1, "periods": LONG, "fanout": 2, "levels": levels}
+        of.add(record | {"horizon": horizon | {"shares": [0.4] * ended}})
+    question = f"count of screen over {instant((START_T + 100) * EVERY_MS)} .. "
+    question += instant((START_T + 3 * LONG - 100) * EVERY_MS)
+    for what in ("first", "again"):
+        began = process_time()
+        answer(of, question)
+        print(
+            f"{MANY} statistics over {3 * LONG - 200} periods of three horizons, {what}: {process_time() - began:.2f} s"
+        )
+
+
+if __name__ == "__main__":
+    seconds() if sys.argv[1:] == ["seconds"] else goals()
