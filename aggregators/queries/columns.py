@@ -87,8 +87,9 @@ class ReleaseColumns:
         parts = [np.zeros(0)]
         for rows in self._rows:
             if name in rows.names:
-                table = _copy(rows.second if second else rows.first).reshape(len(rows.t), len(rows.names))
-                parts.append(table[:, rows.names.index(name)])
+                table = np.frombuffer(rows.second if second else rows.first)  # let go at once, so that it can grow
+                parts.append(table[rows.names.index(name) :: len(rows.names)].copy())
+                del table
             else:
                 parts.append(np.full(len(rows.t), NAN))
         return np.concatenate(parts)[self._order]

@@ -82,6 +82,8 @@ class HorizonRows:
         self._ends_bounds = np.searchsorted(owner[order], np.arange(len(self.horizons) + 1))
         self._sums: dict[int, OnlineSums] = {}
         self._whole: dict[int, SumWeights] = {}
+        self._parts: dict[tuple[int, int, int], SumWeights] = {}
+        """The newest of those that were asked for: one after the other for each statistic."""
 
     def of(self, horizon: int) -> Ints:
         """The rows of a horizon, rising."""
@@ -107,8 +109,13 @@ class HorizonRows:
         return self._sums[horizon]
 
     def weights(self, horizon: int, rows: Ints) -> SumWeights:
-        """The weights in the sum over some rows of a horizon."""
-        return self.sums(horizon).weights(*np.unique(self._steps[rows], return_counts=True))
+        """The weights in the sum over some rows of a horizon, which are all of its rows between the first and the last."""
+        key = horizon, int(rows[0]), int(rows[-1])
+        if key not in self._parts:
+            if len(self._parts) > 3:
+                self._parts.clear()
+            self._parts[key] = self.sums(horizon).weights(*np.unique(self._steps[rows], return_counts=True))
+        return self._parts[key]
 
     def whole(self, horizon: int) -> SumWeights:
         """The weights in the sum over all rows of a horizon."""

@@ -66,7 +66,7 @@ def over(of: ReleaseIndex, low: int, high: int, what: str = "share") -> Any:
     return answer(of, f"{what} of screen over {instant((FIRST + low) * SECOND)} .. {instant((FIRST + high) * SECOND)}")
 
 
-@every(["fanout", "seeds"], [(2, 40)], long=[(2, 400), (3, 400)])
+@every(("fanout", "seeds"), [(2, 40)], long=[(2, 400), (3, 400)])
 def test_two_standard_errors_hold_averages_over_any_stretch(fanout: int, seeds: int) -> None:
     plan, shares = deployed(fanout), truth(PERIODS, 1)
     prefixes, stretches, apart = list[bool](), list[bool](), list[bool]()
