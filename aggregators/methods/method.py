@@ -183,7 +183,7 @@ class Decision:
     outcome: Outcome
     """The estimates and their errors."""
     horizon: HorizonStep | None = None
-    """Of a method of horizons: which horizon it is of, and how the nodes that end with the period were weighed."""
+    """The horizon of the period and how the nodes that end with it were weighed, where the method has horizons."""
 
     @property
     def vector(self) -> Vector:

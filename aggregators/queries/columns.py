@@ -40,7 +40,7 @@ class SameNames:
     ended: array[int] = field(default_factory=lambda: array("b"))
     """How many nodes of a horizon above its lowest level end with the period."""
     shares: array[float] = field(default_factory=lambda: array("d"))
-    """Of these nodes, release by release: the weight of their parts."""
+    """The weight that a node's parts have in it, for all of these nodes, release by release."""
 
     def add(
         self, t: int, revision: int, tree: int, measured: int, first: list[float], second: list[float],

@@ -26,7 +26,7 @@ NOWHERE: Final = -1
 """The horizon of rows that do not say theirs."""
 
 
-class HorizonError(NamedTuple):
+class SumError(NamedTuple):
     """The error of a sum over some rows."""
 
     variance: int
@@ -109,7 +109,7 @@ class HorizonRows:
         return self._sums[horizon]
 
     def weights(self, horizon: int, rows: Ints) -> SumWeights:
-        """The weights in the sum over some rows of a horizon, which are all of its rows between the first and the last."""
+        """The weights in the sum over rows of a horizon that follow each other in it."""
         key = horizon, int(rows[0]), int(rows[-1])
         if key not in self._parts:
             if len(self._parts) > 3:
@@ -136,7 +136,7 @@ class HorizonRows:
         return ExactSums(np.array([self.whole(one).bounded for one in self.used.tolist()], np.int64))
 
 
-class HorizonErrors:
+class HorizonSums:
     """The errors of one statistic in rows of horizons: an answer takes the nodes of two horizons at most."""
 
     def __init__(self, rows: HorizonRows, errors: NDArray[Any]) -> None:
@@ -159,7 +159,7 @@ class HorizonErrors:
             self._variances[horizon] = self._rows.variances(horizon, self._squared)
         return round(self._rows.sums(horizon).variance(weights, self._variances[horizon]))
 
-    def over(self, first: int, end: int) -> HorizonError:
+    def over(self, first: int, end: int) -> SumError:
         """The error of the sum over the rows first..end-1.
 
         1. Horizons within. 2. Those that reach beyond, by their nodes. 3. Rows of no known horizon, all alike.
@@ -187,4 +187,4 @@ class HorizonErrors:
         if (alike := slice(*between(self._nowhere, first, end))).start < alike.stop:
             variance += self._nowhere_errors.between(alike.start, alike.stop) ** 2
             bounded, count = bounded + (alike.stop - alike.start > 1), count + 1
-        return HorizonError(variance, count, bounded)
+        return SumError(variance, count, bounded)

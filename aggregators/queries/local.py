@@ -19,7 +19,7 @@ from murmurate.aggregators.methods.horizons import cohorts_needed
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.queries.columns import NO_TREE
 from murmurate.aggregators.queries.exact_sums import MILLION, ExactSums, millionths, squares
-from murmurate.aggregators.queries.horizon_sums import HorizonError, HorizonErrors, HorizonRows
+from murmurate.aggregators.queries.horizon_sums import SumError, HorizonSums, HorizonRows
 from murmurate.aggregators.queries.index import RecordedStream
 from murmurate.aggregators.queries.stretch import Coverage, Ints, StretchSum, between, count, missing
 
@@ -40,9 +40,9 @@ class ReportSums:
         alone, told = periods.tree[known] == NO_TREE, ~np.isnan(errors)
         errors = np.nan_to_num(errors)
         self._alone = _IndependentErrors(measured[alone], errors[alone])
-        self._together: HorizonErrors | None = None
+        self._together: HorizonSums | None = None
         if not alone.all():
-            self._together = HorizonErrors(_horizon_rows(recorded, known, told), millionths(errors[~alone]))
+            self._together = HorizonSums(_horizon_rows(recorded, known, told), millionths(errors[~alone]))
             self._in_horizons: Ints = np.append(0, np.cumsum(~alone))
 
     def over(self, low: int, high: int) -> StretchSum:
@@ -50,7 +50,7 @@ class ReportSums:
         first, end = between(self._t, low, high)
         errors_known = not count(self._without, first, end)
         total, coverage = self._totals.between(first, end), self._coverage(low, high)
-        carried, of, places = count(self._carried, low, high), HorizonError(0, 0, 0), (0, 0)
+        carried, of, places = count(self._carried, low, high), SumError(0, 0, 0), (0, 0)
         if self._together is not None:
             places = int(self._in_horizons[first]), int(self._in_horizons[end])
             of = self._together.over(*places)
