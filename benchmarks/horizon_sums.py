@@ -2,7 +2,8 @@
 
 `python -m benchmarks.horizon_sums` prints, for each goal of `for`, the standard error of a period, and that of sums
 over the first periods of a horizon and over any stretch of two horizons: what `murmurate query` says of them, how large
-their errors were, and what would be said if the releases' errors were independent.  `seconds` prints how long answers
+their errors were, and what would be said if the releases' errors were independent.  `revised` prints the errors of sums
+of what is released while a horizon runs, and of what is known after it, by noise alone, and `seconds` how long answers
 take.  Not here: how the method compares with others (horizons.py).
 """
 
@@ -16,8 +17,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.horizons import decisions, rising
+from murmurate.aggregators.measures.mean import Mean
+from murmurate.aggregators.methods.horizons import SaO2
+from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.queries import ReleaseIndex, answer
+from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
 from murmurate.aggregators.trees.residue_portions import GOALS
+from murmurate.aggregators.trees.residue_squares import ResidueSquares
+from murmurate.aggregators.trees.residue_sums import OnlineSums
+from murmurate.randomizers.sessions.node import Node
 from murmurate.topics.times import instant
 from tests.aggregators.queries.made import EVERY_MS, START_T, local
 
@@ -96,5 +104,36 @@ def seconds() -> None:
         print(f"{MANY} statistics over {3 * LONG - 200} periods of three horizons, {what}: {took:.2f} s")
 
 
+def revised() -> None:
+    """Standard errors of sums of what is released while a horizon runs, and of what is known after it."""
+    print(f"sao2, one bit, {USERS:.0e} users, epsilon 1, T = w = {W}, s = 1: noise alone, released / revised")
+    setting = Setting(Mean.of_size(2, says_none=False), 10**6, W, 16_384, first_t=0, seed=bytes(32), min_batch=100)
+    first = np.tril(np.ones((W, W)))
+    anywhere = [first[end] - first[begin] for begin in range(W) for end in range(begin + 1, W, 7)]
+    for goal in GOALS:
+        made = SaO2(setting, horizon=str(W), changes="1", users=str(USERS), goal=goal)
+        tree, slots = made._levels.tree, made._levels.slots
+        nodes = [Node(made._horizons[0], level, tree.nodes(level)[0]) for level in range(tree.levels)]
+        of = [node.moments()[0] * setting.slots / (USERS * own) for node, own in zip(nodes, slots, strict=True)]
+        estimates, variances = ResidueEstimates(tree, 1), np.zeros(W + 1)
+        shares = [np.zeros(W // tree.span(level)) for level in range(1, tree.levels)]
+        for step in range(1, W + 1):
+            ends = [NodeEstimate(level, node, np.zeros(1), of[level]) for level, node in tree.ending(step)]
+            closed = estimates.close(ends)
+            variances[step] = closed.variance[0]
+            for level, share in enumerate(closed.shares, 1):
+                shares[level - 1][step // tree.span(level) - 1] = share
+        sums = OnlineSums(tree, np.arange(1, W + 1), shares)
+        levels = [np.full(W // tree.span(level), of[level]) for level in range(tree.levels)]
+        after = ResidueSquares(tree, levels)
+        said = []
+        for answers in (first, np.array(anywhere)):
+            steps = [np.flatnonzero(row) + 1 for row in answers]
+            running = [sums.variance(sums.weights(some, np.ones(len(some))), variances) for some in steps]
+            known = after.variances(answers, [level[:, np.newaxis] for level in levels])
+            said.append(f"{np.mean(running) ** 0.5:.3f} / {known.mean() ** 0.5:.3f}")
+        print(f"{goal:<9}prefixes: {said[0]}   stretches: {said[1]}")
+
+
 if __name__ == "__main__":
-    seconds() if sys.argv[1:] == ["seconds"] else goals()
+    {"seconds": seconds, "revised": revised}.get("".join(sys.argv[1:]), goals)()

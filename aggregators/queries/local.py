@@ -19,7 +19,7 @@ from murmurate.aggregators.methods.horizons import cohorts_needed
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.queries.columns import NO_TREE
 from murmurate.aggregators.queries.exact_sums import MILLION, ExactSums, millionths, squares
-from murmurate.aggregators.queries.horizon_sums import SumError, HorizonSums, HorizonRows
+from murmurate.aggregators.queries.horizon_sums import HorizonRows, HorizonSums, SumError
 from murmurate.aggregators.queries.index import RecordedStream
 from murmurate.aggregators.queries.stretch import Coverage, Ints, StretchSum, between, count, missing
 
