@@ -6,17 +6,22 @@ Releases are the product's own, of answers that are drawn from the laws of count
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import orjson
+import pytest
 
 from murmurate.agents.stages.release import Came, release
+from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.queries import ReleaseIndex, answer
 from murmurate.config.plan import Plan
+from murmurate.topics import decode
+from murmurate.topics.errors import MessageError
 from murmurate.topics.times import instant
 from tests.agents.world import FIRST, SECOND, deployment, stream
 from tests.aggregators.methods.test_horizons import USERS, answered, truth
@@ -87,3 +92,22 @@ def test_two_standard_errors_hold_averages_over_any_stretch(fanout: int, seeds: 
     assert 0.93 < np.mean(prefixes) < 0.97
     assert 0.93 < np.mean(stretches) < 0.97
     assert np.mean(apart) < 0.85  # as if errors were independent
+
+
+def test_a_decision_that_waits_in_a_state_keeps_its_horizon() -> None:
+    (*_, last) = run(deployed(), truth(4, 2), 1, set())
+    assert last.horizon is not None
+    assert len(last.horizon.shares) == 2
+    assert unpacked(packed(last)).horizon == last.horizon
+
+
+def test_a_release_without_a_model_says_nothing_of_its_horizon() -> None:
+    """Its bytes are those of versions that knew of none."""
+    plan = deployed()
+    plain = replace(plan, streams=(replace(plan.streams[0], stated_model=None),))
+    (record,) = released(plain, run(plan, truth(1, 3), 1, set()))
+    assert not {"horizon", "model", "stderr_unbiased"} & record.keys()
+    (said,) = released(plan, run(plan, truth(1, 3), 1, set()))
+    moved = orjson.dumps(said | {"horizon": said["horizon"] | {"first_t": FIRST - HORIZON}})
+    with pytest.raises(MessageError, match="found another period's horizon, or no model"):
+        decode(moved)
