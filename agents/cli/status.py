@@ -22,7 +22,8 @@ from murmurate.agents.cli.fingerprints import known_fingerprints
 from murmurate.agents.cli.replay import grouped
 from murmurate.agents.cli.watch import clock
 from murmurate.agents.kafka.client import Place
-from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, status
+from murmurate.agents.kafka.status import StageStatus, Status, status
+from murmurate.agents.kafka.stream_status import StreamStatus
 from murmurate.agents.mixed_claims import mixed_words, together_words
 from murmurate.agents.shortage import lacking
 from murmurate.topics.release import Release

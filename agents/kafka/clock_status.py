@@ -94,7 +94,7 @@ def _door(plan: Plan, got: Got, now_ms: int, *, manned: bool) -> Iterator[str]:
     where = f"{got.place.topic} {got.place.partition}"
     record = StateRecord.load(got.value or b"", where)
     clock, topics = clock_of(record.small), {log.topic for log in record.marks}
-    if clock is None:
+    if not clock:
         return
     name = ", ".join(f"{log.topic}/{log.partition}" for log in record.marks)
     ahead, still = clock - got.time_ms, now_ms - clock

@@ -21,6 +21,7 @@ from murmurate.agents.kafka.log_readers import SharedLog
 from murmurate.agents.kafka.owner import StageOwner
 from murmurate.agents.kafka.skew import ComparedClock
 from murmurate.agents.kafka.task import Task
+from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.topology import Topology
 from murmurate.agents.stages.stage import Log
 from murmurate.agents.stages.table import CLOCK, TABLE
@@ -47,8 +48,9 @@ class Worker:
     def __init__(
         self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
         instance: str, folder: Path, observer: Observer, now_ms: Callable[[], int], fed: bool,
-        compare: Callable[[], Awaitable[object]] | None = None,
+        compare: Callable[[], Awaitable[object]] | None = None, watched: TopicWatch | None = None,
     ) -> None:  # fmt: skip
+        self._watched = watched
         self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
         self._compare = compare
         rounds = Place(f"{plan.name}.rounds", 0)
@@ -100,7 +102,7 @@ class Worker:
 
     def _told(self) -> dict[str, int]:
         """What `murmurate status` may learn of this worker beside its clock."""
-        return {"bounded": sum(self.doors.bounded.values())} if self.doors is not None else {}
+        return {"bounded": sum(self.doors.ticks.bounded.values())} if self.doors is not None else {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set, or something fails: that error leaves."""
@@ -139,6 +141,8 @@ class Worker:
             yield self.doors.watch()
         if self._compare is not None:
             yield self._compare_again(self._compare)
+        if self._watched is not None:
+            yield self._watched.run()
         if "publish" in self.owners:
             yield self._timer(self.owners["publish"])
 

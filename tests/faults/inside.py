@@ -48,8 +48,8 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
-    **more: Callable[[], Awaitable[object]],
+    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES,
+    compare: Callable[[], Awaitable[object]] | None = None, clock: Callable[[], int] = now_ms,
 ) -> AsyncIterator[Inside]:  # fmt: skip
     """One that runs, and is stopped in the end. `clock`: what it takes for the time."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
@@ -59,7 +59,7 @@ async def inside(
     metrics = Metrics(plan, zones, now_ms=clock, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
-        observer=metrics, now_ms=clock, fed=fed, **more,
+        observer=metrics, now_ms=clock, fed=fed, compare=compare,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))
     try:

@@ -133,6 +133,6 @@ async def _lost_records(deployed: Deployed, folder: Path) -> None:
         task.inject(Log("ticks", 0), encode(forged))
         doors = this.worker.doors
         assert doors is not None
-        await until(this, lambda: doors.bounded[source] == 1)
+        await until(this, lambda: doors.ticks.bounded[source] == 1)
         clock = forged.time
         await until(this, lambda: (door.clock or 0) > clock)
