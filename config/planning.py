@@ -76,6 +76,7 @@ def plan(deployment: Deployment) -> Plan:
         tallies=TALLIES,
         users=population.users,
         central=tuple(deployment.central_plan(name) for name in sorted(deployment.central)),
+        latest=deployment.releases.latest,
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
     made = replace(made, streams=tuple(_at_target(made, one) for one in made.streams))

@@ -132,7 +132,7 @@ async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: s
             instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
             compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
         )  # fmt: skip
-        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
+        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
         try:
             await worker.run(stop)
         finally:

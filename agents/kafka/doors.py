@@ -10,7 +10,7 @@ Source: ARCHITECTURE rule 15.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import TopicsError
@@ -40,6 +40,11 @@ class Doors:
         self.owner = StageOwner(lambda number: make(*self._places[number]))
         self._member = client.member(group, sorted(sources), instance, self)
         self.ticks = TickWatch(skew_ms)
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Every source partition, whoever has it."""
+        return sorted(self._numbers)
 
     async def start(self) -> None:
         """Join the group of the doors."""

@@ -103,7 +103,7 @@ async def status(
     fed = deployment.time.clock == "feed"
     lags = asyncio.gather(*(_lag(client, plan, each, there, sources, fed=fed) for each in found))
     configs: list[Config] = []
-    _, streams = await asyncio.gather(lags, stream_states(client, plan, there, now_ms, wrong, configs))
+    _, streams = await asyncio.gather(lags, stream_states(client, plan, there, now_ms, wrong, configs, fed=fed))
     read = {name: identity for each in found for name, identity in each.ids.items()}
     wrong += [f"{name}: {REMADE}" for name in sorted(read) if ids.get(name, read[name]) != read[name]]
     config = holding(configs)

@@ -91,6 +91,16 @@ class Worker:
         )  # fmt: skip
 
     @property
+    def places(self) -> Mapping[str, Sequence[Place]]:
+        """The source partitions of each stage, whoever has them."""
+        name = self._plan.name
+        theirs = {
+            stage: [Place(f"{name}.{TABLE[stage].source}", p) for p in range(self._topology.partitions(stage))]
+            for stage in self.apps
+        }
+        return theirs if self.doors is None else {**theirs, "door": self.doors.places}
+
+    @property
     def ready(self) -> bool:
         """Whether every group has assigned its partitions, all of them have recovered, and the clock is right."""
         return all(owner.ready for owner in self.owners.values()) and self.clock.wrong is None

@@ -17,6 +17,7 @@ from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.curate import Curate
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
+from murmurate.agents.stages.publish import Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Out
 from murmurate.topics.block import MAGIC
@@ -36,12 +37,14 @@ def counts(task: Task) -> Count[Any]:
             found: Count[Any] = Count({("event", key): n for key, n in stage.edge_counts.items()})
             found.update({("refusal", key): n for key, n in stage.refusals.items()})
             return found
+        case Publish() as stage:
+            return Count(stage.given_up)
         case _:
             return Count()
 
 
 def messages(out: Iterable[Out], topic: str) -> Iterator[dict[str, Any]]:
     """The messages among the records for a topic, as the stage wrote them."""
-    for to, value in out:
+    for to, value, *_ in out:
         if to.topic == topic and not value.startswith(MAGIC):
             yield orjson.loads(value)

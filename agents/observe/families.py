@@ -70,6 +70,8 @@ GAUGES: Final = {
         ("topic", "partition"),
     ),
     "murmurate_state_bytes": ("Newest snapshot, or the small state.", ("stage", "partition")),
+    "murmurate_brokers_silent_seconds": ("Since a broker has answered; they are asked every 5 seconds.", ()),
+    "murmurate_partitions_unowned": ("Source partitions that no member of the stage's group has.", ("stage",)),
     "murmurate_info": ("What runs here.", ("version", "deployment", "config")),
 }
 """What is looked up when somebody asks: name, help, labels."""
@@ -97,6 +99,10 @@ class Families:
             ("stream", "decision"),
             registry=registry,
         )
+        self.given_up = Counter(
+            "murmurate_rounds_given_up", "Open rounds whose patience was over.", ("stream",),
+            registry=registry,
+        )  # fmt: skip
         self.dead = Counter(
             "murmurate_dead_letters", "Records that nobody could read, or that are nobody's, named in dead letters.",
             ("stage", "reason"), registry=registry,

@@ -112,6 +112,21 @@ class Metrics:
         live = [task for task in self._tasks.values() if task.life is Life.LIVE]
         return [task for task in live if (STAGES[task.wiring.stage] == "edge") == edge]
 
+    def ages(self) -> dict[str, int]:
+        """How old the newest release is of each stream that is published here, or since when that is here."""
+        now, found = self.now_ms(), dict[str, int]()
+        for task in self.live(edge=False):
+            if isinstance(stage := task.stage, Publish):
+                for stream in stage.begun:
+                    at = max(self.newest[stream][1] if stream in self.newest else 0, self.since[task.wiring.name])
+                    found[stream] = max(0, now - at)
+        return found
+
+    def given_up_now(self) -> dict[str, int]:
+        """How often the open round of each stream that is published here was given up."""
+        stages = [task.stage for task in self.live(edge=False) if isinstance(task.stage, Publish)]
+        return {stream: n for stage in stages for stream, n in stage.given_up_now.items()}
+
     # ---- what Tasks tell ----
 
     def recovered(self, task: Task, seconds: float) -> None:
@@ -146,6 +161,8 @@ class Metrics:
                 for seal in messages(out, "batches"):
                     self._sealed(stage, seal)
             case Publish():
+                for stream, n in grown.items():
+                    self._others.given_up.labels(stream).inc(n)
                 for release in messages(out, "releases"):
                     self._released(release)
             case _:
@@ -237,8 +254,7 @@ class _Gauges(Collector):
             size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
         yield size
         yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
-        if self._is_edge:
-            yield from self._metrics.sources.gauges()
+        yield from self._metrics.sources.gauges()
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """How far the slowest of the readers of a log lags. A log's end may lie behind ends of transactions, which are
@@ -274,7 +290,7 @@ class _Gauges(Collector):
         yield from (users, initial, spent)
 
     def _published(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
-        metrics, now = self._metrics, self._metrics.now_ms()
+        metrics, ages = self._metrics, self._metrics.ages()
         opened, age = gauge("murmurate_rounds_open"), gauge("murmurate_release_age_seconds")
         estimate, error = gauge("murmurate_release_estimate"), gauge("murmurate_release_stderr")
         mixed, hidden = gauge("murmurate_mixed_epsilon"), gauge("murmurate_mixed_reports")
@@ -284,8 +300,8 @@ class _Gauges(Collector):
             for stream, rounds in task.stage.open_rounds.items():
                 opened.add_metric((stream,), rounds)
             for stream in task.stage.begun:
-                release, at = metrics.newest.get(stream, (None, 0))
-                age.add_metric((stream,), max(0, now - max(at, metrics.since[task.wiring.name])) / 1000)
+                release, _ = metrics.newest.get(stream, (None, 0))
+                age.add_metric((stream,), ages[stream] / 1000)
                 if (claim := (release or {}).get("privacy", {}).get("shuffled")) is not None:
                     mixed.add_metric((stream,), claim["epsilon"])
                     hidden.add_metric((stream,), claim["n"])

@@ -2,7 +2,8 @@
 
 Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
 page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
-resume after Last-Event-ID, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py).
+resume after Last-Event-ID, of a live deployment at any worker, and `?for=QUESTION` shapes their estimates for a kind of
+question (shaped.py).
 `/query?q=sum of NAME over last 1h` answers from the releases so far (aggregators/queries). `/metrics`
 is for Prometheus, `/healthz` says that the process lives, `/readyz` that it works. A server has the routes of what it
 is given. A refusal is JSON with one line that says what is allowed. On a loopback address only requests to a local name
@@ -209,7 +210,8 @@ class Pages:
         """Server-sent events until the run or the server ends."""
         if self._feed.ended and after >= self._feed.last:
             return web.Response(status=204)  # tells an EventSource that resumes that there is no more to come
-        follower = self._feed.follow(after, stream)
+        seen = self._feed.seen(request.headers.get("Last-Event-ID", ""))
+        follower = self._feed.follow(0 if seen else after, stream, seen)
         self._followers.add(follower)
         try:
             async with sse_response(request, sep="\n", ping_interval=self._heartbeat_s) as events:
@@ -217,7 +219,7 @@ class Pages:
                 async for frame in follower:
                     shown = shape(frame)
                     data = (shown.body if stream else shown.json).decode()
-                    await events.send(data, id=f"{self._feed.run}-{frame.number}")
+                    await events.send(data, id=self._feed.identity(frame))
             return events
         except ConnectionResetError:  # the reader left: whatever we return goes nowhere
             return web.Response(status=204)

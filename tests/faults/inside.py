@@ -48,8 +48,8 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES,
-    compare: Callable[[], Awaitable[object]] | None = None, clock: Callable[[], int] = now_ms,
+    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
+    compare: Callable[[], Awaitable[object]] | None = None,
 ) -> AsyncIterator[Inside]:  # fmt: skip
     """One that runs, and is stopped in the end. `clock`: what it takes for the time."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"

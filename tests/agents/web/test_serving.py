@@ -18,6 +18,7 @@ from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.release_reader import ReleaseReader
 from murmurate.agents.kafka.skew import Skew
+from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import Readiness
 from murmurate.agents.observe.metrics import Metrics
@@ -67,14 +68,16 @@ def talk(zones: Sequence[Zone], scenario: Talk, monkeypatch: pytest.MonkeyPatch,
 
     async def run() -> None:
         ticks = SimpleNamespace(waits_s={SOURCE: 3.0}, ahead_ms={SOURCE: 7_200_000}, bounded=Counter({SOURCE: 1}))
-        here: Any = SimpleNamespace(zones=tuple(zones), owners={}, ready=True, clock=RIGHT)
+        here: Any = SimpleNamespace(zones=tuple(zones), owners={}, ready=True, clock=RIGHT, places={})
         here.doors = SimpleNamespace(ticks=ticks) if "edge" in zones else None
         worker = cast(Worker, here)
         listen = SimpleNamespace(**({"listen": "127.0.0.1:0", "edge": "127.0.0.1:0"} | web))
         made: Any = SimpleNamespace(web=listen, time=SimpleNamespace(clock="wall"))
         metrics = Metrics(PLAN, zones, now_ms=lambda: NOW)
         client = Client(Access(("localhost:1",)))
-        running = await serve_worker(worker, cast(Deployment, made), PLAN, client, metrics)
+        running = await serve_worker(
+            worker, cast(Deployment, made), PLAN, client, metrics, TopicWatch(client, PLAN, zones)
+        )
         try:
             async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(20)) as session:
                 await scenario(running, session)
