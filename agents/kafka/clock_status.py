@@ -8,7 +8,7 @@ door's clock back (repair_clock.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
 import orjson
@@ -25,15 +25,15 @@ from murmurate.config.quantities import shortest
 from murmurate.topics.names import ZONES
 
 BACK: Final = 1000
-"""So many offsets back the records of workers are looked for: they write one every ten seconds, doors eight offsets a
-second.
+"""How many offsets back the records of workers are looked for: a worker writes one every ten seconds, and a door moves
+the end by eight offsets a second.
 """
 STILL_MS: Final = 60_000
 """A door that has passed no tick for so long, and the longest period and lateness, stands still."""
 
 
 async def clock_lines(
-    client: Client, plan: Plan, there: Mapping[str, list[Place]], running: Mapping[str, frozenset[str]], now_ms: int, *,
+    client: Client, plan: Plan, there: Mapping[str, list[Place]], running: Mapping[str, Set[str]], now_ms: int, *,
     fed: bool,
 ) -> list[str]:  # fmt: skip
     """A line for each clock that is wrong. `running`: the workers of each stage."""
@@ -44,7 +44,7 @@ async def clock_lines(
             place = Place(f"{plan.name}.state.{first}", 0)
             if place.topic in there:
                 try:
-                    found += list(_workers(await _told(reader, place), running.get(first, frozenset())))
+                    found += list(_workers(await _told(reader, place), running.get(first, set())))
                 except RefusedError:
                     continue  # what may not be read is said of the stage's lag
         doors = there.get(f"{plan.name}.state.door", [])
@@ -74,7 +74,7 @@ async def _told(reader: Reader, place: Place) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _workers(told: Mapping[str, dict[str, Any]], running: frozenset[str]) -> Iterator[str]:
+def _workers(told: Mapping[str, dict[str, Any]], running: Set[str]) -> Iterator[str]:
     for worker in sorted(told.keys() & running):
         skew, bound, bounded = (told[worker].get(name) for name in ("skew_ms", "bound_ms", "bounded"))
         if skew is not None and bound is not None and abs(skew) > bound:

@@ -45,7 +45,7 @@ class ClocksAhead:
 
     doors: Sequence[DoorAhead]
     closed: Mapping[str, int]
-    """Of a stream, the first period that is still open, where periods before it were closed too early."""
+    """For each stream of which periods were closed too early, the first one that is still open."""
 
 
 async def find_ahead(client: Client, plan: Plan, *, fed: bool, to_ms: int | None) -> ClocksAhead:

@@ -183,7 +183,7 @@ def clock_of(small: bytes) -> int | None:
 
 
 def set_back(small: bytes, clock: int) -> bytes:
-    """The same state of a door whose clock has been set back (kafka/repair_clock.py)."""
+    """The state of a door that goes on at an earlier time, from the bytes of `small`."""
     facts, _ = load(FORM, small)
     return dump(FORM, {**facts, "clock": clock}, {})
 
