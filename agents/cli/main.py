@@ -23,6 +23,7 @@ VERBS = {
     "status": "show workers, lags, open rounds and last releases",
     "repair": "let a deployment go on that cannot by itself",
     "dead": "list what could not be read; give it a second chance",
+    "state": "look at the state topics, restore a state that was overwritten",
     "peek": "show what kinds of records a topic holds, never a row",
     "audit": "check that what is claimed holds, exactly and by measurement",
     "mechanisms": "every oracle there is: bytes of a report, exact variance",
