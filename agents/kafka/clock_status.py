@@ -8,6 +8,7 @@ door's clock back (repair_clock.py).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
@@ -70,14 +71,15 @@ async def _told(reader: Reader, place: Place) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     async for got in span(reader, {place: (max(first, end - BACK), end)}):
         if got.key is not None and got.key.startswith(KEY) and got.value:
-            found[got.key.removeprefix(KEY).decode(errors="replace")] = orjson.loads(got.value)
+            with contextlib.suppress(ValueError):  # somebody else wrote it
+                found[got.key.removeprefix(KEY).decode(errors="replace")] = dict(orjson.loads(got.value))
     return found
 
 
 def _workers(told: Mapping[str, dict[str, Any]], running: Set[str]) -> Iterator[str]:
     for worker in sorted(told.keys() & running):
-        skew, bound, bounded = (told[worker].get(name) for name in ("skew_ms", "bound_ms", "bounded"))
-        if skew is not None and bound is not None and abs(skew) > bound:
+        skew, bound, bounded = (_whole(told[worker].get(name)) for name in ("skew_ms", "bound_ms", "bounded"))
+        if abs(skew) > bound > 0:
             yield (
                 f"worker {worker}: found its clock {abs(skew) / 1000:.1f} s {'ahead of' if skew > 0 else 'behind'} the "
                 f"brokers'; allowed: {shortest(bound)} (time.skew). It gives no tick: set its machine's clock"
@@ -87,6 +89,10 @@ def _workers(told: Mapping[str, dict[str, Any]], running: Set[str]) -> Iterator[
                 f"worker {worker}: found {bounded} ticks with ends above those of their sources, and cut them; "
                 "allowed: none. They were forged, or records were lost: its log says where"
             )
+
+
+def _whole(said: Any) -> int:
+    return said if isinstance(said, int) else 0
 
 
 def _door(plan: Plan, got: Got, now_ms: int, *, manned: bool) -> Iterator[str]:
