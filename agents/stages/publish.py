@@ -27,9 +27,8 @@ from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_a
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
 from murmurate.agents.stages.released import ReleasedRecords
-from murmurate.agents.stages.round_question import question_of
+from murmurate.agents.stages.round_question import question_of, round_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.summing import targets_of
 from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.aggregators.methods.registry import method
@@ -39,9 +38,8 @@ from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.curated import Curated
-from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
-from murmurate.topics.slots import Slots
 
 FORM: Final = StateForm("publish", 2)
 """The form of the stage's state."""
@@ -237,18 +235,7 @@ class Publish:
 
     def _ask(self, period: OpenPeriod, t: int, request: Request) -> OutstandingRound:
         """Write a method's request as a round."""
-        round_ = Round(
-            stream=period.plan.name,
-            t=t,
-            slots=Slots.every(period.plan.slots) if request.asked is None else Slots.chosen(request.asked),
-            mechanism=request.question.spec(),
-            purpose=request.purpose,
-            contributors=self._plan.partitions,
-            targets=targets_of(request.question, self._plan.targets),
-            patience_ms=self._plan.patience_ms,
-            config=period.plan.config,
-            revision=period.plan.revision,
-        )
+        round_ = round_of(self._plan, period.plan, t, request)
         self._out.append(Out(ROUNDS, encode(round_)))
         self._urgent = True
         return OutstandingRound(round_)
