@@ -17,7 +17,8 @@ def in_horizons(method: MethodOptions, every_ms: int) -> str:
         "ranges": "sums over any stretch",
     }
     length = shortest(int(method.horizon or 1) * every_ms)
+    revised = f", each release revised {length} later by all that its horizon told" if method.revise else ""
     return (
         f" in horizons of {length}, each for one epsilon in all, in which a user tells up to {method.changes} changes,"
-        f" for {goals[str(method.goal)]}"
+        f" for {goals[str(method.goal)]}{revised}"
     )
