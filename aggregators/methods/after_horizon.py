@@ -18,7 +18,7 @@ from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
 from murmurate.aggregators.trees.residue import NodeEstimate
 from murmurate.aggregators.trees.residue_squares import RevisedHorizon
-from murmurate.randomizers.state import StateForm, dump, load
+from murmurate.randomizers.state import Arrays, StateForm, dump, load
 
 FORM: Final = StateForm("after horizon", 1)
 
@@ -51,7 +51,8 @@ class AfterHorizon:
 
     def state(self) -> bytes:
         """All that must survive a crash."""
-        facts, arrays = dict[str, Any](), {"method": np.frombuffer(self.method.state(), np.uint8)}
+        facts: dict[str, Any] = {}
+        arrays: Arrays = {"method": np.frombuffer(self.method.state(), np.uint8)}
         for name, nodes in (("now", self._nodes), ("ended", self._ended[0] if self._ended else None)):
             if nodes is not None:
                 facts[name] = [[one.level, one.node, one.weighing] for one in nodes]
