@@ -41,7 +41,7 @@ class ToldLevel(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Squared errors and the variances that are said of them, of plain least squares and of the filter: float64[t, d]."""
+    """Squared errors and the variances said of them, of plain least squares and of the filter: float64[t, d]."""
 
     plain: Floats
     plain_variance: Floats

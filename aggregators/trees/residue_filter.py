@@ -169,7 +169,7 @@ class ResidueFilter:
         self._covariances[..., :, at] = self._covariances[..., :, 0]
 
     def _guarded(self, best: StepEstimate, plain: StepEstimate) -> StepEstimate:
-        """A best estimate lies from a plain one as far as their variances differ; what is more is the filter's error."""
+        """A best estimate lies from a plain one as far as their variances differ; what is more is its own error."""
         if not np.isfinite(plain.variance).all():
             return best
         more = (best.estimate - plain.estimate) ** 2 - np.maximum(plain.variance - best.variance, 0)
