@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ from tests.aggregators.methods.test_horizons import USERS, answered, setting, tr
 from tests.cases import every
 
 FIRST, PERIODS = 5, 8
-OWN = {"horizon": str(PERIODS), "changes": "4", "fanout": "2", "users": str(USERS)}
+OWN: dict[str, Any] = {"horizon": str(PERIODS), "changes": "4", "fanout": "2", "users": str(USERS)}
 
 
 def made(filtering: str = "adaptive") -> FilteredHorizon | HorizonMethod:
