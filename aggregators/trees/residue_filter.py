@@ -48,9 +48,9 @@ MOTIONS: Final = (
 )
 VELOCITY: Final = 1.0
 """The variance of a velocity before anything is known of it."""
-MEMORY: Final = 0.9
+MEMORY: Final = 0.97
 """The part of the guard's mean that is left after a period."""
-GUARD: Final = 1.5
+GUARD: Final = 2.0
 """How many times the squared distance from least squares that chance does not explain counts in an error bar."""
 
 _LEAST_NOISE: Final = 0.25
