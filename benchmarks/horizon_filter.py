@@ -6,7 +6,7 @@ first horizon and in the second, on truths in which everybody changes once a hor
 and on the kinds of streams of agents/simulate/stream_kinds.py.  `... lpu 1e6 512 1024` divides the filter's error in
 the second horizon by that of LPU with its own filter, as `python -m benchmarks.horizons filter` does without one.
 Nodes have normal errors of their exact variances; levels are those of SaO2 with T = w, fan-out 2.  What clamping takes
-from users who change more often is not in it.  Not here: the filter (aggregators/trees/residue_filter.py).
+from users who change more often is not in it.  Not here: the filter (agents/simulate/residue_filter.py).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.horizons import RUNS, STEPS, filtered, rising
+from murmurate.agents.simulate.residue_filter import ResidueFilter
 from murmurate.agents.simulate.stream_kinds import KINDS
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.horizons import SaO2
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates, node_variance
-from murmurate.aggregators.trees.residue_filter import ResidueFilter
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions.node import Node
 
@@ -32,7 +32,7 @@ Floats = np.ndarray
 SERIES = 24
 
 
-class ToldLevel(NamedTuple):
+class LevelReports(NamedTuple):
     """What the users of one level tell: a report's variance without a change and with one, and how many they are."""
 
     absent: float
@@ -40,7 +40,7 @@ class ToldLevel(NamedTuple):
     users: float
 
 
-class Errors(NamedTuple):
+class FilterErrors(NamedTuple):
     """Squared errors and the variances said of them, of plain least squares and of the filter: float64[t, d]."""
 
     plain: Floats
@@ -57,7 +57,7 @@ class Errors(NamedTuple):
         return float((self.best[part] <= 4 * self.best_variance[part]).mean())
 
 
-def levels(periods: int, changes: int, d: int, users: int) -> tuple[ResidueTree, tuple[ToldLevel, ...]]:
+def levels(periods: int, changes: int, d: int, users: int) -> tuple[ResidueTree, tuple[LevelReports, ...]]:
     """The tree of SaO2 for so many users, T = w and epsilon 1, and its levels of a cohort."""
     measure = Mean.of_size(2, says_none=False) if d == 1 else Frequency.of_size(d, says_none=False)
     setting = Setting(measure, 10**6, periods, 16_384, first_t=0, seed=bytes(32), min_batch=100)
@@ -65,11 +65,11 @@ def levels(periods: int, changes: int, d: int, users: int) -> tuple[ResidueTree,
     found = []
     for level, slots in enumerate(made._levels.slots):
         absent, held = Node(made._horizons[0], level, made.tree.nodes(level)[0]).moments()
-        found.append(ToldLevel(absent, held, users * slots / setting.slots))
+        found.append(LevelReports(absent, held, users * slots / setting.slots))
     return made.tree, tuple(found)
 
 
-def drawn(tree: ResidueTree, told: Sequence[ToldLevel], truth: Floats, seed: int) -> Errors:
+def drawn(tree: ResidueTree, told: Sequence[LevelReports], truth: Floats, seed: int) -> FilterErrors:
     """The errors over horizons of this truth, float64[t, d]; coordinates are independent."""
     rng, (periods, d) = np.random.default_rng(seed), truth.shape
     cohort = sum(level.users for level in told)
@@ -89,7 +89,7 @@ def drawn(tree: ResidueTree, told: Sequence[ToldLevel], truth: Floats, seed: int
         closed = plain.close(nodes)
         best = follow.close(nodes, closed)
         found[:, t] = (closed.estimate - truth[t]) ** 2, closed.variance, (best.estimate - truth[t]) ** 2, best.variance
-    return Errors(*found)
+    return FilterErrors(*found)
 
 
 def of_kind(name: str, periods: int, d: int, series: int) -> Floats:

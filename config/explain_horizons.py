@@ -18,8 +18,7 @@ def in_horizons(method: MethodOptions, every_ms: int) -> str:
     }
     length = shortest(int(method.horizon or 1) * every_ms)
     revised = f", each release revised {length} later by all that its horizon told" if method.revise else ""
-    filtered = ", with the filter" if method.filtered else ""
     return (
         f" in horizons of {length}, each for one epsilon in all, in which a user tells up to {method.changes} changes,"
-        f" for {goals[str(method.goal)]}{revised}{filtered}"
+        f" for {goals[str(method.goal)]}{revised}"
     )

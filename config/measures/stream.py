@@ -96,8 +96,6 @@ class StreamTable(DeclaredStream):
                 yield Mistake("season", seen(shortest(self.season)), allowed)
             if self.method.filtering == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
-            elif self.method.of_horizons:
-                yield Mistake("season", seen(shortest(self.season)), f"none, with {self.method.name}")
         horizon = self.method.horizon
         if horizon is not None and (horizon % self.every or not 1 <= horizon // self.every <= MAX_PERIODS):
             allowed = f"a multiple of every, {shortest(self.every)}, of at most {MAX_PERIODS} periods"

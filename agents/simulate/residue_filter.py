@@ -1,4 +1,4 @@
-"""A filter over the values of horizons: a mixture of Kalman filters over the nodes that end.
+"""A filter over the values of horizons, to measure what one would gain: a mixture of Kalman filters over nodes.
 
 Contract: a node that ends now tells the present value less the one at its beginning, with independent noise.  So the
 state of each filter is the present value, the value at the beginning of each level's open node (its anchor, zero
@@ -7,20 +7,19 @@ values that are free in each period, which alone give plain least squares.  They
 interacting mixture: each begins from the mean of all, weighed by how likely a change of model is, and is then weighed
 by what it foretold of the nodes.  The present value is carried from one horizon to the next, with the sampling error
 between cohorts.  Error bars grow by what the estimate lies farther from plain least squares than chance explains.
-Source: interacting multiple models (Blom and Bar-Shalom 1988); anchors, grid and guard are ours; ARCHITECTURE section
-5.18.  Not here: the method that it stands behind (aggregators/methods/filtered_horizon.py).
+Source: interacting multiple models (Blom and Bar-Shalom 1988); anchors, grid and guard are ours.  No method uses it:
+docs/METHODS.md says why.  Not here: what is measured (benchmarks/horizon_filter.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.trees.residue import NodeEstimate, StepEstimate
-from murmurate.randomizers.errors import SnapshotError
 from murmurate.randomizers.residue_tree import ResidueTree
 
 Floats = NDArray[np.float64]
@@ -99,22 +98,6 @@ class ResidueFilter:
         mean = (self._weights * values).sum(axis=1)
         spread = np.maximum(self._covariances[..., 0, 0], 0) + (values - mean[:, np.newaxis]) ** 2
         return self._guarded(StepEstimate(plain.step, mean, (self._weights * spread).sum(axis=1)), plain)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole state; it does not share memory with this."""
-        guard = np.append(self._beyond, (self._heard, self._at))
-        state = {"weights": self._weights, "means": self._means, "covariances": self._covariances, "guard": guard}
-        return {name: array.copy() for name, array in state.items()}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over `arrays` of a filter of the same tree, coordinates and models."""
-        wanted = {name: array.shape for name, array in self.arrays().items()}
-        found = {name: array.shape for name, array in arrays.items()}
-        if found != wanted:
-            raise SnapshotError(f"residue filter: found a state of {found}; allowed: {wanted}")
-        self._weights, self._means = arrays["weights"].copy(), arrays["means"].copy()
-        self._covariances, self._beyond = arrays["covariances"].copy(), arrays["guard"][:-2].copy()
-        self._heard, self._at = float(arrays["guard"][-2]), int(arrays["guard"][-1])
 
     def _begin(self) -> None:
         """Keep the present value and the velocity; every anchor is zero, for sure."""
