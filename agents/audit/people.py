@@ -43,12 +43,12 @@ def people_of(
     mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
     for number, record in found.decoded(read, "raw", p):
         if isinstance(record, Progress) and record.topic == stream.topic and record.partition < sources[stream.topic]:
-            clocks[record.partition] = max(record.time, clocks.get(record.partition, 0))
+            clocks[record.partition] = record.time
             if len(clocks) == sources[stream.topic]:
                 now_open = max(0, min(clocks.values()) - plan.lateness_ms) // stream.every_ms
                 for t in range(now_open if first_open is None else first_open, now_open):
                     closed[t] = number
-                first_open = now_open
+                first_open = now_open if first_open is None else max(first_open, now_open)
         elif isinstance(record, RawBlock) and (record.stream, record.words) == mine:
             for pseudonym, time, code in zip(record.users, record.times.tolist(), _values_of(record), strict=True):
                 user = pseudonym.tobytes()

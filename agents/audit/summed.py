@@ -93,7 +93,7 @@ def _summed(
                     waiting.append((pseudonym, time, code))
         elif isinstance(record, Progress) and record.topic == stream.topic:
             if record.partition < sources[stream.topic]:
-                clock.times[record.partition] = max(record.time, clock.times.get(record.partition, 0))
+                clock.times[record.partition] = record.time
             if len(clock.times) < sources[stream.topic]:
                 continue
             now = max(0, min(clock.times.values()) - plan.lateness_ms) // stream.every_ms

@@ -153,6 +153,8 @@ async def _begin(
                 where = await sources(this.client, this.plan) if "edge" in zones else {}  # nobody else may see them
                 wrong = await faults(this.client, this.deployment, this.plan, zones)
                 if wrong:
+                    if not any(one.startswith(f"{this.plan.name}.rounds:") for one in wrong):
+                        await compare(this.client, this.plan, fingerprints, fed=this.deployment.time.clock == "feed")
                     raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
                 fed = this.deployment.time.clock == "feed"
                 return where, await compare(this.client, this.plan, fingerprints, fed=fed)

@@ -160,6 +160,11 @@ async def create(
                 right.append(name)
             if wrong and not dry_run:
                 await admin.alter(name, {key: want[name].settings[key] for key in wrong})
+        if missing and "rounds" in {name.removeprefix(f"{plan.name}.") for name in have}:
+            fed = deployment.time.clock == "feed"  # another clock, or a central stream more: it would want more topics
+            looked = await look(client, plan, secrets, fed=fed, now_ms=now_ms)
+            refused += looked.refused
+            missing = {} if looked.refused else missing
         if missing and not dry_run:
             made = await admin.create(missing)
             missing = {name: want[name] for name in missing if name in made}

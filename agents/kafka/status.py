@@ -82,8 +82,8 @@ async def status(
     *,
     now_ms: int,
 ) -> Status:
-    """Look at everything, once; compare with the config record what the file says, and these secrets' fingerprints.
-    AwayError if nobody answers.
+    """Look at everything, once: 1. topics, 2. who works, 3. how far stages and streams are, 4. the file and these
+    secrets' fingerprints beside the config record, 5. clocks and open transactions. AwayError if nobody answers.
     """
     wrong = await faults(client, deployment, plan)
     sources = sorted({stream.topic for stream in plan.everything})
@@ -111,8 +111,7 @@ async def status(
         differing = differences(config, values(plan, fed=fed), secrets)
         wrong += [f"{each.line} (config {config.number} in {topic(plan.name, 'rounds')})" for each in differing]
     door = next(each for each in found if each.stage == "door")
-    running = {each.stage: frozenset(each.workers) for each in found}
-    wrong += await clock_lines(client, plan, there, running, now_ms, fed=fed)
+    wrong += await clock_lines(client, plan, there, {one.stage: set(one.workers) for one in found}, now_ms, fed=fed)
     own = [] if door.refused else [place for name in sources for place in there.get(name, [])]
     waits = await _waits(client, own, {} if fed else door.clocks, now_ms, wrong)
     return Status(found, streams, wrong, waits, None if config is None else config.number)

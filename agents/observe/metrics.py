@@ -14,7 +14,7 @@ import hashlib
 import logging
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import orjson
 from prometheus_client import CollectorRegistry
@@ -26,7 +26,7 @@ from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
-from murmurate.agents.observe.committed import counts, messages
+from murmurate.agents.observe.committed import HoldsLedger, counts, messages
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
 from murmurate.agents.observe.late_share import LateShares
 from murmurate.agents.observe.sources import SourceTransactions
@@ -52,27 +52,6 @@ RESULTS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """What the stages of the edge count, as results of murmurate_events_total; anything else is none."""
 log = logging.getLogger("murmurate.metrics")
-
-
-@runtime_checkable
-class HoldsLedger(Protocol):
-    """A stage that shows the contents of its ledger."""
-
-    @property
-    def users(self) -> int:
-        """In the ledger."""
-        ...
-
-    @property
-    def most_spent_micro(self) -> Mapping[str, int]:
-        """For each stream, the largest window of any user, ever."""
-        ...
-
-    @property
-    def initial(self) -> Mapping[str, int]:
-        """For each stream whose values stand for ever, how many users count as its initial value."""
-        ...
-
 
 MARKERS = 16
 """How many offsets behind it is worth looking whether they are records."""

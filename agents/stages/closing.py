@@ -74,7 +74,8 @@ class Closing:
     sources: int
     """Partitions of the stream's source."""
     times: dict[int, int] = field(default_factory=dict)
-    """The newest time that each source partition has reached."""
+    """The time that each source partition has shown last: it goes back only where somebody set its door's clock back.
+    """
     open_t: int | None = None
     """The period that closes next; None before every source partition has shown a time."""
 
@@ -82,9 +83,11 @@ class Closing:
     """The first period that the clock leaves open: those from `open_t` to before it are due."""
 
     def progress(self, partition: int, time_ms: int) -> None:
-        """Take a progress record. A time before the newest one changes nothing."""
+        """Take a progress record. After one that is behind the last, what was reached stays reached, and the source is
+        waited for again.
+        """
         if partition < self.sources:
-            self.times[partition] = max(time_ms, self.times.get(partition, 0))
+            self.times[partition] = time_ms
         if len(self.times) < self.sources:
             return
         first = opened(self.every_ms, self.lateness_ms, min(self.times.values()))

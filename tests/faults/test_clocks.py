@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
 
 from murmurate.agents.kafka.client import Place, Write
+from murmurate.agents.kafka.clock_status import newest_states
+from murmurate.agents.kafka.repair_clock import find_ahead, mend
+from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.kafka.status import status
 from murmurate.agents.observe.health import readiness
-from murmurate.agents.stages.door import Door
+from murmurate.agents.stages.door import Door, set_back
 from murmurate.agents.stages.stage import Log
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.messages import Progress, Tick
@@ -35,6 +40,7 @@ values = ["home", "help"]
 every = "500ms"
 """
 HOURS_2 = 7_200_000
+FEW = 30
 
 
 class Machine:
@@ -133,6 +139,87 @@ async def _lost_records(deployed: Deployed, folder: Path) -> None:
         task.inject(Log("ticks", 0), encode(forged))
         doors = this.worker.doors
         assert doors is not None
-        await until(this, lambda: doors.bounded[source] == 1)
+        await until(this, lambda: doors.ticks.bounded[source] == 1)
         clock = forged.time
         await until(this, lambda: (door.clock or 0) > clock)
+
+
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.faults)])
+def test_a_door_that_was_left_ahead_is_set_back_and_nothing_closes_twice(
+    deployed: Deployed, tmp_path: Path, caplog: pytest.LogCaptureFixture, whole: bool
+) -> None:
+    source = Place(f"{deployed.plan.name}.events", 0)
+    asyncio.run(asyncio.wait_for(_ran(deployed, tmp_path / "before"), 60))
+    asyncio.run(_left_ahead(deployed, source))
+    refused, counts = asyncio.run(asyncio.wait_for(_late_events(deployed, tmp_path / "late", source), 60))
+    assert refused.startswith(f"door {source.topic}/0: found its clock 71")  # two hours less what this takes
+    assert counts["screen", "late"] == FEW
+    assert any("see `murmurate repair clock`" in one for one in caplog.messages)
+    if whole:
+        _by_command(deployed, source)
+    else:
+        asyncio.run(_set_back(deployed, source))
+    refused, counts = asyncio.run(asyncio.wait_for(_late_events(deployed, tmp_path / "mended", source), 60))
+    assert "clock" not in refused
+    assert counts["screen", "late"] == 0
+    shown = asyncio.run(progress(deployed))
+    assert max(shown[-2:]) <= now_ms()  # the source is waited for again
+    assert not whole or deployed.run("audit", "ledger").returncode == 0
+
+
+async def _set_back(deployed: Deployed, source: Place) -> None:
+    found = await find_ahead(deployed.client, deployed.plan, fed=False, to_ms=None)
+    assert [one.source for one in found.doors] == [source]
+    assert found.closed == {}  # the other source did not stand ahead
+    await mend(deployed.client, deployed.plan, found.doors)
+    assert not (await find_ahead(deployed.client, deployed.plan, fed=False, to_ms=None)).doors
+
+
+def _by_command(deployed: Deployed, source: Place) -> None:
+    looked = deployed.run("repair", "clock")
+    assert looked.returncode == 1
+    assert "nothing was changed (see --yes)" in looked.stdout
+    assert all(len(line) <= 80 for line in looked.stdout.splitlines())
+    mended = deployed.run("repair", "clock", "--yes", "--json")
+    assert mended.returncode == 0, mended.stderr
+    (door,) = orjson.loads(mended.stdout)["doors"]
+    assert (door["topic"], door["partition"]) == tuple(source)
+    assert deployed.run("repair", "clock").stdout == "no door's clock stands ahead\n"
+
+
+async def _ran(deployed: Deployed, folder: Path) -> None:
+    async with inside(deployed, folder, ("edge",)) as this:
+        await this.ready()
+        await until(this, lambda: None not in clocks(this))
+
+
+async def _left_ahead(deployed: Deployed, source: Place) -> None:
+    """As a worker of an older version, whose clock was two hours ahead, left its door and `raw`."""
+    state = Place(f"{deployed.plan.name}.state.door", source.partition)
+    writer = deployed.client.writer(f"{deployed.plan.name}-door-{source.partition}")
+    await writer.open()
+    async with deployed.client.reader() as reader:
+        (got,) = await newest_states(reader, [state])
+    record = StateRecord.load(got.value or b"", "state")
+    clock = now_ms() + HOURS_2
+    told = encode(Progress(topic=source.topic, partition=source.partition, time=clock))
+    left = replace(record, small=set_back(record.small, clock))
+    await writer.transact([
+        Write(Place(f"{deployed.plan.name}.raw", 0), told), Write(state, left.dump(), state_key(source.partition)),
+    ])  # fmt: skip
+    await writer.close()
+
+
+async def _late_events(deployed: Deployed, folder: Path, source: Place) -> tuple[str, Counter[tuple[str, str]]]:
+    """What status says, and what the door counts, when punctual events come."""
+    async with inside(deployed, folder, ("edge",)) as this:
+        await this.ready()
+        task = next(one for one in this.worker.tasks if one.wiring.name == f"door {source.partition}")
+        door = task.stage
+        assert isinstance(door, Door)
+        lines = [{"stream": "screen", "user": f"user-{i}", "time": now_ms(), "value": "home"} for i in range(FEW)]
+        async with deployed.client.sender() as sender:
+            await sender.send([Write(source, orjson.dumps(line)) for line in lines])
+        await until(this, lambda: door.judged["screen"] == FEW)
+        said = await status(deployed.client, deployed.deployment, deployed.plan, now_ms=now_ms())
+        return "\n".join(line for line in said.wrong if line.startswith("door ")), Counter(door.counts)
