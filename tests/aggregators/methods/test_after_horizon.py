@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from murmurate.aggregators.methods.after_horizon import AfterHorizon
-from murmurate.aggregators.methods.horizons import EFMRTTMethod, HorizonLevels, HorizonMethod
+from murmurate.aggregators.methods.horizon_levels import HorizonLevels
+from murmurate.aggregators.methods.horizons import EFMRTTMethod, HorizonMethod
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
