@@ -22,7 +22,7 @@ from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, release_of
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
@@ -203,9 +203,9 @@ class Publish:
         record = release(self._plan, period.plan, decision, came)
         self._out += self._released.records(record)
         if decision.revised is not None and (before := period.past.pop(decision.revised.t, None)) is not None:
-            self._out += self._released.records(revised(period.plan, decision, before), newest=False)
+            self._out += self._released.records(revised(period.plan, decision, release_of(before)), newest=False)
         if lag := period.plan.method.revise:
-            period.past[record.t] = record
+            period.past[record.t] = encode(record).decode()
             period.past.pop(record.t - lag, None)  # still there if it was not revised above, as without any answer
         self._out.append(Out(ROUNDS, encode(Settled(stream=period.plan.name, t=period.t))))
         period.end()
