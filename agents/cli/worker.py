@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -101,17 +100,16 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
         where, agreed = found
         fed = this.deployment.time.clock == "feed"
         metrics = Metrics(this.plan, zones, now_ms=_now_ms)
-        with tempfile.TemporaryDirectory(prefix="murmurate-") as folder:
-            worker = Worker(
-                this.plan, this.client, Topology(this.plan, keys, where, fed=fed, agreed=agreed), where, zones,
-                instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
-                compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed),
-            )  # fmt: skip
-            serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
-            try:
-                await worker.run(stop)
-            finally:
-                await serving.stop()
+        worker = Worker(
+            this.plan, this.client, Topology(this.plan, keys, where, fed=fed, agreed=agreed), where, zones,
+            instance=instance, observer=metrics, now_ms=_now_ms, fed=fed,
+            compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed),
+        )  # fmt: skip
+        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
+        try:
+            await worker.run(stop)
+        finally:
+            await serving.stop()
         log.info("stopped", extra={"zones": zones})
         return 0
     except AwayError as error:

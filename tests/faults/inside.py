@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from pathlib import Path
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.provision import sources
@@ -48,7 +47,7 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, **more: Callable[[], Awaitable[object]]
+    deployed: Deployed, zones: Sequence[Zone] = ZONES, **more: Callable[[], Awaitable[object]]
 ) -> AsyncIterator[Inside]:
     """One that runs, and is stopped in the end."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
@@ -57,7 +56,7 @@ async def inside(
     where, stop = await sources(deployed.client, plan), asyncio.Event()
     metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
     worker = Worker(
-        plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
+        plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside",
         observer=metrics, now_ms=now_ms, fed=fed, **more,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))
