@@ -26,7 +26,7 @@ _ANY: Final = "SCRAM-SHA-512"  # a login is asked for only to hear which ones th
 
 
 async def connected(what: str, common: Mapping[str, Any], starting: Awaitable[object]) -> None:
-    """Await the start of a client that has these settings. LockedOutError where nothing but other settings would help."""
+    """Await the start of a client that has these settings. LockedOutError where only other settings would help."""
     with kafka_errors(what):
         try:
             await starting
