@@ -69,6 +69,7 @@ def plan(deployment: Deployment) -> Plan:
         lateness_ms=time.lateness,
         future_ms=time.future,
         patience_ms=time.patience,
+        skew_ms=time.skew_ms,
         streams=tuple(_stream(deployment, name) for name in sorted(deployment.local)),
         mixed=None if privacy.mixed is None else privacy.mixed.epsilon,
         fakes=privacy.fakes if deployment.local else 0,

@@ -39,6 +39,10 @@ from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
 NAME: Final = Text(NAME_PATTERN, "1 to 32 of a-z, 0-9, dash, a letter first")
 STREAM_NAME: Final = Text(STREAM_PATTERN, "1 to 32 of a-z, 0-9, dash, underscore, a letter first")
 
+SKEW_MS: Final = 1000
+LEAST_SKEW_MS: Final = 100
+"""Clocks that are kept by NTP differ by less: with a lateness of 0 half of it would refuse every one."""
+
 SecretName = Literal["pepper", "randomness", "slots", "split", "state", "shuffle"]
 
 
@@ -66,6 +70,15 @@ class Time(ConfigTable):
     """An event further ahead of the clock than this is refused."""
     patience: Annotated[int, Duration("1ms", "1d")] = written("30s")
     """A round's missing contributors are closed out after this."""
+    skew: Annotated[int, Duration("10ms", "1h")] | None = None
+    """A worker gives no ticks while its clock is further than this from the brokers'; left out: 1s, or half of lateness
+    where that is less, but at least 100ms.
+    """
+
+    @property
+    def skew_ms(self) -> int:
+        """How far a worker's clock may be from the brokers', in milliseconds."""
+        return max(LEAST_SKEW_MS, min(SKEW_MS, self.lateness // 2)) if self.skew is None else self.skew
 
 
 class SecretsTable(ConfigTable):

@@ -12,6 +12,7 @@ are announced, and a recovery folds the log again from there, for these blocks a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
@@ -69,6 +70,8 @@ class Publish:
         self._tallied = 0  # the offset in its tallies partition below which all but blocks has been folded
         self._out: list[Out] = []
         self._urgent = False
+        self.given_up: Counter[str] = Counter()
+        """For each stream, how often a round was given up."""
 
     def fold(self, record: Record) -> None:
         """Take a tally, a record of `rounds`, or a tick of the clock."""
@@ -273,7 +276,14 @@ class Publish:
             if time_ms >= period.since + period.open.round.patience_ms:
                 period.since = time_ms
                 self._out.append(Out(ROUNDS, encode(GiveUp(round=period.open.round.digest.hex()))))
+                period.given_up += 1
+                self.given_up[period.plan.name] += 1
                 self._urgent = True
+
+    @property
+    def given_up_now(self) -> dict[str, int]:
+        """For each stream that waits for a round, how often that one was given up."""
+        return {name: period.given_up for name, period in self._periods.items() if period.open is not None}
 
     # ---- state: all of it, in every transaction ----
 

@@ -64,12 +64,13 @@ class RunningServer:
 
 async def serve(
     feed: Feed | None, host: str = "127.0.0.1", port: int = 8000, *,
-    metrics: CollectorRegistry | None = None, ready: Probe | None = None, heartbeat_s: float = HEARTBEAT_S,
+    metrics: CollectorRegistry | None = None, ready: Probe | None = None, edge_page: Callable[[], str] | None = None,
+    heartbeat_s: float = HEARTBEAT_S,
 ) -> RunningServer:  # fmt: skip
-    """A server of a feed's page, of metrics, of readiness; port 0 takes any free one. ListenError if the address cannot
-    be had.
+    """A server of a feed's page or the edge's own, of metrics, of readiness; port 0 takes any free one. ListenError if
+    the address cannot be had.
     """
-    app = Routes(_is_local(host), feed, metrics, ready, heartbeat_s).app()
+    app = Routes(_is_local(host), feed, metrics, ready, heartbeat_s, edge_page).app()
     # A reader who leaves ends its handler at once; one who stays has a second to hear the end.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
     await runner.setup()
@@ -90,9 +91,10 @@ class Routes:
     """The routes over what there is."""
 
     def __init__(
-        self, local: bool, feed: Feed | None, metrics: CollectorRegistry | None, ready: Probe | None, heartbeat_s: float
-    ) -> None:
-        self._local, self._metrics, self._ready = local, metrics, ready
+        self, local: bool, feed: Feed | None, metrics: CollectorRegistry | None, ready: Probe | None,
+        heartbeat_s: float, edge_page: Callable[[], str] | None = None,
+    ) -> None:  # fmt: skip
+        self._local, self._metrics, self._ready, self._edge_page = local, metrics, ready, edge_page
         self._pages = Pages(feed, heartbeat_s=heartbeat_s) if feed is not None else None
         self._served: list[str] = []
 
@@ -101,6 +103,8 @@ class Routes:
         app = web.Application(middlewares=[self._refusals])
         if self._pages is not None:
             self._served += self._pages.add(app)
+        if self._edge_page is not None:
+            self._add(app, "/", self._edge)
         self._add(app, "/healthz", self._alive)
         if self._ready is not None:
             self._add(app, "/readyz", self._readyz)
@@ -115,6 +119,10 @@ class Routes:
 
     async def _alive(self, request: web.Request) -> web.Response:
         return web.json_response(alive())
+
+    async def _edge(self, request: web.Request) -> web.Response:
+        assert self._edge_page is not None  # noqa: S101 - the route is there
+        return web.Response(text=self._edge_page(), content_type="text/html", charset="utf-8")
 
     async def _readyz(self, request: web.Request) -> web.Response:
         assert self._ready is not None  # noqa: S101 - the route is there
