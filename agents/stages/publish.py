@@ -22,17 +22,15 @@ from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, release_of
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun, release_of
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
 from murmurate.agents.stages.released import ReleasedRecords
 from murmurate.agents.stages.round_question import question_of, round_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.method import Answer, Decision, Request
-from murmurate.aggregators.methods.registry import method
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import Plan
 from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
@@ -83,7 +81,7 @@ class Publish:
         match found:
             case Start() if found.stream in self._mine and found.stream not in self._periods:
                 plan = self._mine[found.stream]
-                period = self._begun(plan, found.t, found.t)
+                period = begun(self._plan, plan, found.t, found.t)
                 self._periods[found.stream] = period
                 self._open(period)
             case Curated() if record.log.topic == TALLIES and found.stream in self._central:
@@ -240,12 +238,6 @@ class Publish:
         self._urgent = True
         return OutstandingRound(round_)
 
-    def _begun(self, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:
-        """A stream at the beginning of period t, with its method as it was before the first one."""
-        known = None if plan.mixed is None else (self._plan.min_batch, plan.mixed.claim)
-        mixed = MixedWindow(plan.w, plan.division, self._plan.delta, self._plan.assumed_corrupt, known)
-        return OpenPeriod(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t, mixed)
-
     def _tick(self, time_ms: int) -> None:
         """Give up the open rounds whose patience is over, and let it begin anew. Write the config record again before
         the log drops it.
@@ -310,4 +302,4 @@ class Publish:
             self._courses[name].load(stored)
         for name, stored in state["courses"].items():
             plan = written_under(name, stored, self._mine.get(name))
-            self._periods[name] = restored(self._begun(plan, stored["first_t"], stored["t"]), stored, arrays)
+            self._periods[name] = restored(begun(self._plan, plan, stored["first_t"], stored["t"]), stored, arrays)

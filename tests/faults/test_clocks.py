@@ -92,7 +92,7 @@ def test_a_worker_whose_clock_is_wrong_gives_no_tick_until_it_is_right(
 
 async def _wrong_clock(deployed: Deployed, folder: Path, ahead_ms: int) -> None:
     machine = Machine(ahead_ms)
-    async with inside(deployed, folder / "inside", clock=machine) as this:
+    async with inside(deployed, clock=machine) as this:
         await until(this, lambda: all(owner.ready for owner in this.worker.owners.values()) and "7200.0" in waits(this))
         assert not this.worker.ready
         assert clocks(this) == [None, None]
@@ -125,7 +125,7 @@ def test_a_tick_with_an_end_that_nothing_reaches_is_cut_and_told(
 
 async def _lost_records(deployed: Deployed, folder: Path) -> None:
     source = Place(f"{deployed.plan.name}.events", 0)
-    async with inside(deployed, folder / "inside", ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         async with deployed.client.sender() as sender:
             event = {"stream": "screen", "user": "u", "time": now_ms(), "value": "home"}
