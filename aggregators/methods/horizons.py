@@ -12,6 +12,7 @@ users do (randomizers/sessions).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final

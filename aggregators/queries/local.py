@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.aggregators.methods.horizons import cohorts_needed
+from murmurate.aggregators.methods.horizon_levels import cohorts_needed
 from murmurate.aggregators.methods.registry import METHODS
 from murmurate.aggregators.queries.columns import NO_TREE
 from murmurate.aggregators.queries.exact_sums import MILLION, ExactSums, millionths, squares
