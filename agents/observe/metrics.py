@@ -233,7 +233,8 @@ class _Gauges(Collector):
             size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
         yield size
         yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
-        yield from self._metrics.sources.gauges()
+        if self._is_edge:
+            yield from self._metrics.sources.gauges()
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """How far the slowest of the readers of a log lags. A log's end may lie behind ends of transactions, which are

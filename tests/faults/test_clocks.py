@@ -13,6 +13,7 @@ import pytest
 
 from murmurate.agents.kafka.client import Place, Write
 from murmurate.agents.kafka.clock_status import newest_states
+from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.repair_clock import find_ahead, mend
 from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.kafka.status import status
@@ -223,3 +224,18 @@ async def _late_events(deployed: Deployed, folder: Path, source: Place) -> tuple
         await until(this, lambda: door.judged["screen"] == FEW)
         said = await status(deployed.client, deployed.deployment, deployed.plan, now_ms=now_ms())
         return "\n".join(line for line in said.wrong if line.startswith("door ")), Counter(door.counts)
+
+
+def test_the_brokers_time_is_told_of_each_record_and_a_topic_that_keeps_writers_times_is_refused(
+    deployed: Deployed,
+) -> None:
+    async def appended() -> None:
+        state = Write(Place(f"{deployed.plan.name}.state.door", 0), b"{}", b"clock/one")
+        async with deployed.client.appender() as appender:
+            sent = now_ms()
+            told = [await appender.append(state) for _ in range(2)]
+            assert sent - 1 <= told[0] <= told[1] <= now_ms() + 1
+            with pytest.raises(TopicsError, match="found CreateTime; allowed: LogAppendTime"):
+                await appender.append(Write(Place(f"{deployed.plan.name}.events", 0), b"{}"))
+
+    asyncio.run(appended())
