@@ -95,9 +95,11 @@ def ledger_command(config: Path, as_json: bool) -> None:
     # Imported here: `audit mechanism` needs no broker.
     from murmurate.agents.audit.auditor import audit
     from murmurate.agents.cli.deployment import opened, run
+    from murmurate.agents.kafka.agreement import agreed
     from murmurate.agents.kafka.evidence import Evidence, collect
     from murmurate.agents.kafka.provision import sources
     from murmurate.agents.kafka.topology import zone_keys
+    from murmurate.config.agreement import first_sources
     from murmurate.config.errors import ConfigError
     from murmurate.config.secrets import load
 
@@ -110,7 +112,10 @@ def ledger_command(config: Path, as_json: bool) -> None:
     assert keys.edge is not None  # noqa: S101 - the edge's secrets were loaded
 
     async def evidence() -> tuple[Evidence, dict[str, int]]:
-        return await collect(this.client, this.plan), await sources(this.client, this.plan)
+        found, now = await collect(this.client, this.plan), await sources(this.client, this.plan)
+        async with this.client.reader() as reader:
+            record = await agreed(reader, this.plan.name)
+        return found, now if record is None else {**now, **first_sources(record, this.plan)}
 
     logs, where = run(evidence())
     found = audit(this.plan, keys.edge.devices, logs.read, where, logs.extent)

@@ -71,19 +71,21 @@ def check_state(wiring: Wiring, last: StateRecord) -> None:
 
 
 async def first_marks(reader: Reader, wiring: Wiring) -> dict[Log, int]:
-    """Where an instance without any state begins: at 0, or at a source's end. Our own logs must be whole."""
+    """Where an instance without any state begins: at 0, or at a source's end. Our own logs must be whole, but for the
+    door of a source partition that was added.
+    """
     places = {wiring.place(log): log for log in wiring.inputs}
     marks = {}
     for place, (first, end) in (await reader.bounds(list(places))).items():
         if place.topic in wiring.foreign:
             marks[places[place]] = end if wiring.from_end else first
-        elif first > 0:
+        elif first > 0 and not wiring.added:
             raise LostRecordsError(
                 f"{wiring.name}: no state, and {place.topic} {place.partition} begins at offset {first}: what was "
                 "spent before is unknown; allowed: the topics as they were, or a deployment of a new name"
             )
         else:
-            marks[places[place]] = 0
+            marks[places[place]] = first
     return marks
 
 

@@ -102,7 +102,7 @@ async def status(
     """Look at everything, once; compare with the config record what the file says, and these secrets' fingerprints.
     AwayError if nobody answers.
     """
-    wrong = await faults(client, deployment, plan)
+    wrong = await faults(client, deployment, plan, doors=True)
     sources = sorted({stream.topic for stream in plan.everything})
     shared = [row.source for row in TABLE.values() if row.source is not None]
     names = [topic(plan.name, name) for name in (*shared, "rounds", "releases", "feed", "ticks")]

@@ -28,6 +28,8 @@ class Wiring:
     """Topics that are not the deployment's own: the sources."""
     from_end: bool = False
     """Whether a first start begins with the records that come from then on (sources under the wall clock)."""
+    added: bool = False
+    """Whether its source partition was added while the deployment ran: it has nothing to say about earlier records."""
 
     @property
     def name(self) -> str:

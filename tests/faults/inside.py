@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 from murmurate.agents.cli.replay import known_secrets
+from murmurate.agents.kafka.agreement import agreed
 from murmurate.agents.kafka.provision import sources
 from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.metrics import Metrics
+from murmurate.config.agreement import first_sources
 from murmurate.config.secrets import ZONE_SECRETS
 from murmurate.topics.names import ZONES, Zone
 from tests.faults.deployed import Deployed
@@ -54,7 +56,10 @@ async def inside(
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
     keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
-    where, stop = await sources(deployed.client, plan), asyncio.Event()
+    stop = asyncio.Event()
+    async with deployed.client.reader() as reader:
+        record = await agreed(reader, plan.name)
+    where = await sources(deployed.client, plan) | (first_sources(record, plan) if record else {})
     metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
