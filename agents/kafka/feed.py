@@ -36,6 +36,7 @@ AHEAD: Final = 8
 """Periods that may be fed before the first of them is released."""
 CHUNK: Final = 5_000
 WAIT_MS: Final = 200
+LOOK_S: Final = 1.0
 WAIT_S: Final = 60.0
 """For brokers, before it begins."""
 
@@ -71,7 +72,8 @@ class Feeder:
         self._started: set[str] = set()
         self._partitions: dict[str, int] = {}
         self._began = 0.0
-        self._first_clock = 0
+        self._first_clock = self._shown = 0
+        self._looked = -LOOK_S
         self.fed = Fed()
 
     async def run(self) -> Fed:
@@ -159,7 +161,7 @@ class Feeder:
             return
         for closing in self._closings(clock):
             await self._pace(closing)
-            await self._wait(reader, closing)
+            await self._wait(sender, reader, closing)
             await self._tick(sender, closing)
             now = encode(Progress(topic="feed", partition=0, time=closing))
             await sender.send([Write(Place(f"{self._plan.name}.feed", 0), now)])
@@ -185,13 +187,27 @@ class Feeder:
                 self._report_progress()
                 await asyncio.sleep(min(left, 0.5))
 
-    async def _wait(self, reader: Reader, clock: int) -> None:
+    async def _wait(self, sender: Sender, reader: Reader, clock: int) -> None:
         while self._too_far(clock):
             self.fed.waiting = True
             self._report_progress()
             for got in await reader.poll(WAIT_MS):
                 self._control(got.value)
+            await self._look(sender)
         self.fed.waiting = False
+
+    async def _look(self, sender: Sender) -> None:
+        """Give partitions that were added to a topic meanwhile the time too: their doors hold everybody up until then.
+        No event goes there.
+        """
+        if time.monotonic() < self._looked + LOOK_S:
+            return
+        self._looked = time.monotonic()
+        async with self._client.admin() as admin:
+            counts = await admin.partitions(self._topics)
+        if new := {Place(topic, p) for topic, n in counts.items() for p in range(n)} - self._ends.keys():
+            self._ends |= dict.fromkeys(new, 0)
+            await self._tick(sender, self._shown)
 
     def _too_far(self, clock: int) -> bool:
         return any(
@@ -201,6 +217,7 @@ class Feeder:
 
     async def _tick(self, sender: Sender, clock: int) -> None:
         """What stands in each source partition now, stood there when the recording's clock showed this."""
+        self._shown = clock
         ticks = [
             encode(Tick(topic=place.topic, partition=place.partition, time=clock, end=end))
             for place, end in self._ends.items()

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.agreement import agreed, sources_at_first
-from murmurate.agents.kafka.errors import TopicsError
+from murmurate.agents.kafka.client import Admin
+from murmurate.agents.kafka.errors import RefusedError, TopicsError
+from murmurate.agents.kafka.provision import create
 from murmurate.agents.kafka.status import status
-from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
+from murmurate.config.secrets import fingerprints
 from tests.faults.deployed import Deployed
 from tests.faults.inside import Inside, inside, now_ms
 from tests.faults.test_sources import DEPLOYMENT, EACH, Application, _arrived, _late
@@ -50,6 +53,44 @@ async def _added(deployed: Deployed, folder: Path) -> None:
     await _is_told(deployed)
 
 
+def test_where_the_state_has_no_place_for_a_new_door_one_line_says_so_and_the_others_go_on(
+    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asyncio.run(asyncio.wait_for(_refused(deployed, tmp_path, monkeypatch, caplog), 90))
+
+
+async def _refused(
+    deployed: Deployed, folder: Path, patched: pytest.MonkeyPatch, said: pytest.LogCaptureFixture
+) -> None:
+    applied, state = Application(deployed), f"{deployed.plan.name}.state.door"
+
+    async def widen(admin: Admin, name: str, partitions: int) -> None:
+        raise RefusedError(f"partitions of {name}: refused: TopicAuthorizationFailedError")
+
+    async with inside(deployed, folder, ("edge",)) as this:
+        await this.ready()
+        async with deployed.client.admin() as admin:
+            await admin.widen(applied.topic, 3)
+            patched.setattr(Admin, "widen", widen)
+        plain = await applied.producer()
+        await applied.write(plain, 2)
+        while "until then the new ones are not read" not in said.text:
+            await asyncio.sleep(0.02)
+        await applied.write(plain, 0)
+        assert await _arrived(deployed, EACH) == EACH
+        await _waits_for(this, 0)
+        found = await status(deployed.client, deployed.deployment, deployed.plan, now_ms=now_ms())
+        assert any(line.startswith(f"{state}: found 2 partitions; allowed: 3 (a source") for line in found.wrong)
+        patched.undo()
+        shown = fingerprints(known_secrets(deployed.plan.name), deployed.plan.name)
+        report = await create(deployed.client, deployed.deployment, deployed.plan, shown, now_ms=now_ms())
+        assert (report.refused, report.config, len(report.corrected)) == ((), None, 1)
+        assert await _arrived(deployed, 2 * EACH) == 2 * EACH
+        await _waits_for(this, 2)
+        await plain.stop()
+    assert said.text.count("until then") == 1
+
+
 async def _waits_for(this: Inside, partition: int) -> None:
     """Until perturb has the times of this partition."""
     (perturb,) = [task.stage for task in this.worker.tasks if isinstance(task.stage, Perturb)]
@@ -71,5 +112,5 @@ async def _is_told(deployed: Deployed) -> None:
     assert record is not None
     source = f"{deployed.plan.name}.events"
     assert sources_at_first(record, deployed.plan, {source: 3}) == {source: 2}
-    with pytest.raises(TopicsError, match="found 1 partitions; allowed: at least 2.*made anew"):
+    with pytest.raises(TopicsError, match=r"found 1 partitions; allowed: at least 2.*made anew"):
         sources_at_first(record, deployed.plan, {source: 1})
