@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -56,10 +56,12 @@ class Fed:
 
 
 class Feeder:
-    """One recording into one deployment. speed: the recording's seconds per second; None: as fast as it goes."""
+    """One recording into one deployment. sources: how many partitions of each topic get events, those of the beginning;
+    speed: the recording's seconds per second; None: as fast as it goes.
+    """
 
     def __init__(
-        self, plan: Plan, source: Source, client: Client, speed: float | None = None,
+        self, plan: Plan, source: Source, client: Client, sources: Mapping[str, int], speed: float | None = None,
         tell: Callable[[Fed], None] = lambda fed: None,
     ) -> None:  # fmt: skip
         self._plan, self._source, self._client, self._speed, self._tell = plan, source, client, speed, tell
@@ -70,7 +72,7 @@ class Feeder:
         self._topics = sorted({stream.topic for stream in self._streams})
         self._ends: dict[Place, int] = {}
         self._started: set[str] = set()
-        self._partitions: dict[str, int] = {}
+        self._partitions = dict(sources)
         self._began = 0.0
         self._first_clock = self._shown = 0
         self._looked = -LOOK_S
@@ -102,9 +104,11 @@ class Feeder:
 
     async def _learn(self, sender: Sender, reader: Reader) -> None:
         """1. Where each partition ends. 2. Which streams have begun, and where they stand."""
+        places: list[Place] = []
         for topic in self._topics:
-            self._partitions[topic] = await sender.partitions(topic)
-        places = [Place(topic, p) for topic, n in self._partitions.items() for p in range(n)]
+            there = await sender.partitions(topic)
+            self._partitions.setdefault(topic, there)
+            places += [Place(topic, p) for p in range(there)]
         self._ends = {place: end for place, (_, end) in (await reader.bounds(places)).items()}
         rounds = Place(f"{self._plan.name}.rounds", 0)
         first, end = (await reader.bounds([rounds]))[rounds]

@@ -1,4 +1,4 @@
-"""A source gets more partitions while its deployment runs: nothing is lost, nothing stops, and no restart is refused."""
+"""A source gets more partitions while its deployment runs: nothing is lost or stops, and no restart is refused."""
 
 from __future__ import annotations
 

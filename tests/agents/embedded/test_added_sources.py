@@ -99,9 +99,9 @@ def test_an_added_partition_changes_no_byte_of_what_is_released() -> None:
             assert (stream.closing.sources, sorted(stream.closing.times)) == (2, [0, 1, 2])
 
 
-@pytest.mark.parametrize(("point",), in_turn([(point,) for point in POINTS], 1, of=3))
-def test_a_crash_at_any_point_around_it_changes_no_byte(point: str) -> None:
-    rng = random.Random(f"added {point}")
+@pytest.mark.parametrize(("point", "seed"), in_turn([(point, seed) for seed in (1, 2, 3) for point in POINTS], 1, of=6))
+def test_a_crash_at_any_point_around_it_changes_no_byte(point: str, seed: int) -> None:
+    rng = random.Random(f"added {point} {seed}")
     kinds = ("door", "perturb", "curate", "publish")
     moments = {(point, kind): rng.sample(range(1, 60), 5) for kind in kinds}
     if point in ("in a recovery", "in a snapshot"):  # first something has to fail, or to be large
