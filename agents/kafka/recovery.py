@@ -139,6 +139,12 @@ async def _check_reach(reader: Reader, wiring: Wiring, start: Mapping[Log, int],
     for log, offset in start.items():
         place = wiring.place(log)
         first, end = bounds[place]
+        foreign = place.topic in wiring.foreign
+        if first > offset and foreign:
+            raise LostRecordsError(
+                f"{wiring.name}: {place.topic} {place.partition} begins at offset {first}, and {offset} is to be read "
+                "next: its retention is too short (`murmurate repair skip-lost` says what is lost, and goes on)"
+            )
         if (first > offset and marks[log] > offset) or marks[log] > end:
             raise LostRecordsError(
                 f"{wiring.name}: {place.topic} {place.partition} holds offsets {first} to {end - 1}, and the state "

@@ -25,6 +25,7 @@ EDGE_ONLY: Final = frozenset(
         "murmurate_epsilon_spent_max",
         "murmurate_source_transaction_seconds",
         "murmurate_source_transaction_limit_seconds",
+        "murmurate_source_lost_records",
     }
 )
 """Families that no other endpoint serves, not even empty."""
@@ -47,6 +48,14 @@ GAUGES: Final = {
         ("topic", "partition"),
     ),
     "murmurate_source_transaction_limit_seconds": ("How long one may be open: as brokers allow, and a minute.", ()),
+    "murmurate_source_lost_records": (
+        "Offsets of a source that were gone before they were read, and skipped.",
+        ("topic", "partition"),
+    ),
+    "murmurate_retention_used_ratio": (
+        "Age of the oldest record that is still needed, in parts of how long its log keeps one.",
+        ("topic", "partition"),
+    ),
     "murmurate_state_bytes": ("Newest snapshot, or the small state.", ("stage", "partition")),
     "murmurate_info": ("What runs here.", ("version", "deployment", "config")),
 }

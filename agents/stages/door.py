@@ -48,6 +48,8 @@ class Door:
         self._clock: int | None = None  # the newest time that was passed on
         self._out: list[Out] = []
         self._urgent = False
+        self.lost = 0
+        """How many offsets of the source were gone before they were read, and skipped by whoever runs the edge."""
         self.read = 0
         """The number of events looked at."""
         self.counts = self._admission.counts
@@ -158,23 +160,39 @@ class Door:
         return {log: min([mark, *first[log.topic]]) for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """The offset of the next event, and the clock."""
-        return dump(FORM, {"next": self._events[0][0] if self._events else self._next, "clock": self._clock}, {})
+        """The offset of the next event, the clock, and what was lost, if anything was."""
+        following = self._events[0][0] if self._events else self._next
+        return dump(FORM, {"next": following, "clock": self._clock, **_lost(self.lost)}, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
         return ()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """Take over the offset of the next event, and the clock."""
+        """Take over the offset of the next event, the clock, and what was lost."""
         facts, _ = load(FORM, small)
-        self._next, self._clock = facts["next"], facts["clock"]
+        self._next, self._clock, self.lost = facts["next"], facts["clock"], facts.get("lost", 0)
 
 
 def clock_of(small: bytes) -> int | None:
     """The newest time that was passed on, from the bytes of `small`."""
     clock = load(FORM, small)[0]["clock"]
     return None if clock is None else int(clock)
+
+
+def lost_of(small: bytes) -> int:
+    """How many offsets were skipped so far, from the bytes of `small`."""
+    return int(load(FORM, small)[0].get("lost", 0))
+
+
+def skipped(small: bytes, offset: int, lost: int) -> bytes:
+    """The same state of a door that goes on at a later offset: so many were gone before it read them."""
+    facts, _ = load(FORM, small)
+    return dump(FORM, {"next": offset, "clock": facts["clock"], **_lost(facts.get("lost", 0) + lost)}, {})
+
+
+def _lost(count: int) -> dict[str, int]:
+    return {"lost": count} if count else {}
 
 
 def _readers(streams: Sequence[AnyStreamPlan]) -> list[tuple[list[AnyStreamPlan], EventReader]]:
