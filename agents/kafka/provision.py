@@ -21,9 +21,10 @@ from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
 from murmurate.topics.names import DAY_MS, STAGES, TOPICS, ZONES, Topic, Zone, topic, topics
 
-HORIZON_MS: Final = DAY_MS
+HORIZON_MS: Final = 4 * DAY_MS
 """The replay horizon. A snapshot is never older than about a minute of running, so this is how long a zone's workers
-may be away, a night and the morning after it; anything longer would only keep raw data and reports alive.
+may be away: from Friday evening over a long weekend to Tuesday morning. Anything longer would only keep raw data and
+reports alive.
 """
 SEGMENTS: Final = 24
 """Kafka removes whole segments: with so many to a retention, a record outlives it by a 24th at most."""

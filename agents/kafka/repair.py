@@ -1,8 +1,8 @@
 """Records of a source that are gone before its door had read them: what they were, and going on without them.
 
-Contract: only records of sources may be skipped.  Their users go without those events, as if none had come: who answers,
-what is charged and when periods close follows from `raw` as ever, and nothing in `raw` changes.  The door's state is
-written anew under its own transactional id, which fences whoever still writes there: its marks stand at the first
+Contract: only records of sources may be skipped.  Their users go without those events, as if none had come: who
+answers, what is charged and when periods close follows from `raw` as ever, and nothing there changes.  A door's state
+is written anew under its own transactional id, which fences whoever still writes there: its marks stand at the first
 record that is there, its clock stays, and it counts what it lost.  A log of the deployment's own that no longer reaches
 back is named with the reason why nobody may skip it.  Source: ARCHITECTURE rules 12, 13 and 15.  Not here: what the
 command prints (cli/repair.py).
@@ -19,6 +19,7 @@ from murmurate.agents.kafka.collect import places, states
 from murmurate.agents.kafka.errors import RefusedError, TopicsError
 from murmurate.agents.kafka.recovery import newest
 from murmurate.agents.kafka.state import StateRecord, state_key
+from murmurate.agents.kafka.topic_watch import REMADE
 from murmurate.agents.stages.closing import opened
 from murmurate.agents.stages.door import clock_of, skipped
 from murmurate.agents.stages.stage import Log
@@ -69,14 +70,21 @@ async def lost(client: Client, plan: Plan, *, fed: bool) -> tuple[list[Lost], li
         raise TopicsError(f"{names['door']}: found no such topic, or none that we may see; allowed: the doors' state")
     found: list[Lost] = []
     refused: list[str] = []
+    async with client.admin() as admin:
+        ids = await admin.ids(sorted({stream.topic for stream in plan.everything}))
     async with client.reader() as reader:
         for place in there[names["door"]]:
             last = await newest(reader, place)
-            if last is not None and (one := await _lost(reader, plan, place, last[1], fed=fed, refused=refused)):
+            made_anew = last is not None and _made_anew(plan, last[1], ids)
+            if last is None or made_anew:
+                refused += [f"door {place.partition}: {made_anew}"] if made_anew else []
+            elif one := await _lost(reader, plan, place, last[1], fed=fed):
                 found.append(one)
         for stage, reason in REASONS.items():
             with contextlib.suppress(RefusedError):  # another zone's, and that zone's to look at
-                for number, record in (await states(reader, plan.name, stage, len(there.get(names[stage], [])))).items():
+                for number, record in (
+                    await states(reader, plan.name, stage, len(there.get(names[stage], [])))
+                ).items():
                     refused += [
                         f"{line}: nobody may skip these, since {reason}; allowed: the topics as they were, or a "
                         "deployment of another name"
@@ -94,7 +102,7 @@ async def skip(client: Client, plan: Plan, one: Lost, *, fed: bool) -> Lost | No
         await writer.open()
         async with client.reader() as reader:
             last = await newest(reader, one.state)
-            now = None if last is None else await _lost(reader, plan, one.state, last[1], fed=fed, refused=[])
+            now = None if last is None else await _lost(reader, plan, one.state, last[1], fed=fed)
         if last is None or now is None:
             return None
         source = Log(*now.place)
@@ -108,37 +116,42 @@ async def skip(client: Client, plan: Plan, one: Lost, *, fed: bool) -> Lost | No
         await writer.close()
 
 
-async def _lost(
-    reader: Reader, plan: Plan, state: Place, record: StateRecord, *, fed: bool, refused: list[str]
-) -> Lost | None:
-    """What a door needs of its source and is gone."""
+def _source(plan: Plan, record: StateRecord) -> Log | None:
+    """The source that a door reads."""
     sources = {stream.topic for stream in plan.everything}
-    source = next((log for log in record.marks if log.topic in sources), None)
+    return next((log for log in record.marks if log.topic in sources), None)
+
+
+def _made_anew(plan: Plan, record: StateRecord, ids: Mapping[str, str]) -> str | None:
+    """A line about a source that is another topic by now."""
+    source = _source(plan, record)
+    if source is None or (known := record.ids.get(source.topic)) == ids.get(source.topic, known):
+        return None
+    return f"{source.topic}: {REMADE}"
+
+
+async def _lost(reader: Reader, plan: Plan, state: Place, record: StateRecord, *, fed: bool) -> Lost | None:
+    """What a door needs of its source and is gone."""
+    source = _source(plan, record)
     if source is None:
         return None
     place, start = Place(*source), record.start[source]
     first, end = (await reader.bounds([place]))[place]
-    if record.marks[source] > end:
-        refused.append(
-            f"door {state.partition}: {place.topic} {place.partition} ends at offset {end}, and {record.marks[source]} "
-            "were read: it was made anew, and its door would take old offsets for new ones; allowed: the topic as it "
-            "was, or a deployment of another name"
-        )
-    if first <= start or record.marks[source] > end:
+    if first <= start:
         return None
     since, until = clock_of(record.small) or None, None
     if first < end:
         reader.at({place: first})
         until = next((got.time_ms for got in await reader.poll(1_000, 1)), None)
     periods = {
-        stream.name: (opened(stream.every_ms, plan.lateness_ms, since or 0), None if fed else _last(until, stream.every_ms))
-        for stream in plan.everything if stream.topic == place.topic
-    }  # fmt: skip
+        stream.name: (
+            opened(stream.every_ms, plan.lateness_ms, since or 0),
+            None if fed or until is None else until // stream.every_ms,
+        )
+        for stream in plan.everything
+        if stream.topic == place.topic
+    }
     return Lost(place, state, start, first, since, until, periods)
-
-
-def _last(until_ms: int | None, every_ms: int) -> int | None:
-    return None if until_ms is None else until_ms // every_ms
 
 
 async def _short(reader: Reader, plan: Plan, name: str, record: StateRecord) -> list[str]:

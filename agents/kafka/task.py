@@ -20,7 +20,7 @@ from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
 from murmurate.agents.kafka.log_readers import SharedLog, pull
 from murmurate.agents.kafka.pending import MARKS_S, Pending
-from murmurate.agents.kafka.recovery import check_state, first_marks, newest, recover
+from murmurate.agents.kafka.recovery import check_state, check_unread, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
@@ -38,9 +38,7 @@ RUN = 10_000
 
 
 class Task:
-    """One instance. `hold` is called with whether the owner should deliver no more for now; `shared` logs are read for
-    all.
-    """
+    """One instance. `hold` is told whether the owner should deliver no more for now; `shared` logs are read for all."""
 
     def __init__(
         self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None,
@@ -67,9 +65,7 @@ class Task:
     # ---- records come ----
 
     def push(self, offset: int, value: bytes | None, *, more: bool = False) -> None:
-        """A record of the pushed log. What has come before is ignored. `more`: others follow at once, so that it is
-        better to wait for them than to hurry.
-        """
+        """A record of the pushed log; one that has come before is ignored. `more`: others follow at once, so wait."""
         assert self.wiring.pushed is not None  # noqa: S101 - who pushes has read the wiring
         if offset < self._next_push or self.life not in (Life.OPEN, Life.LIVE):
             return
@@ -95,6 +91,11 @@ class Task:
         """Up to which offset the pushed log is committed."""
         assert self.wiring.pushed is not None  # noqa: S101 - as in `push`
         return self._last[1].marks.get(self.wiring.pushed, 0) if self._last else 0
+
+    @property
+    def needs(self) -> Mapping[Log, int]:
+        """From where a successor would have to read each log."""
+        return self._last[1].start if self._last else self.marks
 
     @property
     def next_push(self) -> int:
@@ -126,10 +127,11 @@ class Task:
             self._last = last
             self._pointer = last[1].snapshot if last else None
             if last is not None:
-                check_state(self.wiring, last[1])
+                check_state(wiring, last[1])
                 self.marks = dict(last[1].marks)
             else:
-                self.marks = await first_marks(reader, self.wiring)
+                await check_unread(self._client, wiring)
+                self.marks = await first_marks(reader, wiring)
         self._waiting = {log: deque() for log in wiring.inputs}
         self._bytes, self._held, self._stopping = 0, False, False
         self._positions, self._came = {}, {}
@@ -285,8 +287,7 @@ class Task:
         record, chunks = self._record(stage), list[bytes]()
         if not stage.large:
             record, chunks = split(record, self._last)
-        record = sealed(record, stage)
-        value = record.dump()
+        value = (record := sealed(record, stage)).dump()
         if not stage.large:
             self.state_bytes = len(value) + sum(map(len, chunks))
         if record.snapshot and chunks:
@@ -311,9 +312,9 @@ class Task:
         return [Write(place, part, chunk_key(place.partition, generation, i)) for i, part in enumerate(parts)]
 
     def _record(self, stage: Stage) -> StateRecord:
-        marks, inputs, pointer = dict(self.marks), self.wiring.inputs, self._pointer
+        marks, wiring, pointer = dict(self.marks), self.wiring, self._pointer
         if not stage.large:
             start, pointer = dict(stage.replay_from(marks)), None
         else:
-            start = dict(pointer.start) if pointer else dict.fromkeys(inputs, 0)
-        return StateRecord(marks, start, stage.small(), pointer, self.wiring.revisions, self.wiring.config)
+            start = dict(pointer.start) if pointer else dict.fromkeys(wiring.inputs, 0)
+        return StateRecord(marks, start, stage.small(), pointer, wiring.revisions, wiring.config, wiring.ids)

@@ -20,6 +20,7 @@ from murmurate.agents.kafka.life import Observer
 from murmurate.agents.kafka.log_readers import SharedLog
 from murmurate.agents.kafka.owner import StageOwner
 from murmurate.agents.kafka.task import Task
+from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.topology import Topology
 from murmurate.agents.stages.stage import Log
 from murmurate.agents.stages.table import CLOCK, TABLE
@@ -46,8 +47,9 @@ class Worker:
     def __init__(
         self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
         instance: str, folder: Path, observer: Observer, now_ms: Callable[[], int], fed: bool,
-        compare: Callable[[], Awaitable[object]] | None = None,
+        compare: Callable[[], Awaitable[object]] | None = None, watched: TopicWatch | None = None,
     ) -> None:  # fmt: skip
+        self._watched = watched
         self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
         self._now_ms, self._compare = now_ms, compare
         rounds = Place(f"{plan.name}.rounds", 0)
@@ -129,6 +131,8 @@ class Worker:
             yield self.doors.watch()
         if self._compare is not None:
             yield self._compare_again(self._compare)
+        if self._watched is not None:
+            yield self._watched.run()
         if "publish" in self.owners:
             yield self._timer(self.owners["publish"])
 

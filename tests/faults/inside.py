@@ -50,8 +50,9 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, **more: Callable[[], Awaitable[object]]
-) -> AsyncIterator[Inside]:
+    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES,
+    compare: Callable[[], Awaitable[object]] | None = None,
+) -> AsyncIterator[Inside]:  # fmt: skip
     """One that runs, and is stopped in the end."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
@@ -63,7 +64,7 @@ async def inside(
     metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
-        observer=metrics, now_ms=now_ms, fed=fed, **more,
+        observer=metrics, now_ms=now_ms, fed=fed, compare=compare,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))
     try:
