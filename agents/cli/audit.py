@@ -95,11 +95,10 @@ def ledger_command(config: Path, as_json: bool) -> None:
     # Imported here: `audit mechanism` needs no broker.
     from murmurate.agents.audit.auditor import audit
     from murmurate.agents.cli.deployment import opened, run
-    from murmurate.agents.kafka.agreement import agreed
+    from murmurate.agents.kafka.agreement import first_counts
     from murmurate.agents.kafka.evidence import Evidence, collect
     from murmurate.agents.kafka.provision import sources
     from murmurate.agents.kafka.topology import zone_keys
-    from murmurate.config.agreement import first_sources
     from murmurate.config.errors import ConfigError
     from murmurate.config.secrets import load
 
@@ -113,9 +112,7 @@ def ledger_command(config: Path, as_json: bool) -> None:
 
     async def evidence() -> tuple[Evidence, dict[str, int]]:
         found, now = await collect(this.client, this.plan), await sources(this.client, this.plan)
-        async with this.client.reader() as reader:
-            record = await agreed(reader, this.plan.name)
-        return found, now if record is None else {**now, **first_sources(record, this.plan)}
+        return found, await first_counts(this.client, this.plan, now)
 
     logs, where = run(evidence())
     found = audit(this.plan, keys.edge.devices, logs.read, where, logs.extent)

@@ -65,6 +65,13 @@ async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed
     return record
 
 
+async def first_counts(client: Client, plan: Plan, now: Mapping[str, int]) -> dict[str, int]:
+    """How many partitions each source topic had when the deployment began; those of `now` where no record says so."""
+    async with client.reader() as reader:
+        record = await agreed(reader, plan.name)
+    return {**now, **({} if record is None else first_sources(record, plan))}
+
+
 def sources_at_first(record: Config, plan: Plan, now: Mapping[str, int]) -> dict[str, int]:
     """How many partitions each source topic had when the deployment began. TopicsError if the record does not say so,
     or if one has fewer `now`.

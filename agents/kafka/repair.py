@@ -52,7 +52,7 @@ class Lost:
     until_ms: int | None
     """When the first record that is there was written, as the brokers say; None where there is none."""
     periods: Mapping[str, tuple[int, int | None]]
-    """Of each stream, the first and the last period of which events may be missing, as far as clocks can tell."""
+    """The first and the last period of each stream of which events may be missing, as far as clocks can tell."""
 
     @property
     def offsets(self) -> int:
@@ -125,7 +125,8 @@ def _source(plan: Plan, record: StateRecord) -> Log | None:
 def _made_anew(plan: Plan, record: StateRecord, ids: Mapping[str, str]) -> str | None:
     """A line about a source that is another topic by now."""
     source = _source(plan, record)
-    if source is None or (known := record.ids.get(source.topic)) == ids.get(source.topic, known):
+    known = None if source is None else record.ids.get(source.topic)
+    if source is None or known is None or ids.get(source.topic, known) == known:
         return None
     return f"{source.topic}: {REMADE}"
 

@@ -97,11 +97,10 @@ async def status(
     names = [topic(plan.name, name) for name in (*shared, "rounds", "releases", "feed", "ticks")]
     names += [topic(plan.name, f"state.{stage}") for stage in TABLE]
     there = await places(client, [*sources, *names])
-    async with client.admin() as admin:
-        ids = await admin.ids([*sources, *names])
     needed = [stage for stage, row in TABLE.items() if row.source != "sums" or plan.central]
     found = [_stage(plan, stage, there, sources) for stage in needed]
     async with client.admin() as admin:
+        ids = await admin.ids([*sources, *names])
         for each in found:
             own = [place for name in _source(plan, each.stage, sources) for place in there.get(name, [])]
             await _workers(admin, plan, each, own)

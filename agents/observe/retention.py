@@ -46,7 +46,7 @@ class RetentionUsed:
         self._next = now + EVERY_MS
 
     def gauge(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
-        """Of the logs that these Tasks read, by what they need themselves."""
+        """The shares of the logs that these Tasks read, by what they need themselves."""
         found, most = gauge("murmurate_retention_used_ratio"), dict[Place, float]()
         stages = {task.wiring.stage for task in tasks}
         for (_, place), share in ((key, share) for key, share in self.shares.items() if key[0] in stages):

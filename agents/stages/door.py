@@ -186,7 +186,7 @@ def lost_of(small: bytes) -> int:
 
 
 def skipped(small: bytes, offset: int, lost: int) -> bytes:
-    """The same state of a door that goes on at a later offset: so many were gone before it read them."""
+    """The state of a door that goes on at a later offset, since so many were gone before it read them."""
     facts, _ = load(FORM, small)
     return dump(FORM, {"next": offset, "clock": facts["clock"], **_lost(facts.get("lost", 0) + lost)}, {})
 

@@ -9,12 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 from murmurate.agents.cli.replay import known_secrets
-from murmurate.agents.kafka.agreement import agreed
+from murmurate.agents.kafka.agreement import first_counts
 from murmurate.agents.kafka.provision import sources
 from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.metrics import Metrics
-from murmurate.config.agreement import first_sources
 from murmurate.config.secrets import ZONE_SECRETS
 from murmurate.topics.names import ZONES, Zone
 from tests.faults.deployed import Deployed
@@ -58,9 +57,7 @@ async def inside(
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
     keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
     stop = asyncio.Event()
-    async with deployed.client.reader() as reader:
-        record = await agreed(reader, plan.name)
-    where = await sources(deployed.client, plan) | (first_sources(record, plan) if record else {})
+    where = await first_counts(deployed.client, plan, await sources(deployed.client, plan))
     metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
