@@ -18,7 +18,7 @@ from murmurate.agents.kafka.topic_watch import REMADE
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.errors import WAY_ON, StateError, named
 from murmurate.agents.stages.sealing import check_proof
-from murmurate.agents.stages.stage import Log, Record, Stage
+from murmurate.agents.stages.stage import NO_VALUE, Log, Record, Stage
 
 
 class Recovered(NamedTuple):
@@ -124,7 +124,7 @@ async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, mark
         start = {log: last.start.get(log, 0) for log in wiring.inputs}
     await _check_reach(reader, wiring, start, marks)
     async for log, got in _in_order(reader, wiring, stage, start, marks):
-        stage.fold(Record(log, got.offset, got.value or b""))
+        stage.fold(Record(log, got.offset, NO_VALUE if got.value is None else got.value))
         stage.drain()  # committed already
         records, size = records + 1, size + len(got.value or b"")
     return Recovered(stage, records, size)

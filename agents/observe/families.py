@@ -105,7 +105,7 @@ class EdgeFamilies(Families):
         super().__init__(registry)
         self.events = Counter(
             "murmurate_events",
-            "Events: accepted, of them second, cut, over; or refused: late | malformed | ...; unknown: of no stream.",
+            "Events: accepted, of them second, cut, over; or late | malformed | ...; unknown: of no stream; tombstone.",
             ("stream", "result"), registry=registry,
         )  # fmt: skip
         self.refusals = Counter(

@@ -49,7 +49,7 @@ MICRO: Final = 1e-6
 RESULTS: Final[Mapping[str, str]] = {
     **dict.fromkeys((reason.value for reason in Reason), "malformed"),
     Reason.STREAM.value: "unknown", Reason.VALUE.value: "unknown", "foreign": "unknown",
-    **{result: result for result in ("late", "future", "second", "accepted", "cut", "width", "over")},
+    **{result: result for result in ("late", "future", "second", "accepted", "cut", "width", "over", "tombstone")},
 }  # fmt: skip
 """What the stages of the edge count, as results of murmurate_events_total; anything else is none."""
 log = logging.getLogger("murmurate.metrics")

@@ -4,7 +4,8 @@ Logs: a partition of a source topic, and that partition's ticks.  A tick says wh
 showed a time: exactly those go before its progress record, which every raw partition gets, and those after it wait
 for the next tick.  So what is written follows from the logs, not from how they interleave.  Events with an error are
 counted by reason.  Those without a readable user, stream or time, and those that are not JSON or too large, are named
-in dead.edge by their offset alone; an event whose value alone is wrong enrols its user.
+in dead.edge by their offset alone; an event whose value alone is wrong enrols its user.  A record without a value is no
+event: it is counted (`tombstone`) and skipped.  Keys, headers and a record's own time mean nothing.
 Source: ARCHITECTURE rules 6, 15 and 19.
 """
 
@@ -15,7 +16,7 @@ from typing import ClassVar, Final
 
 from murmurate.agents.stages.admission import Admission
 from murmurate.agents.stages.reading import read
-from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, NoValue, Out, Outbox, Record
 from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import PseudonymCache
@@ -132,10 +133,15 @@ class Door:
             self._read(events[start : start + BATCH], now)
 
     def _read(self, events: Sequence[tuple[int, bytes]], now: int) -> None:
+        values = [value for _, value in events]
+        if b"" in values:  # some may be no events: whoever compacts a topic deletes by them
+            events = [event for event in events if not isinstance(event[1], NoValue)]
+            self.counts["", "tombstone"] += len(values) - len(events)
+            values = [value for _, value in events]
         self.read += len(events)
         for streams, reader in self._readers:
             own = None if streams[0].fields.time is not None else [now] * len(events)
-            columns = reader.read([value for _, value in events], own)
+            columns = reader.read(values, own)
             rows = dict(zip(columns.index.tolist(), columns.stream.tolist(), strict=True)) if columns.refusals else {}
             alone = streams[0].name if streams[0].fields.stream is None else ""
             for index, reason in columns.refusals:
