@@ -273,7 +273,7 @@ def test_a_record_without_a_value_is_no_event_and_no_dead_letter_and_an_empty_va
     found = read(hand.give(SOURCE, event(10), NO_VALUE, b"", event(30)) + hand.give(CLOCK, tick(100, 4)))
     assert found[0] == Dead(reason="json", topic=TOPIC, partition=0, offset=2)
     assert found[1].times.tolist() == [10, 30]
-    assert counts(hand) == {"read": 3, "json": 1, "tombstone": 1}
+    assert {reason: n for reason, n in counts(hand).items() if n} == {"read": 3, "json": 1, "tombstone": 1}
     hand = door()
     assert read(hand.give(SOURCE, NO_VALUE, NO_VALUE) + hand.give(CLOCK, tick(100, 2)), "dead.edge") == []
     assert counts(hand) == {"read": 0, "tombstone": 2}
