@@ -8,6 +8,7 @@ lag needs an edge principal (ARCHITECTURE rule 9).  Not here: the table (cli/sta
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -126,16 +127,15 @@ async def _retained(
     client: Client, stages: list[StageStatus], there: Mapping[str, list[Place]], now_ms: int, wrong: list[str]
 ) -> None:
     """How much of its retention each log has used up that a stage needs; a line for each that is near its end."""
-    needed: dict[Place, int] = {}
-    for stage in stages:
-        for place, offset in stage.needed.items():
-            if place in there.get(place.topic, []):
-                needed[place] = min(offset, needed.get(place, offset))
+    worst: dict[Place, tuple[float, int]] = {}
     async with client.reader(aborted=True) as everything:
-        shares = await used(client, everything, needed, now_ms)
-    wrong += [line(place, *share) for place, share in sorted(shares.items()) if share[0] >= WARNED]
-    for stage in stages:
-        stage.retention = {place: shares[place][0] for place in stage.needed if place in shares}
+        for stage in stages:
+            needed = {place: start for place, start in stage.needed.items() if place in there.get(place.topic, [])}
+            with contextlib.suppress(RefusedError):  # its lag was refused too, which is said
+                shares = await used(client, everything, needed, now_ms)
+                stage.retention = {place: share for place, (share, _) in shares.items()}
+                worst |= {place: max(share, worst.get(place, share)) for place, share in shares.items()}
+    wrong += [line(place, *share) for place, share in sorted(worst.items()) if share[0] >= WARNED]
 
 
 async def _waits(
