@@ -16,11 +16,13 @@ from murmurate.agents.kafka.provision import create
 from murmurate.agents.kafka.status import status
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.config.secrets import fingerprints
+from tests.faults import test_sources
 from tests.faults.deployed import Deployed
 from tests.faults.inside import Inside, inside, now_ms
-from tests.faults.test_sources import DEPLOYMENT, EACH, Application, _arrived, _late
+from tests.faults.test_sources import EACH, Application, _arrived, _late
 
-__all__ = ["DEPLOYMENT"]
+DEPLOYMENT = test_sources.DEPLOYMENT.replace('every = "250ms"', 'every = "10s"')
+"""Without anybody who publishes, perturb stops after eight periods."""
 
 
 def test_added_partitions_are_read_from_their_first_record_and_periods_wait_for_them(

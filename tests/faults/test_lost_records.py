@@ -17,11 +17,13 @@ from murmurate.agents.kafka.retention import line, used
 from murmurate.agents.kafka.status import status
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
+from tests.faults import test_sources
 from tests.faults.deployed import Deployed
 from tests.faults.inside import Inside, inside, now_ms
-from tests.faults.test_sources import DEPLOYMENT, EACH, Application, _arrived
+from tests.faults.test_sources import EACH, Application, _arrived
 
-__all__ = ["DEPLOYMENT"]
+DEPLOYMENT = test_sources.DEPLOYMENT.replace('every = "250ms"', 'every = "10s"')
+"""Without anybody who publishes, perturb stops after eight periods."""
 SKIP = ("repair", "skip-lost", "--json")
 
 
