@@ -16,6 +16,8 @@ from murmurate.agents.kafka.provision import create
 from murmurate.agents.kafka.status import status
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.config.secrets import fingerprints
+from murmurate.topics.codec import decode_record
+from murmurate.topics.messages import Progress
 from tests.faults import test_sources
 from tests.faults.deployed import Deployed
 from tests.faults.inside import Inside, inside, now_ms
@@ -25,13 +27,14 @@ DEPLOYMENT = test_sources.DEPLOYMENT.replace('every = "250ms"', 'every = "10s"')
 """Without anybody who publishes, perturb stops after eight periods."""
 
 
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.faults)])
 def test_added_partitions_are_read_from_their_first_record_and_periods_wait_for_them(
-    deployed: Deployed, tmp_path: Path
+    deployed: Deployed, tmp_path: Path, whole: bool
 ) -> None:
-    asyncio.run(asyncio.wait_for(_added(deployed, tmp_path), 90))
+    asyncio.run(asyncio.wait_for(_added(deployed, tmp_path, whole), 90))
 
 
-async def _added(deployed: Deployed, folder: Path) -> None:
+async def _added(deployed: Deployed, folder: Path, whole: bool) -> None:
     applied = Application(deployed)
     async with inside(deployed, folder, ("edge",)) as this:
         await this.ready()
@@ -39,22 +42,35 @@ async def _added(deployed: Deployed, folder: Path) -> None:
         await applied.write(plain, 0)
         async with deployed.client.admin() as admin:
             await admin.widen(applied.topic, 3)
+        at = now_ms()
         await plain.stop()
         plain = await applied.producer()  # which knows the new partition
         await applied.write(plain, 2)
         assert await _arrived(deployed, 2 * EACH) == 2 * EACH
         assert _late(this) == 0
         await _waits_for(this, 2)
+    await _announced_first(deployed, 2, at)
     await applied.write(plain, 2)
     await plain.stop()
-    async with inside(deployed, folder, ("edge",)) as this:  # and again, with what it finds in the state
-        await this.ready()
-        assert await _arrived(deployed, 3 * EACH) == 3 * EACH
-        assert _late(this) == 0
-        await _waits_for(this, 2)
+    if whole:  # and again, with what a worker finds in the state
+        async with inside(deployed, folder, ("edge",)) as this:
+            await this.ready()
+            assert await _arrived(deployed, 3 * EACH) == 3 * EACH
+            assert _late(this) == 0
+            await _waits_for(this, 2)
     await _is_told(deployed)
 
 
+async def _announced_first(deployed: Deployed, partition: int, at: int) -> None:
+    """Before the first word of the new door nobody else has said a time at which it was there."""
+    found = [decode_record(got.value or b"") for got in await deployed._everything("raw")]
+    said = [one for one in found if isinstance(one, Progress)]
+    first = next(i for i, one in enumerate(said) if one.partition == partition)
+    assert said[first].time == 0
+    assert max(one.time for one in said[:first]) <= at
+
+
+@pytest.mark.faults
 def test_where_the_state_has_no_place_for_a_new_door_one_line_says_so_and_the_others_go_on(
     deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -9,7 +9,9 @@ import orjson
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.structs import TopicPartition
+from click.testing import CliRunner
 
+from murmurate.agents.cli.repair import command
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.collect import states
 from murmurate.agents.kafka.repair import lost, skip
@@ -24,7 +26,6 @@ from tests.faults.test_sources import EACH, Application, _arrived
 
 DEPLOYMENT = test_sources.DEPLOYMENT.replace('every = "250ms"', 'every = "10s"')
 """Without anybody who publishes, perturb stops after eight periods."""
-SKIP = ("repair", "skip-lost", "--json")
 
 
 async def deleted(deployed: Deployed, topic: str, partition: int, before: int) -> None:
@@ -35,20 +36,31 @@ async def deleted(deployed: Deployed, topic: str, partition: int, before: int) -
     await admin.close()
 
 
-def test_a_door_goes_on_after_what_is_lost_and_the_ledger_stays(deployed: Deployed, tmp_path: Path) -> None:
-    said = asyncio.run(asyncio.wait_for(_until_it_is_lost(deployed, tmp_path), 60))
-    assert "repair skip-lost` says what is lost, and goes on" in said
-    asked = deployed.run(*SKIP)
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.faults)])
+def test_a_door_goes_on_after_what_is_lost_and_the_ledger_stays(
+    deployed: Deployed, tmp_path: Path, whole: bool
+) -> None:
+    asyncio.run(asyncio.wait_for(_lost(deployed, tmp_path), 60))
+    if whole:
+        said = asyncio.run(asyncio.wait_for(_failure(deployed, tmp_path), 60))
+        assert "repair skip-lost` says what is lost, and goes on" in said
+        told = deployed.run("repair", "skip-lost")
+        assert told.returncode == 1
+        words = " ".join(told.stdout.split())
+        assert f"{deployed.plan.name}.events 0: offsets 20 to 29 are gone before they were read" in words
+        assert words.endswith("nothing was skipped (see --yes)")
+        assert all(len(line) <= 80 for line in told.stdout.splitlines())
+    asked = CliRunner().invoke(command, ["skip-lost", "--json", "-c", str(deployed.file)])
     (one,) = orjson.loads(asked.stdout)["lost"]
-    assert (asked.returncode, one["partition"], one["start"], one["end"], one["offsets"]) == (1, 0, EACH, 30, 10)
+    assert (asked.exit_code, one["partition"], one["start"], one["end"], one["offsets"]) == (1, 0, EACH, 30, 10)
     first, last = one["periods"]["screen"]
-    assert 0 <= last - first < 200
+    assert 0 <= last - first < 20
     assert one["since_ms"] <= one["until_ms"] <= now_ms()
     asyncio.run(asyncio.wait_for(_goes_on(deployed, tmp_path, one["end"]), 60))
 
 
-async def _until_it_is_lost(deployed: Deployed, folder: Path) -> str:
-    """What ends a worker whose source has deleted ten events of those that came while there was none."""
+async def _lost(deployed: Deployed, folder: Path) -> None:
+    """A source deletes ten events of those that came while there was no worker."""
     applied = Application(deployed)
     plain = await applied.producer()
     async with inside(deployed, folder, ("edge",)) as this:
@@ -58,6 +70,9 @@ async def _until_it_is_lost(deployed: Deployed, folder: Path) -> str:
     await applied.write(plain, 0)
     await plain.stop()
     await deleted(deployed, applied.topic, 0, EACH + 10)
+
+
+async def _failure(deployed: Deployed, folder: Path) -> str:
     async with inside(deployed, folder, ("edge",)) as this:
         return await this.failure()
 
@@ -119,6 +134,7 @@ async def _retention(deployed: Deployed, this: Inside) -> None:
     assert this.metrics.public.get_sample_value("murmurate_retention_used_ratio", labels) is None
 
 
+@pytest.mark.faults
 def test_lost_records_of_our_own_logs_are_refused_with_the_reason(deployed: Deployed, tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(_ours(deployed, tmp_path), 60))
 
