@@ -23,6 +23,11 @@ from murmurate.topics.names import Zone
 
 FREE: Final = frozenset({"privacy.min_batch", "time.future_ms", "time.patience_ms", "secrets.shuffle"})
 """Facts in which another record may differ while the deployment lives."""
+REMEDIES: Final[Mapping[str, str]] = {
+    "time.clock": ", for life, since its periods lie in that clock's time: the other clock needs a deployment of "
+    "another name, with topics of its own",
+}
+"""What to do instead, where it is not plain from the two values."""
 ABSENT: Final = "nothing"
 MOST_NAMED: Final = 4
 """The most differences that one line names; of more it says how many."""
@@ -55,7 +60,7 @@ class Difference(NamedTuple):
         zone = _HOME.get(self.key.removeprefix("secrets.")) if self.key.startswith("secrets.") else None
         what = f"{self.key} of the {zone} zone" if zone else self.key
         mark = "fingerprint " if zone and self.found != ABSENT else ""
-        return f"{what}: found {mark}{self.found}; allowed: {self.allowed}"
+        return f"{what}: found {mark}{self.found}; allowed: {self.allowed}{REMEDIES.get(self.key, '')}"
 
 
 def values(plan: Plan, *, fed: bool) -> dict[str, str | int]:

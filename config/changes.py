@@ -15,10 +15,11 @@ from typing import Any, Final, Literal, get_args
 from pydantic import BaseModel
 
 from murmurate.config.agreement import differences, values
+from murmurate.config.brokers import HIDDEN_KEYS, Secret
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.quantities import Duration, Missing, PrivacyWindow, shortest
-from murmurate.config.settings import Deployment, Secret
+from murmurate.config.settings import Deployment
 from murmurate.config.streams import MethodTable, Post, SourceTable
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.messages import Config
@@ -59,6 +60,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "time.lateness": ("refused", RECOVERY),
     "time.clock": ("refused", "periods would be those of another time"),
     "time.future": ("free", f"the door judges events that come from then on by it. {AGREE}"),
+    "time.skew": ("free", RESTART),
     "time.patience": ("free", f"rounds that are asked from then on have it. {AGREE}"),
     "kafka.targets": ("refused", SHAPE),
     "kafka.replication": ("free", "topics keep the copies they have, and workers want at least as many as it says"),
@@ -66,14 +68,12 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.shuffle": ("free", f"the order of reports may change at any time. {AGREE}"),
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
-    "releases.*": ("free", "stated in releases from then on"),
+    "releases.*": ("free", "stated in releases from then on; for rows `murmurate topics create` makes a topic"),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
     "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
 }
-"""Explanations by key, of which the first that fits is taken; keys of MOVED that move a frozen fact are refused before
-that.
-"""
+"""Explanations by key: the first that fits is taken, unless a key of MOVED moves a frozen fact and is refused."""
 MOVED: Final[Mapping[str, tuple[str, ...]]] = {
     "privacy.epsilon": ("epsilon_micro",),
     "privacy.unprotected_locally": ("streams.*.unprotected_locally",),
@@ -315,6 +315,5 @@ def _written(value: Any) -> str:
 
 
 def _hide(key: str, value: str | None) -> str:
-    if value is None or value == LEFT_OUT:
-        return LEFT_OUT
-    return HIDDEN if key.startswith("secrets.") or key == "kafka.password" else value
+    hidden = key.startswith("secrets.") or key.rpartition(".")[2] in HIDDEN_KEYS
+    return LEFT_OUT if value in (None, LEFT_OUT) else HIDDEN if hidden else value

@@ -45,7 +45,7 @@ def people_of(
     mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
     for number, record in found.decoded(read, "raw", p):
         if isinstance(record, Progress) and record.topic == stream.topic:
-            clocks[record.partition] = max(record.time, clocks.get(record.partition, 0))
+            clocks[record.partition] = record.time
             if set(range(sources[stream.topic])) <= clocks.keys():
                 now_open = max(0, min(clocks.values()) - plan.lateness_ms) // stream.every_ms
                 for t in range(now_open if first_open is None else first_open, now_open):

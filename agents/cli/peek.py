@@ -19,6 +19,7 @@ from murmurate.agents.cli.deployment import Opened, config_option, opened, run
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last, places
 from murmurate.agents.kafka.errors import TopicsError
+from murmurate.agents.kafka.skew import KEY
 from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.whole_vectors import WholeVectors
@@ -74,7 +75,7 @@ def command(name: str, count: int, partition: int | None, whole: Path | None, co
 def full_name(plan: Plan, name: str, *, fed: bool) -> str:
     """The topic that is meant: one of the deployment's, with or without its prefix, or a source."""
     sources = sorted({stream.topic for stream in plan.everything})
-    ours = [row.name for row in topics(fed=fed, central=bool(plan.central)) if row.name != "events"]
+    ours = [row.name for row in topics(fed=fed, central=bool(plan.central), latest=plan.latest) if row.name != "events"]
     if name in sources:
         return name
     short = name.removeprefix(f"{plan.name}.")
@@ -163,6 +164,8 @@ def _state(got: Got) -> dict[str, Any]:
     """Marks and sizes. A snapshot is sealed, and its size is that of the state."""
     size = len(got.value or b"")
     key = (got.key or b"").decode("ascii", "replace")[:40]
+    if key.startswith(KEY.decode()):
+        return {"kind": "clock", "key": key}
     if not key.endswith("/state"):
         return {"kind": "snapshot", "key": key, "bytes": size}
     try:

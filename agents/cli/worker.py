@@ -132,7 +132,7 @@ async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: s
             instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
             compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
         )  # fmt: skip
-        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
+        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
         try:
             await worker.run(stop)
         finally:
@@ -153,6 +153,8 @@ async def _begin(
                 where = await sources(this.client, this.plan) if "edge" in zones else {}  # nobody else may see them
                 wrong = await faults(this.client, this.deployment, this.plan, zones)
                 if wrong:
+                    if not any(one.startswith(f"{this.plan.name}.rounds:") for one in wrong):
+                        await compare(this.client, this.plan, fingerprints, fed=this.deployment.time.clock == "feed")
                     raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
                 fed = this.deployment.time.clock == "feed"
                 record = await compare(this.client, this.plan, fingerprints, fed=fed)

@@ -32,7 +32,8 @@ class AddedSources:
         """Added partitions whose doors have a place and have not announced themselves."""
         self.fresh = False
         """Whether the last look found partitions that the one before it did not."""
-        self._known: set[Place] = set()
+        self.places: frozenset[Place] = frozenset()
+        """Every source partition."""
         self._announced: set[Place] = set()
         self._room = 0  # partitions of the doors' state
         self._tried = 0  # how many we asked the brokers for in vain
@@ -51,8 +52,8 @@ class AddedSources:
         counts = await admin.partitions([*self._topics, state])
         self._room = counts.get(state, 0)
         places = {Place(topic, p) for topic in self._topics for p in range(counts.get(topic, 0))}
-        self.fresh = bool(self._known) and not places <= self._known
-        self._known |= places
+        self.fresh = bool(self.places) and not places <= self.places
+        self.places |= places
         needed = self._topology.door_states({topic: counts.get(topic, 0) for topic in self._topics})
         if needed > self._room:
             await self._make_room(admin, state, needed)

@@ -57,21 +57,22 @@ class Fed:
 
 class Feeder:
     """One recording into one deployment. sources: how many partitions of each topic get events, those of the beginning;
-    speed: the recording's seconds per second; None: as fast as it goes.
+    speed: the recording's seconds per second; None: as fast as it goes; again: write it although it was fed before.
     """
 
     def __init__(
         self, plan: Plan, source: Source, client: Client, sources: Mapping[str, int], speed: float | None = None,
-        tell: Callable[[Fed], None] = lambda fed: None,
+        tell: Callable[[Fed], None] = lambda fed: None, *, again: bool = False,
     ) -> None:  # fmt: skip
         self._plan, self._source, self._client, self._speed, self._tell = plan, source, client, speed, tell
+        self._again = again
         self._streams = [plan.any_stream(name) for name in source.streams]
         for stream in self._streams:
             if stream.fields.time is None:
                 raise UsageError(f"feed: stream {stream.name!r}: found no time in its events; allowed: a pointer to it")
         self._topics = sorted({stream.topic for stream in self._streams})
         self._ends: dict[Place, int] = {}
-        self._started: set[str] = set()
+        self._started: dict[str, int] = {}  # the first period of each stream that has begun
         self._partitions = dict(sources)
         self._began = 0.0
         self._first_clock = self._shown = 0
@@ -87,6 +88,7 @@ class Feeder:
             first = True
             for batch in self._source.batches():
                 if first:
+                    self._refuse_again()
                     await self._begin(sender, batch.clock)
                     first = False
                 await self._reach(sender, reader, batch.clock)
@@ -122,10 +124,25 @@ class Feeder:
         except WireError:
             return
         if isinstance(found, Start):
-            self._started.add(found.stream)
+            self._started.setdefault(found.stream, found.t)
             self.fed.settled.setdefault(found.stream, found.t - 1)
         elif isinstance(found, Settled):
             self.fed.settled[found.stream] = max(found.t, self.fed.settled.get(found.stream, -1))
+
+    def _refuse_again(self) -> None:
+        """UsageError where periods of this recording were fed before: their events would be late, and count for nothing
+        but a user's enrolment.
+        """
+        written = any(self._ends.values())
+        for stream in (stream for stream in self._streams if stream.name in self._started and not self._again):
+            first, begun = self._source.first_t(stream.name), self._started[stream.name]
+            settled = self.fed.settled[stream.name]
+            if first <= settled or (first <= begun and written):
+                raise UsageError(
+                    f"feed: stream {stream.name!r}: found a recording from period {first} on; allowed: one from period "
+                    f"{max(settled, begun) + 1} on, since those before were fed already and count once (--again writes "
+                    "all of it once more: what is late is refused, and an interrupted feed goes on)"
+                )
 
     async def _begin(self, sender: Sender, clock: int) -> None:
         """1. A start for each stream of these topics. 2. Where everybody is known beforehand, everybody."""

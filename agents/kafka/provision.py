@@ -40,6 +40,10 @@ STATE: Final[Mapping[str, str]] = MappingProxyType(
 """The settings that keep a state topic near the size of its state: 76 MB for a state of 64 MB; Kafka's defaults keep 1
 GB.
 """
+ROWS: Final[Mapping[str, str]] = MappingProxyType(
+    {**STATE, "segment.bytes": str(16 << 20), "delete.retention.ms": str(DAY_MS)}
+)
+"""The settings of rows for subscribers: who has been away for less than a day also hears which rows are deleted."""
 COPIES_IN_SYNC: Final = 2
 _FOR_LIFE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -75,7 +79,7 @@ def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> di
     """
     copies, found, sources = deployment.kafka.replication, {}, _with_ours(plan, sources)
     counts = topic_partitions(plan, sources)
-    for row in topics(fed=deployment.time.clock == "feed", central=bool(plan.central)):
+    for row in topics(fed=deployment.time.clock == "feed", central=bool(plan.central), latest=plan.latest):
         name = topic(plan.name, row.name)
         if row.cleanup == "theirs":
             if name in sources:
@@ -106,7 +110,7 @@ def _settings(row: Topic, plan: Plan, copies: int) -> dict[str, str]:
     }
     kept_ms = row.retention.ms(_longest_ms(plan), HORIZON_MS)
     if kept_ms is None:
-        return {**settings, **STATE}
+        return {**settings, **(ROWS if row.latest else STATE)}
     return settings | {"retention.ms": str(kept_ms), "segment.ms": str(max(kept_ms // SEGMENTS, LEAST_SEGMENT_MS))}
 
 
@@ -168,6 +172,11 @@ async def create(
                 right.append(name)
             if wrong and not dry_run:
                 await admin.alter(name, {key: want[name].settings[key] for key in wrong})
+        if missing and "rounds" in {name.removeprefix(f"{plan.name}.") for name in have}:
+            fed = deployment.time.clock == "feed"  # another clock, or a central stream more: it would want more topics
+            looked = await look(client, plan, secrets, counts, fed=fed, now_ms=now_ms)
+            refused += looked.refused
+            missing = {} if looked.refused else missing
         if missing and not dry_run:
             made = await admin.create(missing)
             missing = {name: want[name] for name in missing if name in made}

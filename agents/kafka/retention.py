@@ -4,7 +4,7 @@ Contract: 0 where nothing is waiting to be read; 1 where the oldest record that 
 one; more where the brokers have not come round to it.  A record is as old as the brokers take it for: by its own time
 where a source's topic says so.  A log that deletes by size counts how near its beginning the record stands, once it has
 begun to delete.  Nothing that a source holds is looked at but the record's time.  Not here: what to do then
-(repair.py), who is told (status.py, observe/).
+(repair_lost.py), who is told (status.py, observe/).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from murmurate.agents.kafka.client import Admin, Client, Place, Reader
+from murmurate.agents.kafka.clock_status import clock_lines
 from murmurate.agents.kafka.collect import places, span, states
 from murmurate.agents.kafka.errors import RefusedError
 from murmurate.agents.kafka.provision import faults
@@ -89,8 +90,8 @@ async def status(
     *,
     now_ms: int,
 ) -> Status:
-    """Look at everything, once; compare with the config record what the file says, and these secrets' fingerprints.
-    AwayError if nobody answers.
+    """Look at everything, once: 1. topics, 2. who works, 3. how far stages and streams are, 4. the file and these
+    secrets' fingerprints beside the config record, 5. clocks and open transactions. AwayError if nobody answers.
     """
     wrong = await faults(client, deployment, plan, doors=True)
     sources = sorted({stream.topic for stream in plan.everything})
@@ -109,7 +110,7 @@ async def status(
     fed = deployment.time.clock == "feed"
     lags = asyncio.gather(*(_lag(client, plan, each, there, sources, fed=fed) for each in found))
     configs: list[Config] = []
-    _, streams = await asyncio.gather(lags, stream_states(client, plan, there, now_ms, wrong, configs))
+    _, streams = await asyncio.gather(lags, stream_states(client, plan, there, now_ms, wrong, configs, fed=fed))
     read = {name: identity for each in found for name, identity in each.ids.items()}
     wrong += [f"{name}: {REMADE}" for name in sorted(read) if ids.get(name, read[name]) != read[name]]
     config = holding(configs)
@@ -117,6 +118,7 @@ async def status(
         differing = differences(config, values(plan, fed=fed), secrets)
         wrong += [f"{each.line} (config {config.number} in {topic(plan.name, 'rounds')})" for each in differing]
     door = next(each for each in found if each.stage == "door")
+    wrong += await clock_lines(client, plan, there, {one.stage: set(one.workers) for one in found}, now_ms, fed=fed)
     own = [] if door.refused else [place for name in sources for place in there.get(name, [])]
     await _retained(client, found, there, now_ms, wrong)
     waits = await _waits(client, own, {} if fed else door.clocks, now_ms, wrong)

@@ -6,7 +6,8 @@ Contract: what may not be read is said, not guessed.  Source: ARCHITECTURE rule 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,11 +15,12 @@ from murmurate.agents.kafka.agreement import none_found
 from murmurate.agents.kafka.client import Client, Got, Place, Reader
 from murmurate.agents.kafka.collect import last, span
 from murmurate.agents.kafka.errors import RefusedError
+from murmurate.config.overdue import REPEATED, allowed_ms, overdue
 from murmurate.config.plan import Plan
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.message import Message
-from murmurate.topics.messages import Config, Round, Settled, Start
+from murmurate.topics.messages import Config, GiveUp, Round, Settled, Start
 from murmurate.topics.names import stream_partition, topic
 from murmurate.topics.release import Release
 
@@ -33,6 +35,8 @@ class StreamStatus:
     settled: int | None = None
     """The newest period about which nothing more will be asked."""
     open: list[Round] = field(default_factory=list)
+    given_up: Counter[str] = field(default_factory=Counter)
+    """How often each open round was given up, by its digest."""
     release: Release | None = None
     """The newest release."""
     age_ms: int | None = None
@@ -40,8 +44,9 @@ class StreamStatus:
 
 
 async def stream_states(
-    client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str], configs: list[Config]
-) -> list[StreamStatus]:
+    client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str],
+    configs: list[Config], *, fed: bool,
+) -> list[StreamStatus]:  # fmt: skip
     """How far each is; `configs` gets the config records, and `wrong` a line where there is none."""
     found = {stream.name: StreamStatus(stream.name) for stream in plan.everything}
     rounds, releases = topic(plan.name, "rounds"), topic(plan.name, "releases")
@@ -61,7 +66,19 @@ async def stream_states(
         wrong.append(str(error))
     for each in found.values():
         each.open = [round_ for round_ in each.open if each.settled is None or round_.t > each.settled]
+        wrong += _stands_still(plan, each, now_ms, fed=fed)
     return list(found.values())
+
+
+def _stands_still(plan: Plan, found: StreamStatus, now_ms: int, *, fed: bool) -> Iterator[str]:
+    """A line where the newest release is overdue, and one where a round is given up again and again."""
+    begun_ms = None if found.first is None else found.first * plan.any_stream(found.stream).every_ms
+    age_ms = found.age_ms if found.release is not None or begun_ms is None else now_ms - begun_ms
+    if not fed and age_ms is not None and age_ms > allowed_ms(plan, found.stream):
+        yield overdue(plan, found.stream, age_ms)
+    times = max((found.given_up[round_.digest.hex()] for round_ in found.open), default=0)
+    if times > REPEATED:
+        yield f"{found.stream}: an open round was given up {times} times; allowed: workers that answer and mix it"
 
 
 def _control(found: Mapping[str, StreamStatus], message: Message | None) -> None:
@@ -74,6 +91,9 @@ def _control(found: Mapping[str, StreamStatus], message: Message | None) -> None
             found[stream].open = [round_ for round_ in found[stream].open if round_.t > t]
         case Round(stream=stream) if stream in found:
             found[stream].open.append(message)
+        case GiveUp(round=digest):
+            for each in found.values():
+                each.given_up[digest] += any(round_.digest.hex() == digest for round_ in each.open)
         case _:
             pass
 

@@ -10,6 +10,8 @@ Not here: asking (client/topic_ids.py), marks (state.py).
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -33,6 +35,8 @@ class TopicWatch:
         used = {topic(plan.name, row.name) for row in TOPICS.values() if stages & {*row.writers, *row.readers}}
         sources = {stream.topic for stream in plan.everything} if "door" in stages else set()
         self._client, self._names = client, sorted(used | sources)
+        self.deployment = plan.name
+        self._heard = time.monotonic()
         self.ids: Mapping[str, str] = {}
         """The id of each topic by its full name, as they were at the beginning."""
 
@@ -40,21 +44,26 @@ class TopicWatch:
         """Look for the first time."""
         async with self._client.admin() as admin:
             self.ids = await admin.ids(self._names)
+        self._heard = time.monotonic()
         return self.ids
+
+    @property
+    def silent_s(self) -> float:
+        """How long no broker has answered."""
+        return time.monotonic() - self._heard
 
     async def run(self) -> None:
         """Look again and again; TopicsError when a topic is another one, or has gone."""
         gone = set[str]()
-        while self.ids:
+        while True:
             await asyncio.sleep(LOOK_S)
-            try:
+            with contextlib.suppress(AwayError):  # others notice that, and wait
                 async with self._client.admin() as admin:
                     while True:
-                        gone = self._judge(await admin.ids(sorted(self.ids)), gone)
+                        found = await admin.ids(self._names)
+                        self._heard = time.monotonic()
+                        gone = self._judge(found, gone)
                         await asyncio.sleep(LOOK_S)
-            except AwayError:
-                continue  # others notice that, and wait
-        await asyncio.Event().wait()
 
     def _judge(self, found: Mapping[str, str], gone: set[str]) -> set[str]:
         """Those that are not to be seen; TopicsError for one that was not before either, or that is another."""

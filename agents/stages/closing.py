@@ -77,7 +77,8 @@ class Closing:
     One that was added later is waited for from its first time on, like the others.
     """
     times: dict[int, int] = field(default_factory=dict)
-    """The newest time that each source partition has reached."""
+    """The time that each source partition has shown last: it goes back only where somebody set its door's clock back.
+    """
     open_t: int | None = None
     """The period that closes next; None before every source partition has shown a time."""
 
@@ -85,8 +86,10 @@ class Closing:
     """The first period that the clock leaves open: those from `open_t` to before it are due."""
 
     def progress(self, partition: int, time_ms: int) -> None:
-        """Take a progress record. A time before the newest one changes nothing."""
-        self.times[partition] = max(time_ms, self.times.get(partition, 0))
+        """Take a progress record. After one that is behind the last, what was reached stays reached, and the source is
+        waited for again.
+        """
+        self.times[partition] = time_ms
         if self.open_t is None and any(first not in self.times for first in range(self.sources)):
             return
         first = opened(self.every_ms, self.lateness_ms, min(self.times.values()))

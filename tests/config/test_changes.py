@@ -41,6 +41,7 @@ def changed(**changes: Any) -> dict[str, str]:
         ({"time__clock": "feed"}, "time.clock", "refused"),
         ({"time__future": "1m"}, "time.future", "free"),
         ({"time__patience": "1m"}, "time.patience", "free"),
+        ({"time__skew": "2s"}, "time.skew", "free"),
         ({"kafka__targets": 2}, "kafka.targets", "refused"),
         ({"kafka__brokers": ["b:1"]}, "kafka.brokers", "free"),
         ({"kafka__replication": 3}, "kafka.replication", "free"),

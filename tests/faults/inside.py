@@ -49,19 +49,19 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES,
+    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
     compare: Callable[[], Awaitable[object]] | None = None,
 ) -> AsyncIterator[Inside]:  # fmt: skip
-    """One that runs, and is stopped in the end."""
+    """One that runs, and is stopped in the end. `clock`: what it takes for the time."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
     keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
     stop = asyncio.Event()
     where = await first_counts(deployed.client, plan, await sources(deployed.client, plan))
-    metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
+    metrics = Metrics(plan, zones, now_ms=clock, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
-        observer=metrics, now_ms=now_ms, fed=fed, compare=compare,
+        observer=metrics, now_ms=clock, fed=fed, compare=compare,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))
     try:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from murmurate.agents.cli.repair import command
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.collect import states
-from murmurate.agents.kafka.repair import lost, skip
+from murmurate.agents.kafka.repair_lost import lost, skip
 from murmurate.agents.kafka.retention import line, used
 from murmurate.agents.kafka.status import status
 from murmurate.agents.stages.door import Door

@@ -135,6 +135,13 @@ _SHARES = {key: NOBODY[key] for key in ("schema", "deployment", "revision", "t",
     "measured_t": NOBODY["t"], "reports": NOBODY["reports"], "privacy": NOBODY["privacy"], "method": NOBODY["method"],
     "mechanism": {"name": "grr", "d": 4, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"},
 }  # fmt: skip
+STEPPED = _SHARES | {
+    "stream": "arrived", "measure": "items", "model": "local", "estimate": {"arrived": 0.3124},
+    "stderr": {"arrived": 0.035906}, "unbiased": {"arrived": 0.3124}, "stderr_unbiased": {"arrived": 0.035906},
+    "mechanism": {"name": "node", "horizon": "exsub_online", "level": 0, "node": 4, "epsilon": 1.0, "digest": "0" * 16},
+    "method": {"name": "sao2", "horizon": "8", "changes": "1", "fanout": "2", "goal": "mean", "filter": "off"},
+    "horizon": {"first_t": 5983306, "periods": 8, "fanout": 2, "levels": 3, "shares": [0.316614, 0.4125]},
+}  # fmt: skip
 FAKED = _SHARES | {
     "stream": "answer", "measure": "frequency", "estimate": {"no": 0.4, "yes": 0.6},
     "stderr": {"no": 0.011, "yes": 0.011}, "unbiased": {"no": 0.4012, "yes": 0.6016},
@@ -211,6 +218,18 @@ for _key in ("unit", "range"):
     del PREDICTED[_key]
 
 
+def rows(said: dict[str, Any]) -> dict[bytes, bytes]:
+    """The rows of a release in the table of the newest ones, by their keys."""
+    shared = ("deployment", "stream", "revision", "t", "start", "end", "measure", "unit", "decision", "measured_t")
+    head = {"schema": "murmurate/latest/1"} | {key: said[key] for key in shared if key in said}
+    return {
+        canonical({"stream": said["stream"], "name": name}): canonical(
+            head | {"name": name} | {figure: said[figure][name] for figure in ("estimate", "stderr", "unbiased")}
+        )
+        for name in said["estimate"]
+    }
+
+
 def golden() -> dict[str, str]:
     digest = round_digest(ROUND)
     tally = {
@@ -226,6 +245,7 @@ def golden() -> dict[str, str]:
         "schema": "murmurate/config/1", "number": 2, "secrets": {"shuffle": "6bc040b5907b58f1"},
         "values": {"privacy.min_batch": 1000, "time.clock": "wall", "streams.screen.every_ms": 60_000},
     }  # fmt: skip
+    (row_key, row), *_ = rows(SUMMED).items()
     return {
         "raw block": raw("screen", RAW_ROWS).hex(),
         "wide raw block": raw("basket", WIDE_ROWS).hex(),
@@ -245,6 +265,7 @@ def golden() -> dict[str, str]:
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
         "release for queries": canonical(QUERIED).decode(),
+        "release within a horizon": canonical(STEPPED).decode(),
         "release with fakes": canonical(FAKED).decode(),
         "release of added reports": canonical(ADDED).decode(),
         "release of found names": canonical(FOUND).decode(),
@@ -254,6 +275,8 @@ def golden() -> dict[str, str]:
         "release before a threshold": canonical(HELD_OUT).decode(),
         "release of sums": canonical(SUMMED).decode(),
         "release of several periods": canonical(PREDICTED).decode(),
+        "latest key": row_key.decode(),
+        "latest": row.decode(),
         "stream id": hashlib.sha256(b"screen").hexdigest(),
         "stream hash": str(stream_hash("screen")),
         "bitmap": bitmap(SLOTS, 20),

@@ -38,4 +38,5 @@ class Write(NamedTuple):
 
     place: Place
     value: bytes
+    """The record's bytes; none are written as null, which deletes the row of its key from a compacted topic."""
     key: bytes | None = None

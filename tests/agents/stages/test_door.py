@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from murmurate.agents.stages.door import BATCH, TICKS, Door, clock_of, lost_of, skipped
+from murmurate.agents.stages.door import BATCH, TICKS, Door, clock_of, lost_of, set_back, skipped
 from murmurate.agents.stages.stage import NO_VALUE, Log, Out, Record
 from murmurate.topics.block import REFUSED, RawBlock
 from murmurate.topics.codec import decode_record, encode
@@ -295,3 +295,34 @@ def test_a_door_that_skips_what_is_lost_goes_on_there_with_its_clock_and_counts_
     found = read(after.give(SOURCE, event(200)) + after.give(CLOCK, tick(300, 51)))
     assert found[0].times.tolist() == [200]
     assert found[1].time == 300
+
+
+def test_a_tick_that_nothing_reaches_is_corrected_although_others_wait_behind_it() -> None:
+    hand = door()
+    forged = tick(100, 10**15)
+    assert hand.give(CLOCK, forged, tick(200, 1), tick(300, 2)) == []
+    assert isinstance(hand.stage, Door)
+    assert hand.stage.waits_for == forged
+    (first,) = read(hand.give(CLOCK, tick(100, 0)))
+    assert first.time == 100
+    found = read(hand.give(SOURCE, event(5), event(6)))
+    assert [one.time for one in found if isinstance(one, Progress)] == [200, 300]
+    assert counts(hand)["read"] == 2
+
+
+def test_a_state_that_is_set_back_differs_in_its_clock_alone_and_late_events_count_again() -> None:
+    hand = door()
+    hand.give(SOURCE, event(0))
+    hand.give(CLOCK, tick(9_000_000, 1))
+    assert isinstance(hand.stage, Door)
+    ahead = hand.stage.small()
+    back = set_back(ahead, 2000)
+    assert (clock_of(ahead), clock_of(back)) == (9_000_000, 2000)
+    assert set_back(back, 9_000_000) == ahead
+    for small, late, shows in ((ahead, 1, 9_000_000), (back, 0, 2500)):
+        again = Door(deployment(partitions=1), KEYS.edge.pepper, TOPIC, 0)
+        again.restore(small, ())
+        again.fold_run(SOURCE, [(1, event(2100))])
+        again.fold(Record(CLOCK, 0, encode(tick(2500, 2))))
+        assert again.counts["screen", "late"] == late
+        assert read(again.drain().records)[-1].time == shows

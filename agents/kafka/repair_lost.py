@@ -5,7 +5,7 @@ answers, what is charged and when periods close follows from `raw` as ever, and 
 is written anew under its own transactional id, which fences whoever still writes there: its marks stand at the first
 record that is there, its clock stays, and it counts what it lost.  A log of the deployment's own that no longer reaches
 back is named with the reason why nobody may skip it.  Source: ARCHITECTURE rules 12, 13 and 15.  Not here: what the
-command prints (cli/repair.py).
+command prints (cli/repair_lost.py).
 """
 
 from __future__ import annotations
