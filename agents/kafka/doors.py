@@ -70,9 +70,7 @@ class Doors:
         """
         async with self._client.reader(aborted=True) as reader, self._client.admin() as admin:
             while True:
-                now = (
-                    None if self._fed else self._now_ms()
-                )  # before it is looked which partitions and records are there
+                now = None if self._fed else self._now_ms()  # before anybody looks for partitions and records
                 await self._look(admin)
                 await self._tick(reader, now)
                 await asyncio.sleep(TICK_S)
