@@ -1,0 +1,136 @@
+"""The auditor while logs grow: whatever the order of reading, and wherever it is stopped, it finds the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmurate.agents.audit.auditor import Audit, Auditor, audit
+from murmurate.agents.audit.checkpoint import Checkpoints
+from murmurate.agents.audit.findings import ALL, VIOLATIONS
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.config.plan import Plan
+from murmurate.topics.block import ReportBlock, encode_reports
+from murmurate.topics.codec import encode
+from murmurate.topics.messages import Done, Seal, Tally
+from tests.agents.audit.test_auditor import END, PLAN, Tape, honest, run, whole
+from tests.agents.central import beside
+from tests.agents.world import KEYS, TOPIC, arrivals, crowd, deployment, played, stream
+
+SESSIONS = deployment(
+    stream(
+        "screen", "sao2", share_micro=700_000,
+        method=MethodOptions("sao2", horizon="4", changes="4", fanout="2", goal="mean", users="0"),
+    ),
+    stream("mood", "lbu", share_micro=300_000, carry_ms=None),
+)  # fmt: skip
+SECRET = bytes(range(32))
+
+
+@cache
+def sessions() -> Tape:
+    return Tape(played(SESSIONS, arrivals(crowd(SESSIONS, users=60, periods=7), until=END), step=200))
+
+
+@cache
+def central() -> Tape:
+    from tests.agents.audit.test_summed import honest as honest_sums
+
+    return Tape(honest_sums())
+
+
+def fed(of: Plan, tape: Tape, rng: random.Random, restarted: Callable[[Auditor], Auditor] | None = None) -> Audit:
+    """Logs in pieces, in any order of pieces, with restarts in between."""
+    auditor = begun(of)
+    left = {log: 0 for log in tape.records}
+    while left:
+        log = rng.choice(sorted(left))
+        start, stop = left[log], left[log] + rng.choice([1, 3, 20, 500])
+        for number, record in enumerate(tape.records[log][start:stop], start):
+            auditor.take(*log, number, record)
+        left[log] = stop
+        if stop >= len(tape.records[log]):
+            del left[log]
+        if rng.random() < 0.3:
+            auditor.judge()
+        if restarted is not None and rng.random() < 0.2:
+            auditor = restarted(auditor)
+    auditor.settle(ALL)
+    return auditor.found
+
+
+def begun(of: Plan) -> Auditor:
+    return Auditor(of, KEYS.edge.devices, {TOPIC: 2})
+
+
+def seen(found: Audit) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in (*VIOLATIONS, "users", "rounds", "reports", "sums", "leaves")}
+
+
+def tampered() -> Tape:
+    """Every kind of violation of local streams that logs alone can have."""
+    tape = Tape(honest())
+    records, at, block = tape.find("reports", ReportBlock)
+    records.insert(at, records[at])
+    records, at, _ = tape.find("batches", Seal)
+    records.insert(at, records[at])
+    records, at, tally = tape.find("tallies", Tally)
+    records[at] = encode(tally.model_copy(update={"counts": tuple(reversed(tally.counts))}))
+    reports = [(log, i) for log, held in tape.records.items() if log[0] == "reports" for i in range(len(held))]
+    log, at = next((log, i) for log, i in reports if tape.records[log][i] == encode(_done(tape)))
+    tape.records[log].append(next(iter(encode_reports(bytes(32), 0, block.reports))))
+    del tape.records[log][at]
+    first = next(i for i, record in enumerate(tape.records["reports", 0]) if isinstance(_of(record), ReportBlock))
+    block = _of(tape.records["reports", 0][first])
+    tape.records["reports", 0][first] = whole(block, block.reports[:-1])
+    return tape
+
+
+def _of(record: bytes) -> Any:
+    from murmurate.topics.codec import decode_record
+
+    return decode_record(record)
+
+
+def _done(tape: Tape) -> Done:
+    return tape.find("reports", Done)[2]
+
+
+CASES = {
+    "honest": (PLAN, lambda: Tape(honest())),
+    "tampered": (PLAN, tampered),
+    "sessions": (SESSIONS, sessions),
+    "central": (beside(), central),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.audit) for seed in range(2, 12))])
+def test_whatever_the_order_of_reading_and_wherever_it_stops_it_finds_the_same(
+    name: str, seed: int, tmp_path: Path
+) -> None:
+    of, made = CASES[name]
+    tape = made()
+    right = seen(audit(of, KEYS.edge.devices, tape.read, {TOPIC: 2}))
+    assert (sum(right[kind] for kind in VIOLATIONS) > 5) == (name == "tampered"), right
+    assert right["reports"] > 20
+
+    def restarted(auditor: Auditor) -> Auditor:
+        checkpoints = Checkpoints(tmp_path, of.name, SECRET, {"plan": "this"})
+        checkpoints.save(auditor.state())
+        state = checkpoints.load()
+        assert state is not None
+        other = begun(of)
+        other.load(state)
+        return other
+
+    assert seen(fed(of, tape, random.Random(seed), restarted)) == right
+
+
+__all__ = ["replace", "run"]
