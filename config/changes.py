@@ -59,6 +59,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "time.lateness": ("refused", RECOVERY),
     "time.clock": ("refused", "periods would be those of another time"),
     "time.future": ("free", f"the door judges events that come from then on by it. {AGREE}"),
+    "time.skew": ("free", RESTART),
     "time.patience": ("free", f"rounds that are asked from then on have it. {AGREE}"),
     "kafka.targets": ("refused", SHAPE),
     "kafka.replication": ("free", "topics keep the copies they have, and workers want at least as many as it says"),
@@ -66,14 +67,13 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.shuffle": ("free", f"the order of reports may change at any time. {AGREE}"),
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
+    "releases.latest": ("free", "`murmurate topics create` makes its topic, then workers are restarted"),
     "releases.*": ("free", "stated in releases from then on"),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
     "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
 }
-"""Explanations by key, of which the first that fits is taken; keys of MOVED that move a frozen fact are refused before
-that.
-"""
+"""Explanations by key: the first that fits is taken, unless a key of MOVED moves a frozen fact and is refused."""
 MOVED: Final[Mapping[str, tuple[str, ...]]] = {
     "privacy.epsilon": ("epsilon_micro",),
     "privacy.unprotected_locally": ("streams.*.unprotected_locally",),

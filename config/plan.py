@@ -271,6 +271,10 @@ class Plan:
     """About how many users there will be, where the file says so."""
     central: tuple[CentralPlan, ...] = ()
     """The central streams, which the curator sums."""
+    latest: bool = False
+    """Whether the newest release of each name has a row in a compacted topic."""
+    skew_ms: int = 1000
+    """How far a worker's clock may be from the brokers'."""
 
     @property
     def everything(self) -> tuple[AnyStreamPlan, ...]:

@@ -69,12 +69,14 @@ def plan(deployment: Deployment) -> Plan:
         lateness_ms=time.lateness,
         future_ms=time.future,
         patience_ms=time.patience,
+        skew_ms=time.skew_ms,
         streams=tuple(_stream(deployment, name) for name in sorted(deployment.local)),
         mixed=None if privacy.mixed is None else privacy.mixed.epsilon,
         fakes=privacy.fakes if deployment.local else 0,
         tallies=TALLIES,
         users=population.users,
         central=tuple(deployment.central_plan(name) for name in sorted(deployment.central)),
+        latest=deployment.releases.latest,
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
     made = replace(made, streams=tuple(_at_target(made, one) for one in made.streams))

@@ -126,6 +126,18 @@ def shortest(ms: int) -> str:
     return f"{ms // UNITS[unit]}{unit}"
 
 
+def age(length_ms: int) -> str:
+    """A length of time in its largest unit.
+
+    >>> age(900), age(61_000), age(7_200_000), age(200_000_000)
+    ('0 s', '61 s', '120 min', '55 h')
+    """
+    for unit, size in (("h", 3_600_000), ("min", 60_000)):
+        if length_ms > 2 * size:
+            return f"{length_ms // size} {unit}"
+    return f"{length_ms // 1000} s"
+
+
 LONG: Final = Duration("1s", "400d")
 PERIODS: Final = WholeNumber(1, MAX_W)
 

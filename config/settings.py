@@ -43,6 +43,10 @@ STREAM_NAME: Final = Text(STREAM_PATTERN, "1 to 32 of a-z, 0-9, dash, underscore
 FILE_OR_ENV: Final = '{ file = "PATH" } or { env = "VARIABLE" }'
 """The forms in which a place of a secret is written."""
 
+SKEW_MS: Final = 1000
+LEAST_SKEW_MS: Final = 100
+"""Clocks that are kept by NTP differ by less: with a lateness of 0 half of it would refuse every one."""
+
 SecretName = Literal["pepper", "randomness", "slots", "split", "state", "shuffle"]
 
 
@@ -70,6 +74,15 @@ class Time(ConfigTable):
     """An event further ahead of the clock than this is refused."""
     patience: Annotated[int, Duration("1ms", "1d")] = written("30s")
     """A round's missing contributors are closed out after this."""
+    skew: Annotated[int, Duration("10ms", "1h")] | None = None
+    """A worker gives no ticks while its clock is further than this from the brokers'; left out: 1s, or half of lateness
+    where that is less, but at least 100ms.
+    """
+
+    @property
+    def skew_ms(self) -> int:
+        """How far a worker's clock may be from the brokers', in milliseconds."""
+        return max(LEAST_SKEW_MS, min(SKEW_MS, self.lateness // 2)) if self.skew is None else self.skew
 
 
 class Secret(ConfigTable):
@@ -146,6 +159,8 @@ class ReleasesTable(ConfigTable):
 
     queries: Annotated[bool, Flag()] = False
     """Whether they hold what queries over many periods need: the standard error of `unbiased`, and the model."""
+    latest: Annotated[bool, Flag()] = False
+    """Whether the newest release of each name also has a row in the compacted topic `releases.latest`."""
 
 
 class Deployment(ConfigTable):

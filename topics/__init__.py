@@ -7,6 +7,7 @@
             TallyInBlocks, Dead
 `curated`   what the curator says of central streams: Curated
 `release`   the release, and in `promises` what it says of its promise
+`latest`    the rows of a release, for tables with one row a name: Latest
 `slots`     which slots a round asks
 `codec`     messages to bytes and back: `encode`, `decode`, `decode_record`
 `domains`   what events may say, and the words of it: `Categories`, `Grid`, `Bits`, `Items`, `Signed`, `Row`, `Measured`
@@ -20,6 +21,7 @@ from murmurate.topics.curated import Curated
 from murmurate.topics.domains import Bits, Categories, Domain, Grid, Items, Measured, Row, Signed
 from murmurate.topics.errors import WireError
 from murmurate.topics.events import Columns, EventReader, Fields, Reason
+from murmurate.topics.latest import Latest
 from murmurate.topics.messages import (
     Close,
     Config,
@@ -42,7 +44,7 @@ from murmurate.topics.slots import Slots
 
 __all__ = [
     "TOPICS", "Bits", "Categories", "Close", "Columns", "Config", "Curated", "Dead", "Domain", "Done", "EventReader",
-    "Fields", "GiveUp", "Grid", "Items", "Measured", "Progress", "Reason", "Rejected", "Release", "Round", "Row",
-    "Seal", "Settled", "Signed", "Slots", "Start", "Tally", "TallyInBlocks", "WireError",
+    "Fields", "GiveUp", "Grid", "Items", "Latest", "Measured", "Progress", "Reason", "Rejected", "Release", "Round",
+    "Row", "Seal", "Settled", "Signed", "Slots", "Start", "Tally", "TallyInBlocks", "WireError",
     "decode", "decode_record", "encode", "kind_of", "schema", "topic",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from murmurate.topics import block
 from murmurate.topics.curated import Curated
 from murmurate.topics.errors import MessageError, NewerError, TooLargeError, UnknownError
+from murmurate.topics.latest import Latest
 from murmurate.topics.message import Message, Part
 from murmurate.topics.messages import (
     Close,
@@ -35,7 +36,7 @@ from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
     Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, TallyInBlocks, Curated, Release,
-    Dead,
+    Latest, Dead,
 )  # fmt: skip
 """Every class of message."""
 MAX_MESSAGE: Final = 1_000_000

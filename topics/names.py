@@ -77,6 +77,8 @@ class Topic:
     """Whether the topic exists only where `[time] clock = "feed"`."""
     central: bool = False
     """Whether the topic exists only where a stream is central."""
+    latest: bool = False
+    """Whether the topic exists only where `[releases] latest = true`."""
 
 
 _SHORT = "recovery folds it again from the oldest snapshot; anything longer only keeps raw data or reports alive"
@@ -118,6 +120,11 @@ _PIPELINE = (
         "releases", "one JSON release a period", "stream", "as tallies", "delete",
         Retention("a subscriber may be away for a month", fixed_ms=30 * DAY_MS),
         "analysis", ("publish",), ("subscribers", "web"),
+    ),
+    Topic(
+        "releases.latest", "one row a name: what its stream's newest release says of it", "stream and name",
+        "as releases", "compact", Retention("the newest row of each name is the state of a table", forever=True),
+        "analysis", ("publish",), ("subscribers",), latest=True,
     ),
 )  # fmt: skip
 
@@ -175,16 +182,17 @@ def topic(deployment: str, name: str) -> str:
     return f"{deployment_name(deployment)}.{name}"
 
 
-def topics(*, fed: bool, central: bool) -> tuple[Topic, ...]:
+def topics(*, fed: bool, central: bool, latest: bool = False) -> tuple[Topic, ...]:
     """The topics that a deployment has: those of the feed only where the feed's clock is the deployment's, those of the
-    curator only where a stream is central.
+    curator only where a stream is central, the newest releases only where the file asks for them.
 
     >>> [row.name for row in topics(fed=False, central=True) if row.central]
     ['sums', 'state.curate']
     >>> [row.name for row in topics(fed=True, central=False) if row.fed]
     ['ticks', 'feed']
     """
-    return tuple(row for row in TOPICS.values() if (fed or not row.fed) and (central or not row.central))
+    has = {"fed": fed, "central": central, "latest": latest}
+    return tuple(row for row in TOPICS.values() if all(has[when] or not getattr(row, when) for when in has))
 
 
 def deployment_name(name: str) -> str:

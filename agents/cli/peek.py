@@ -74,7 +74,7 @@ def command(name: str, count: int, partition: int | None, whole: Path | None, co
 def full_name(plan: Plan, name: str, *, fed: bool) -> str:
     """The topic that is meant: one of the deployment's, with or without its prefix, or a source."""
     sources = sorted({stream.topic for stream in plan.everything})
-    ours = [row.name for row in topics(fed=fed, central=bool(plan.central)) if row.name != "events"]
+    ours = [row.name for row in topics(fed=fed, central=bool(plan.central), latest=plan.latest) if row.name != "events"]
     if name in sources:
         return name
     short = name.removeprefix(f"{plan.name}.")

@@ -22,9 +22,11 @@ from murmurate.agents.cli.fingerprints import known_fingerprints
 from murmurate.agents.cli.replay import grouped
 from murmurate.agents.cli.watch import clock
 from murmurate.agents.kafka.client import Place
-from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, status
+from murmurate.agents.kafka.status import StageStatus, Status, status
+from murmurate.agents.kafka.stream_status import StreamStatus
 from murmurate.agents.mixed_claims import mixed_words, together_words
 from murmurate.agents.shortage import lacking
+from murmurate.config.quantities import age
 from murmurate.topics.release import Release
 
 COLUMNS = 80
@@ -221,18 +223,6 @@ def _mixed(streams: Iterable[StreamStatus], *, serve_all: bool) -> Iterator[str]
     claims = [claim for privacy in privacies if (claim := privacy.get("shuffled")) is not None]
     if serve_all and (both := together_words(claims)) is not None:
         yield from _wrapped(f"every user answers for all of these, so claims add up: {both}", f"{'together':<12}")
-
-
-def age(length_ms: int) -> str:
-    """A length of time in its largest unit.
-
-    >>> age(900), age(61_000), age(7_200_000), age(200_000_000)
-    ('0 s', '61 s', '120 min', '55 h')
-    """
-    for unit, size in (("h", 3_600_000), ("min", 60_000)):
-        if length_ms > 2 * size:
-            return f"{length_ms // size} {unit}"
-    return f"{length_ms // 1000} s"
 
 
 def _wrapped(text: str, verb: str) -> list[str]:

@@ -27,7 +27,8 @@ from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, ope
 from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
-from murmurate.agents.kafka.topology import Topology, zone_keys
+from murmurate.agents.kafka.topic_watch import TopicWatch
+from murmurate.agents.kafka.topology import Topology, ZoneKeys, zone_keys
 from murmurate.agents.kafka.worker import Worker, collect_garbage_rarely
 from murmurate.agents.observe.logs import configure
 from murmurate.agents.observe.metrics import Metrics
@@ -92,27 +93,10 @@ def _stopping() -> asyncio.Event:
 
 
 async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], instance: str) -> int:
+    """The exit code, after a line that says why it ends."""
     stop = _stopping()
     try:
-        keys = zone_keys(secrets, this.plan.name)
-        found = await _begin(this, zones, keys.fingerprints, stop)
-        if found is None:
-            return 0
-        where, agreed = found
-        fed = this.deployment.time.clock == "feed"
-        metrics = Metrics(this.plan, zones, now_ms=_now_ms)
-        with tempfile.TemporaryDirectory(prefix="murmurate-") as folder:
-            worker = Worker(
-                this.plan, this.client, Topology(this.plan, keys, where, fed=fed, agreed=agreed), where, zones,
-                instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
-                compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed),
-            )  # fmt: skip
-            serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics)
-            try:
-                await worker.run(stop)
-            finally:
-                await serving.stop()
-        log.info("stopped", extra={"zones": zones})
+        await _work(this, zones, zone_keys(secrets, this.plan.name), instance, stop)
         return 0
     except AwayError as error:
         log.error("brokers lost: %s; beginning anew", error)
@@ -131,6 +115,29 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
     except Exception as error:
         log.error("unexpected %s at %s", type(error).__name__, _place(error))
         return FAILED
+
+
+async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: str, stop: asyncio.Event) -> None:
+    """Until it is told to stop: any error leaves."""
+    found = await _begin(this, zones, keys.fingerprints, stop)
+    if found is None:
+        return
+    where, agreed = found
+    fed = this.deployment.time.clock == "feed"
+    metrics, watched = Metrics(this.plan, zones, now_ms=_now_ms), TopicWatch(this.client, this.plan, zones)
+    topology = Topology(this.plan, keys, where, fed=fed, agreed=agreed, ids=await watched.begin())
+    with tempfile.TemporaryDirectory(prefix="murmurate-") as folder:
+        worker = Worker(
+            this.plan, this.client, topology, where, zones,
+            instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
+            compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
+        )  # fmt: skip
+        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
+        try:
+            await worker.run(stop)
+        finally:
+            await serving.stop()
+    log.info("stopped", extra={"zones": zones})
 
 
 async def _begin(

@@ -20,8 +20,8 @@ class Logs:
     def append(self, records: Iterable[Out]) -> None:
         """Add records to the ends of their logs: one transaction."""
         written = list(records)
-        for log, value in written:
-            self._records.setdefault(log, []).append(value)
+        for out in written:
+            self._records.setdefault(out.log, []).append(out.value)
         for listener in self.listeners:
             listener(written)
 

@@ -16,6 +16,7 @@ from murmurate.agents.embedded.log import Logs
 from murmurate.agents.embedded.task import Faults, Task
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.publish import ROUNDS
+from murmurate.agents.stages.released import LATEST
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.agents.stages.table import CLOCK, TABLE, Deployed, StageRow
 from murmurate.config.plan import Plan
@@ -115,12 +116,15 @@ class Runtime:
         return [self.logs.read(log, offset).value for log, offset in self._released[since:]]
 
     def _note(self, written: Sequence[Out]) -> None:
-        for log, _ in written:
+        for log, *_ in written:
             if log.topic == "releases":
                 self._released.append((log, sum(log == before for before, _ in self._released)))
 
     def _forget(self) -> None:
-        """Drop what no task can need again; releases stay."""
+        """Drop what no task can need again; releases stay, and rows of the newest ones have no reader here."""
+        for log in self.logs.topics():
+            if log.topic == LATEST:
+                self.logs.forget(log, self.logs.end(log))
         needed: dict[Log, int] = {}
         for task in self.tasks:
             for log, offset in task.start.items():

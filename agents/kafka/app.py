@@ -214,11 +214,14 @@ class StageApp:
     async def commit(self) -> None:
         """Tell the group where we are, from time to time, until cancelled. Whoever recovers does not look at it."""
         while True:
+            await self._commit()
             await asyncio.sleep(COMMIT_S)
-            marks = {TP(self._topic, p): mark for p, mark in self._owner.marks().items()}
-            if marks and not self._app.rebalancing:
-                with contextlib.suppress(Exception):  # a rebalance, or a broker that is away: the Tasks will notice
-                    await self._consumer()._commit(marks)
+
+    async def _commit(self) -> None:
+        marks = {TP(self._topic, p): mark for p, mark in self._owner.marks().items()}
+        if marks and not self._app.rebalancing:
+            with contextlib.suppress(Exception):  # a rebalance, or a broker that is away: the Tasks will notice
+                await self._consumer()._commit(marks)
 
     def _consumer(self) -> Any:
         return self._app.consumer

@@ -39,6 +39,10 @@ STATE: Final[Mapping[str, str]] = MappingProxyType(
 """The settings that keep a state topic near the size of its state: 76 MB for a state of 64 MB; Kafka's defaults keep 1
 GB.
 """
+ROWS: Final[Mapping[str, str]] = MappingProxyType(
+    {**STATE, "segment.bytes": str(16 << 20), "delete.retention.ms": str(DAY_MS)}
+)
+"""The settings of rows for subscribers: who has been away for less than a day also hears which rows are deleted."""
 COPIES_IN_SYNC: Final = 2
 _FOR_LIFE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -76,7 +80,7 @@ def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> di
     if any(stream.topic == ours for stream in plan.everything):
         sources = {ours: plan.partitions, **sources}
     counts = topic_partitions(plan, sources)
-    for row in topics(fed=deployment.time.clock == "feed", central=bool(plan.central)):
+    for row in topics(fed=deployment.time.clock == "feed", central=bool(plan.central), latest=plan.latest):
         name = topic(plan.name, row.name)
         if row.cleanup == "theirs":
             if name in sources:
@@ -107,7 +111,7 @@ def _settings(row: Topic, plan: Plan, copies: int) -> dict[str, str]:
     }
     kept_ms = row.retention.ms(_longest_ms(plan), HORIZON_MS)
     if kept_ms is None:
-        return {**settings, **STATE}
+        return {**settings, **(ROWS if row.latest else STATE)}
     return settings | {"retention.ms": str(kept_ms), "segment.ms": str(max(kept_ms // SEGMENTS, LEAST_SEGMENT_MS))}
 
 

@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
-from murmurate.agents.kafka.client import Got, Place, Reader
-from murmurate.agents.kafka.errors import LostRecordsError
+from murmurate.agents.kafka.client import Client, Got, Place, Reader
+from murmurate.agents.kafka.errors import LostRecordsError, TopicsError
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, joined, state_key
+from murmurate.agents.kafka.topic_watch import REMADE
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.errors import WAY_ON, StateError, named
 from murmurate.agents.stages.sealing import check_proof
@@ -57,6 +58,9 @@ def check_state(wiring: Wiring, last: StateRecord) -> None:
                 f"{wiring.name}: stream {stream!r}: the state was written under config {config}, revision "
                 f"{revision}; found {found[0]}, revision {found[1]}; {WAY_ON}"
             )
+    for topic, known in last.ids.items():
+        if wiring.ids.get(topic, known) != known:
+            raise TopicsError(f"{wiring.name}: {wiring.place(Log(topic, 0)).topic}: {REMADE}")
     if last.config[0] != wiring.config[0]:
         raise StateError(
             f"{wiring.name}: the state was written under config fingerprint {last.config[0] or 'none'}; found "
@@ -85,6 +89,23 @@ async def first_marks(reader: Reader, wiring: Wiring) -> dict[Log, int]:
         else:
             marks[places[place]] = 0
     return marks
+
+
+async def check_unread(client: Client, wiring: Wiring) -> None:
+    """LostRecordsError where an instance without any state has a group that has read: what it has done would be done
+    again.
+    """
+    if wiring.pushed is None:
+        return
+    place = wiring.place(wiring.pushed)
+    async with client.admin() as admin:
+        read = (await admin.committed(f"{wiring.deployment}-{wiring.stage}")).get(place, 0)
+    if read > 0:
+        raise LostRecordsError(
+            f"{wiring.name}: no state in {wiring.state.topic} {wiring.partition}, and {place.topic} {place.partition} "
+            f"was read up to offset {read}: the state was removed; allowed: the topics as they were, or a deployment "
+            "of another name"
+        )
 
 
 async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, marks: Mapping[Log, int]) -> Recovered:

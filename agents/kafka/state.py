@@ -12,7 +12,7 @@ form is refused, and nothing migrates.  Source: ARCHITECTURE rules 11, 12, 13.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -23,7 +23,7 @@ from murmurate.agents.stages.stage import Log, Stage
 from murmurate.randomizers import SnapshotError
 from murmurate.randomizers.state import REMEDY, StateForm, dump, load
 
-FORM: Final = StateForm("state record", 3)
+FORM: Final = StateForm("state record", 4)
 OLDER: Final = b'{"'
 """How the records of the first two forms begin, which were JSON."""
 MOST_SMALL = 256 << 10
@@ -56,6 +56,8 @@ class StateRecord:
     """Config digest and revision of each stream."""
     config: tuple[str, int] = ("", 0)
     """Fingerprint of what may never change, and the number of the config record that its worker had compared."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids of the topics that were read."""
     proof: bytes = b""
     """For a stage that holds a key: proof that it wrote all other fields."""
 
@@ -81,6 +83,7 @@ class StateRecord:
             },
             "revisions": self.revisions,
             "config": self.config,
+            "ids": dict(self.ids),
         }
         return dump(FORM, facts, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
@@ -98,7 +101,9 @@ class StateRecord:
             revisions = {name: (config, revision) for name, (config, revision) in found["revisions"].items()}
             small, proof = parts["small"].tobytes(), parts["proof"].tobytes()
             agreed, number = found["config"]
-            return cls(_logs(found["marks"]), _logs(found["from"]), small, snapshot, revisions, (agreed, number), proof)
+            ids = {str(topic): str(identity) for topic, identity in found["ids"].items()}
+            marks, start = _logs(found["marks"]), _logs(found["from"])
+            return cls(marks, start, small, snapshot, revisions, (agreed, number), ids, proof)
         except SnapshotError as error:
             raise StateError(f"{where}: {error}") from None
         except (ValueError, LookupError, TypeError, AttributeError):

@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from murmurate.agents.kafka.agreement import none_found
-from murmurate.agents.kafka.client import Admin, Client, Got, Place, Reader
-from murmurate.agents.kafka.collect import last, places, span, states
+from murmurate.agents.kafka.client import Admin, Client, Place, Reader
+from murmurate.agents.kafka.clock_status import clock_lines
+from murmurate.agents.kafka.collect import places, span, states
 from murmurate.agents.kafka.errors import RefusedError
 from murmurate.agents.kafka.provision import faults
 from murmurate.agents.kafka.state import StateRecord
+from murmurate.agents.kafka.stream_status import StreamStatus, stream_states
+from murmurate.agents.kafka.topic_watch import REMADE
 from murmurate.agents.kafka.transactions import OpenTransaction, limit_ms, open_transactions
 from murmurate.agents.stages.door import clock_of
 from murmurate.agents.stages.stage import Log
@@ -27,12 +28,8 @@ from murmurate.agents.stages.table import TABLE
 from murmurate.config.agreement import differences, holding, values
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
-from murmurate.topics.codec import decode
-from murmurate.topics.errors import WireError
-from murmurate.topics.message import Message
-from murmurate.topics.messages import Config, Round, Settled, Start
-from murmurate.topics.names import stream_partition, topic
-from murmurate.topics.release import Release
+from murmurate.topics.messages import Config
+from murmurate.topics.names import topic
 
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 EXACT: Final = 2_000
@@ -57,24 +54,10 @@ class StageStatus:
     """What the brokers do not let us see."""
     config: int | None = None
     """The oldest config record under which one of its states was written last."""
+    ids: dict[str, str] = field(default_factory=dict)
+    """The ids of the topics that its states have read, by their full names."""
     clocks: dict[Place, int] = field(default_factory=dict)
     """For doors: the newest time that each has passed on."""
-
-
-@dataclass
-class StreamStatus:
-    """One stream."""
-
-    stream: str
-    first: int | None = None
-    """The stream's first period; None if it has not begun."""
-    settled: int | None = None
-    """The newest period about which nothing more will be asked."""
-    open: list[Round] = field(default_factory=list)
-    release: Release | None = None
-    """The newest release."""
-    age_ms: int | None = None
-    """How long ago the newest release was made."""
 
 
 @dataclass
@@ -108,6 +91,8 @@ async def status(
     names = [topic(plan.name, name) for name in (*shared, "rounds", "releases", "feed", "ticks")]
     names += [topic(plan.name, f"state.{stage}") for stage in TABLE]
     there = await places(client, [*sources, *names])
+    async with client.admin() as admin:
+        ids = await admin.ids([*sources, *names])
     needed = [stage for stage, row in TABLE.items() if row.source != "sums" or plan.central]
     found = [_stage(plan, stage, there, sources) for stage in needed]
     async with client.admin() as admin:
@@ -118,12 +103,16 @@ async def status(
     fed = deployment.time.clock == "feed"
     lags = asyncio.gather(*(_lag(client, plan, each, there, sources, fed=fed) for each in found))
     configs: list[Config] = []
-    _, streams = await asyncio.gather(lags, _streams(client, plan, there, now_ms, wrong, configs))
+    _, streams = await asyncio.gather(lags, stream_states(client, plan, there, now_ms, wrong, configs, fed=fed))
+    read = {name: identity for each in found for name, identity in each.ids.items()}
+    wrong += [f"{name}: {REMADE}" for name in sorted(read) if ids.get(name, read[name]) != read[name]]
     config = holding(configs)
     if config is not None:
         differing = differences(config, values(plan, fed=fed), secrets)
         wrong += [f"{each.line} (config {config.number} in {topic(plan.name, 'rounds')})" for each in differing]
     door = next(each for each in found if each.stage == "door")
+    running = {each.stage: frozenset(each.workers) for each in found}
+    wrong += await clock_lines(client, plan, there, running, now_ms, fed=fed)
     own = [] if door.refused else [place for name in sources for place in there.get(name, [])]
     waits = await _waits(client, own, {} if fed else door.clocks, now_ms, wrong)
     return Status(found, streams, wrong, waits, None if config is None else config.number)
@@ -203,6 +192,10 @@ async def _lag(
                 marks |= {place: first for place, (first, _) in (await reader.bounds(there.get(name, []))).items()}
             begun: dict[Place, int] = {}
             found.config = min((record.config[1] for record in known.values()), default=None)
+            for record in known.values():
+                found.ids |= {
+                    own if own in sources else topic(plan.name, own): identity for own, identity in record.ids.items()
+                }
             if found.stage == "door":
                 found.clocks = _clocks(known.values(), sources)
             for record in known.values():
@@ -242,75 +235,3 @@ async def behind(reader: Reader, marks: Mapping[Place, int]) -> dict[Place, int]
     async for got in span(reader, few):
         lag[got.place] += 1
     return dict(sorted(lag.items()))
-
-
-# ---- streams ----
-
-
-async def _streams(
-    client: Client, plan: Plan, there: Mapping[str, list[Place]], now_ms: int, wrong: list[str], configs: list[Config]
-) -> list[StreamStatus]:
-    """How far each is; `configs` gets the config records, and `wrong` a line where there is none."""
-    found = {stream.name: StreamStatus(stream.name) for stream in plan.everything}
-    rounds, releases = topic(plan.name, "rounds"), topic(plan.name, "releases")
-    try:
-        async with client.reader() as reader:
-            if rounds in there:
-                async for got in span(reader, await reader.bounds(there[rounds])):
-                    message = _message(got.value)
-                    if isinstance(message, Config):
-                        configs.append(message)
-                    _control(found, message)
-                if not configs:
-                    wrong.append(none_found(rounds))
-            if releases in there:
-                await _newest(reader, there[releases], found, {s.name: s.revision for s in plan.everything}, now_ms)
-    except RefusedError as error:
-        wrong.append(str(error))
-    for each in found.values():
-        each.open = [round_ for round_ in each.open if each.settled is None or round_.t > each.settled]
-    return list(found.values())
-
-
-def _control(found: Mapping[str, StreamStatus], message: Message | None) -> None:
-    """One record of `rounds`."""
-    match message:
-        case Start(stream=stream, t=t) if stream in found and found[stream].first is None:
-            found[stream].first = t
-        case Settled(stream=stream, t=t) if stream in found:
-            found[stream].settled = max(t, found[stream].settled or t)
-            found[stream].open = [round_ for round_ in found[stream].open if round_.t > t]
-        case Round(stream=stream) if stream in found:
-            found[stream].open.append(message)
-        case _:
-            pass
-
-
-async def _newest(
-    reader: Reader,
-    partitions: list[Place],
-    found: Mapping[str, StreamStatus],
-    revisions: Mapping[str, int],
-    now_ms: int,
-) -> None:
-    """The last release of each stream, however many others of its partition lie behind it."""
-    for each in found.values():
-        own = [partitions[stream_partition(each.stream, len(partitions))]]
-        _, last_of = await last(reader, own, 1, partial(_released, stream=each.stream, revision=revisions[each.stream]))
-        for got in (got for records in last_of.values() for got in records):
-            release = _message(got.value)
-            if isinstance(release, Release):
-                each.release, each.age_ms = release, max(0, now_ms - got.time_ms)
-
-
-def _released(got: Got, stream: str, revision: int) -> bool:
-    """Whether it is a release of this stream, and no older period once more."""
-    found = _message(got.value)
-    return isinstance(found, Release) and (found.stream, found.revision) == (stream, revision)
-
-
-def _message(value: bytes | None) -> Message | None:
-    try:
-        return decode(value or b"")
-    except WireError:
-        return None

@@ -20,7 +20,7 @@ from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
 from murmurate.agents.kafka.log_readers import SharedLog, pull
 from murmurate.agents.kafka.pending import MARKS_S, Pending
-from murmurate.agents.kafka.recovery import check_state, first_marks, newest, recover
+from murmurate.agents.kafka.recovery import check_state, check_unread, first_marks, newest, recover
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
@@ -126,10 +126,11 @@ class Task:
             self._last = last
             self._pointer = last[1].snapshot if last else None
             if last is not None:
-                check_state(self.wiring, last[1])
+                check_state(wiring, last[1])
                 self.marks = dict(last[1].marks)
             else:
-                self.marks = await first_marks(reader, self.wiring)
+                await check_unread(self._client, wiring)
+                self.marks = await first_marks(reader, wiring)
         self._waiting = {log: deque() for log in wiring.inputs}
         self._bytes, self._held, self._stopping = 0, False, False
         self._positions, self._came = {}, {}
@@ -279,7 +280,7 @@ class Task:
         stage, writer, wiring, began = self.stage, self._writer, self.wiring, time.monotonic()
         if stage is None or writer is None:
             raise FencedError(f"{wiring.name}: it has been closed")
-        writes = [Write(wiring.place(log), value) for log, value in pending.out]
+        writes = [Write(wiring.place(out.log), out.value or None, out.key) for out in pending.out]
         if stage.large and (self._fresh >= SNAPSHOT_BYTES or (self._fresh and began - self._snapped >= SNAPSHOT_S)):
             await self._snapshot(stage, writer)
         record, chunks = self._record(stage), list[bytes]()
@@ -311,9 +312,9 @@ class Task:
         return [Write(place, part, chunk_key(place.partition, generation, i)) for i, part in enumerate(parts)]
 
     def _record(self, stage: Stage) -> StateRecord:
-        marks, inputs, pointer = dict(self.marks), self.wiring.inputs, self._pointer
+        marks, wiring, pointer = dict(self.marks), self.wiring, self._pointer
         if not stage.large:
             start, pointer = dict(stage.replay_from(marks)), None
         else:
-            start = dict(pointer.start) if pointer else dict.fromkeys(inputs, 0)
-        return StateRecord(marks, start, stage.small(), pointer, self.wiring.revisions, self.wiring.config)
+            start = dict(pointer.start) if pointer else dict.fromkeys(wiring.inputs, 0)
+        return StateRecord(marks, start, stage.small(), pointer, wiring.revisions, wiring.config, wiring.ids)

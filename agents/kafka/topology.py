@@ -19,7 +19,7 @@ from murmurate.config.agreement import fingerprint, values
 from murmurate.config.plan import Plan
 from murmurate.config.secrets import fingerprints
 from murmurate.randomizers import Key, Pepper, Secrets
-from murmurate.topics.names import ZONES
+from murmurate.topics.names import ZONES, topic
 
 
 class ZoneKeys(NamedTuple):
@@ -48,13 +48,17 @@ def zone_keys(secrets: Mapping[str, bytes], deployment: str) -> ZoneKeys:
 
 class Topology:
     """The Tasks of a deployment. `sources`: partitions of each source topic; `fed`: ticks come from `feed`;
-    `agreed`: number of the config record was compared.
+    `agreed`: number of the config record that was compared; `ids`: of topics, by their full names.
     """
 
-    def __init__(self, plan: Plan, keys: ZoneKeys, sources: Mapping[str, int], *, fed: bool, agreed: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, keys: ZoneKeys, sources: Mapping[str, int], *, fed: bool, agreed: int = 0,
+        ids: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         said = values(plan, fed=fed)
         self._config = {zone: (fingerprint(zone, said, keys.fingerprints), agreed) for zone in ZONES}
         self._of = Deployed(plan, keys, dict(sources), fed)
+        self._ids = dict(ids)
         self._revisions = {stream.name: (stream.config, stream.revision) for stream in plan.everything}
 
     def partitions(self, stage: str) -> int:
@@ -65,10 +69,13 @@ class Topology:
         """The instance of a stage for a source partition."""
         row, of = TABLE[stage], self._of
         theirs = row.source is None
+        inputs = row.inputs(source, fed=of.fed)
+        names = {log.topic: log.topic if theirs and log == source else topic(of.plan.name, log.topic) for log in inputs}
         return Wiring(
             of.plan.name, stage, row.state_partition(source, of.sources), partial(row.make, of, source),
-            row.inputs(source, fed=of.fed), self._revisions, self._config[row.zone],
+            inputs, self._revisions, self._config[row.zone],
             pushed=None if theirs else source, foreign=frozenset({source.topic} if theirs else ()),
+            ids={own: self._ids[name] for own, name in names.items() if name in self._ids},
             from_end=theirs and not of.fed,
         )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.stages.stage import Log, Stage
@@ -26,6 +26,8 @@ class Wiring:
     """Delivered by whoever owns the partition; the others it reads itself."""
     foreign: frozenset[str] = frozenset()
     """Topics that are not the deployment's own: the sources."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids of the topics of its logs, by the stage's names; none of them where brokers have no ids."""
     from_end: bool = False
     """Whether a first start begins with the records that come from then on (sources under the wall clock)."""
 

@@ -1,9 +1,9 @@
 """A worker: the stages of its zones on Kafka, until it is stopped or something fails.
 
 Contract: a failure of one stage ends them all, and leaves as the error it was; a stop flushes, commits, and leaves
-every group.  A worker holds the keys of its zones only.  `compare` raises where they, or the file, are not what the
-deployment has agreed on.  Not here: signals, exit codes, waiting for brokers
-(cli/worker.py), metrics (observe/).
+every group.  While its clock is not the brokers', the clock decides nothing (skew.py).  A worker holds the keys of its
+zones only.  `compare` raises where they, or the file, are not what the deployment has agreed on.  Not here: signals,
+exit codes, waiting for brokers (cli/worker.py), metrics (observe/).
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from murmurate.agents.kafka.doors import Doors
 from murmurate.agents.kafka.life import Observer
 from murmurate.agents.kafka.log_readers import SharedLog
 from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.skew import ComparedClock
 from murmurate.agents.kafka.task import Task
+from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.topology import Topology
 from murmurate.agents.stages.stage import Log
 from murmurate.agents.stages.table import CLOCK, TABLE
@@ -46,13 +48,18 @@ class Worker:
     def __init__(
         self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
         instance: str, folder: Path, observer: Observer, now_ms: Callable[[], int], fed: bool,
-        compare: Callable[[], Awaitable[object]] | None = None,
+        compare: Callable[[], Awaitable[object]] | None = None, watched: TopicWatch | None = None,
     ) -> None:  # fmt: skip
+        self._watched = watched
         self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
-        self._now_ms, self._compare = now_ms, compare
+        self._compare = compare
         rounds = Place(f"{plan.name}.rounds", 0)
         self._shared = {rounds: SharedLog(client, rounds)}
         self.zones = tuple(zones)
+        first = next(row.name for row in TABLE.values() if row.zone in self.zones)
+        self.clock = ComparedClock(
+            client, Place(f"{plan.name}.state.{first}", 0), instance, now_ms, plan.skew_ms, also=self._told
+        )
         self.apps: dict[str, StageApp] = {}
         self.owners: dict[str, StageOwner] = {}
         self.doors: Doors | None = None
@@ -63,7 +70,7 @@ class Worker:
             self.doors = Doors(
                 client, topology, sources, group=f"{plan.name}-door", instance=f"{instance}-door",
                 make=lambda topic, p: Task(topology.wiring("door", Log(topic, p)), client, observer),
-                now_ms=now_ms, fed=fed,
+                now_ms=self.clock.now, fed=fed, skew_ms=plan.skew_ms,
             )  # fmt: skip
             self.owners["door"] = self.doors.owner
 
@@ -84,14 +91,28 @@ class Worker:
         )  # fmt: skip
 
     @property
+    def places(self) -> Mapping[str, Sequence[Place]]:
+        """The source partitions of each stage, whoever has them."""
+        name = self._plan.name
+        theirs = {
+            stage: [Place(f"{name}.{TABLE[stage].source}", p) for p in range(self._topology.partitions(stage))]
+            for stage in self.apps
+        }
+        return theirs if self.doors is None else {**theirs, "door": self.doors.places}
+
+    @property
     def ready(self) -> bool:
-        """Whether every group has assigned its partitions, and all of them have recovered."""
-        return all(owner.ready for owner in self.owners.values())
+        """Whether every group has assigned its partitions, all of them have recovered, and the clock is right."""
+        return all(owner.ready for owner in self.owners.values()) and self.clock.wrong is None
 
     @property
     def tasks(self) -> Sequence[Task]:
         """Every Task that is ours."""
         return [task for owner in self.owners.values() for task in owner.tasks.values()]
+
+    def _told(self) -> dict[str, int]:
+        """What `murmurate status` may learn of this worker beside its clock."""
+        return {"bounded": sum(self.doors.bounded.values())} if self.doors is not None else {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set, or something fails: that error leaves."""
@@ -119,6 +140,7 @@ class Worker:
 
     def _running(self) -> Iterator[Coroutine[None, None, None]]:
         """What has to go on for as long as the worker does."""
+        yield self.clock.watch()
         for owner in self.owners.values():
             yield owner.failure()
         for app in self.apps.values():
@@ -129,6 +151,8 @@ class Worker:
             yield self.doors.watch()
         if self._compare is not None:
             yield self._compare_again(self._compare)
+        if self._watched is not None:
+            yield self._watched.run()
         if "publish" in self.owners:
             yield self._timer(self.owners["publish"])
 
@@ -143,9 +167,10 @@ class Worker:
 
     async def _timer(self, owner: StageOwner) -> None:
         while True:
-            now = encode(Progress(topic="clock", partition=0, time=self._now_ms()))
-            for task in owner.live.values():
-                task.inject(CLOCK, now)
+            if (now := self.clock.now()) is not None:
+                tick = encode(Progress(topic="clock", partition=0, time=now))
+                for task in owner.live.values():
+                    task.inject(CLOCK, tick)
             await asyncio.sleep(TIMER_S)
 
     async def _stop(self) -> None:

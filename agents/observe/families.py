@@ -25,6 +25,10 @@ EDGE_ONLY: Final = frozenset(
         "murmurate_epsilon_spent_max",
         "murmurate_source_transaction_seconds",
         "murmurate_source_transaction_limit_seconds",
+        "murmurate_late_share",
+        "murmurate_tick_waits_seconds",
+        "murmurate_ticks_bounded",
+        "murmurate_door_ahead_seconds",
     }
 )
 """Families that no other endpoint serves, not even empty."""
@@ -47,7 +51,27 @@ GAUGES: Final = {
         ("topic", "partition"),
     ),
     "murmurate_source_transaction_limit_seconds": ("How long one may be open: as brokers allow, and a minute.", ()),
+    "murmurate_late_share": (
+        "Share of the last minute's events that were refused as late or too far ahead, 0 where few came.",
+        ("stream", "stage"),
+    ),
+    "murmurate_clock_skew_seconds": (
+        "How far this machine's clock is certainly ahead of the brokers'; below 0: behind.",
+        (),
+    ),
+    "murmurate_clock_skew_limit_seconds": ("How far it may be, ahead or behind; beyond that no tick is given.", ()),
+    "murmurate_tick_waits_seconds": ("Since a door's next tick waits for its events.", ("topic", "partition")),
+    "murmurate_ticks_bounded": (
+        "Ticks cut to where their source ends, since the worker began.",
+        ("topic", "partition"),
+    ),
+    "murmurate_door_ahead_seconds": (
+        "How far a door's clock stands ahead of the wall clock: what comes until then is late.",
+        ("topic", "partition"),
+    ),
     "murmurate_state_bytes": ("Newest snapshot, or the small state.", ("stage", "partition")),
+    "murmurate_brokers_silent_seconds": ("Since a broker has answered; they are asked every 5 seconds.", ()),
+    "murmurate_partitions_unowned": ("Source partitions that no member of the stage's group has.", ("stage",)),
     "murmurate_info": ("What runs here.", ("version", "deployment", "config")),
 }
 """What is looked up when somebody asks: name, help, labels."""
@@ -75,6 +99,10 @@ class Families:
             ("stream", "decision"),
             registry=registry,
         )
+        self.given_up = Counter(
+            "murmurate_rounds_given_up", "Open rounds whose patience was over.", ("stream",),
+            registry=registry,
+        )  # fmt: skip
         self.dead = Counter(
             "murmurate_dead_letters", "Records that nobody could read, or that are nobody's, named in dead letters.",
             ("stage", "reason"), registry=registry,

@@ -7,7 +7,7 @@ stages and partitions, nothing of what they hold.  Not here: HTTP (web/server.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.owner import StageOwner
@@ -30,13 +30,34 @@ def alive() -> dict[str, Any]:
     return {"status": "ok"}
 
 
-def readiness(worker: Worker) -> Readiness:
-    """Whether every stage knows its partitions and all of them have recovered; if not, what it waits for."""
+class StandsStill(Protocol):
+    """What is known of brokers that are away, and of a deployment that stands still."""
+
+    def brokers(self) -> str | None:
+        """A line where they are away."""
+        ...
+
+    def lines(self) -> list[str]:
+        """A line for each other thing."""
+        ...
+
+
+def readiness(worker: Worker, still: StandsStill | None = None) -> Readiness:
+    """Whether every stage knows its partitions, all of them have recovered and brokers answer; if not, what it waits
+    for; if so, what stands still all the same.
+    """
     zones = list(worker.zones)
-    if worker.ready:
+    away = None if still is None else still.brokers()
+    if worker.ready and away is None:
         live = {stage: len(owner.live) for stage, owner in worker.owners.items()}
-        return Readiness(True, {"ready": True, "zones": zones, "partitions": live})
+        said: dict[str, Any] = {"ready": True, "zones": zones, "partitions": live}
+        if still is not None and (lines := still.lines()):
+            said["stands_still"] = lines
+        return Readiness(True, said)
+    clock = worker.clock.wrong
     waiting = [line for stage, owner in worker.owners.items() for line in _waits(stage, owner)]
+    waiting += [] if clock is None else [f"clock: {clock}"]
+    waiting += [] if away is None else [away]
     return Readiness(False, {"ready": False, "zones": zones, "waiting": waiting})
 
 

@@ -1,6 +1,8 @@
 """Log lines: one JSON object a line, or plain text where a person looks on.
 
-Contract: time, level, message, then the extra fields of our own loggers; a traceback is a field, never more lines.
+Contract: time, level, message, then the extra fields of our own loggers; a traceback is a field, never more lines.  A
+line that says what another said less than a second before, numbers aside, is counted and left out; the next one of
+its kind says how many were.
 Extra fields of anybody else are left out: what a library hangs on a record may be a message.  Source: ARCHITECTURE rule
 11; what is logged says nothing of users, which is up to whoever logs.  Not here: where the lines go (stderr).
 """
@@ -8,7 +10,11 @@ Extra fields of anybody else are left out: what a library hangs on a record may 
 from __future__ import annotations
 
 import logging
+import math
+import re
 import sys
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -18,7 +24,52 @@ from pythonjsonlogger.orjson import OrjsonFormatter
 OURS: Final = "murmurate"
 NOISY: Final = ("faust", "mode", "aiokafka", "kafka", "asyncio", "aiohttp")
 """Loggers that say too much below WARNING."""
+EACH_S: Final = 1.0
+"""The least time between two lines that say the same."""
+TRACEBACK_S: Final = 60.0
+"""The least time between two tracebacks of the same line."""
+MOST_KINDS: Final = 1_000
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _FIELDS: Final = ("time", "level", "message")
+
+
+class _Said:
+    """What is known of one kind of line."""
+
+    __slots__ = ("at", "left_out", "traced")
+
+    def __init__(self) -> None:
+        self.at = self.traced = -math.inf
+        self.left_out = 0
+
+
+class OncePerSecond(logging.Filter):
+    """Lets one line a second and kind through, with the number of those left out since. `clock`: in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock, self._kinds = clock, dict[object, _Said]()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether this one is written."""
+        now, words = self._clock(), _NUMBERS.sub("#", record.getMessage())
+        fields = {name: value for name, value in own_fields(record).items() if isinstance(value, str | int)}
+        kind = record.name, record.levelno, words, tuple(fields.items())
+        said = self._kinds.pop(kind, None) or _Said()
+        self._kinds[kind] = said  # the newest stand last
+        if len(self._kinds) > MOST_KINDS:
+            del self._kinds[next(iter(self._kinds))]
+        if now - said.at < EACH_S:
+            said.left_out += 1
+            return False
+        if said.left_out:
+            record.__dict__["repeated"] = said.left_out
+        if record.exc_info and now - said.traced < TRACEBACK_S:
+            record.exc_info = record.exc_text = None
+        elif record.exc_info:
+            said.traced = now
+        said.at, said.left_out = now, 0
+        return True
 
 
 class JsonLines(OrjsonFormatter):
@@ -33,6 +84,8 @@ class JsonLines(OrjsonFormatter):
         if not is_ours(record):
             log_data["logger"] = record.name
         log_data |= {key: value for key, value in own_fields(record).items() if key not in _FIELDS}
+        if (repeated := getattr(record, "repeated", 0)) and not is_ours(record):
+            log_data["repeated"] = repeated
         log_data |= {key: value for key, value in message_dict.items() if key in ("exc_info", "stack_info")}
 
 
@@ -52,6 +105,7 @@ def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """All log lines of this process go to a stream (stderr unless named), as JSON unless it is a terminal."""
     into = sys.stderr if stream is None else stream
     handler = logging.StreamHandler(into)
+    handler.addFilter(OncePerSecond())
     handler.setFormatter(PlainLines() if into.isatty() else JsonLines())
     root = logging.getLogger()
     for old in root.handlers[:]:

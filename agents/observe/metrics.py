@@ -26,10 +26,11 @@ from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
+from murmurate.agents.observe.committed import counts, messages
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
+from murmurate.agents.observe.late_share import LateShares
 from murmurate.agents.observe.sources import SourceTransactions
 from murmurate.agents.shortage import Shortages
-from murmurate.agents.stages.aggregate import Aggregate
 from murmurate.agents.stages.curate import Curate
 from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.perturb import Perturb
@@ -37,7 +38,6 @@ from murmurate.agents.stages.publish import Publish
 from murmurate.agents.stages.shuffle import Shuffle
 from murmurate.agents.stages.stage import Out
 from murmurate.config.plan import Plan
-from murmurate.topics.block import MAGIC
 from murmurate.topics.events import Reason
 from murmurate.topics.names import STAGES, Zone
 
@@ -98,13 +98,34 @@ class Metrics:
         self._others, self._edge = Families(CollectorRegistry()), EdgeFamilies(CollectorRegistry())
         self._others.registry.register(_Gauges(self, edge=False))
         self._edge.registry.register(_Gauges(self, edge=True))
+        self.late = LateShares()
+        self._edge.registry.register(self.late)
         self.public = served(self._others.registry)
         self.edge = served(self._others.registry, self._edge.registry)
+
+    def add(self, gauges: Collector, *, edge: bool) -> None:
+        """Serve these too: at every endpoint of the worker, or at the edge's alone."""
+        (self._edge if edge else self._others).registry.register(gauges)
 
     def live(self, *, edge: bool) -> list[Task]:
         """The Tasks that fold: of the edge, or of the other zones."""
         live = [task for task in self._tasks.values() if task.life is Life.LIVE]
         return [task for task in live if (STAGES[task.wiring.stage] == "edge") == edge]
+
+    def ages(self) -> dict[str, int]:
+        """How old the newest release is of each stream that is published here, or since when that is here."""
+        now, found = self.now_ms(), dict[str, int]()
+        for task in self.live(edge=False):
+            if isinstance(stage := task.stage, Publish):
+                for stream in stage.begun:
+                    at = max(self.newest[stream][1] if stream in self.newest else 0, self.since[task.wiring.name])
+                    found[stream] = max(0, now - at)
+        return found
+
+    def given_up_now(self) -> dict[str, int]:
+        """How often the open round of each stream that is published here was given up."""
+        stages = [task.stage for task in self.live(edge=False) if isinstance(task.stage, Publish)]
+        return {stream: n for stage in stages for stream, n in stage.given_up_now.items()}
 
     # ---- what Tasks tell ----
 
@@ -112,7 +133,7 @@ class Metrics:
         """It is live: what its stage has counted so far was counted before, or by somebody else."""
         name = task.wiring.name
         self._tasks[name], self.since[name] = task, self.now_ms()
-        self._before[name] = _counts(task)
+        self._before[name] = counts(task)
         log.info("recovered", extra={"task": name, "seconds": round(seconds, 3), "records": task.replayed})
 
     def flushed(self, task: Task, seconds: float, out: tuple[Out, ...]) -> None:
@@ -120,13 +141,15 @@ class Metrics:
         stage = task.wiring.stage
         families = self._edge if STAGES[stage] == "edge" else self._others
         families.flush.labels(stage).observe(seconds)
-        for letter in _messages(out, f"dead.{STAGES[stage]}"):
+        for letter in messages(out, f"dead.{STAGES[stage]}"):
             families.dead.labels(stage, letter["reason"]).inc()
         grown = self._grown(task)
         match task.stage:
             case Door():
                 self._count_events(grown.items())
+                self.late.take(stage, grown)
             case Perturb():
+                self.late.take(stage, {key: n for (kind, key), n in grown.items() if kind == "event"})
                 self._count_events((key, n) for (kind, key), n in grown.items() if kind == "event")
                 for key in (key for kind, key in grown if kind == "refusal"):
                     self._edge.refusals.labels(*key).inc(grown["refusal", key])
@@ -135,19 +158,21 @@ class Metrics:
                     self._edge.curated.labels(*key).inc(n)
             case Shuffle():
                 self._others.batches.labels("", "wrong_round").inc(grown["wrong_round"])  # of no stream that is known
-                for seal in _messages(out, "batches"):
+                for seal in messages(out, "batches"):
                     self._sealed(stage, seal)
             case Publish():
-                for release in _messages(out, "releases"):
+                for stream, n in grown.items():
+                    self._others.given_up.labels(stream).inc(n)
+                for release in messages(out, "releases"):
                     self._released(release)
             case _:
                 self._strangers(stage, grown)
-                for tally in _messages(out, "tallies"):
+                for tally in messages(out, "tallies"):
                     self._reports(tally["stream"], stage, tally["counted"], tally["rejected"]["malformed"])
 
     def _grown(self, task: Task) -> Count[Any]:
         """What the stage has counted since the last transaction."""
-        name, now = task.wiring.name, _counts(task)
+        name, now = task.wiring.name, counts(task)
         grown, self._before[name] = now - self._before.get(name, Count()), now
         return grown
 
@@ -229,8 +254,7 @@ class _Gauges(Collector):
             size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
         yield size
         yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
-        if self._is_edge:
-            yield from self._metrics.sources.gauges()
+        yield from self._metrics.sources.gauges()
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """How far the slowest of the readers of a log lags. A log's end may lie behind ends of transactions, which are
@@ -266,7 +290,7 @@ class _Gauges(Collector):
         yield from (users, initial, spent)
 
     def _published(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
-        metrics, now = self._metrics, self._metrics.now_ms()
+        metrics, ages = self._metrics, self._metrics.ages()
         opened, age = gauge("murmurate_rounds_open"), gauge("murmurate_release_age_seconds")
         estimate, error = gauge("murmurate_release_estimate"), gauge("murmurate_release_stderr")
         mixed, hidden = gauge("murmurate_mixed_epsilon"), gauge("murmurate_mixed_reports")
@@ -276,8 +300,8 @@ class _Gauges(Collector):
             for stream, rounds in task.stage.open_rounds.items():
                 opened.add_metric((stream,), rounds)
             for stream in task.stage.begun:
-                release, at = metrics.newest.get(stream, (None, 0))
-                age.add_metric((stream,), max(0, now - max(at, metrics.since[task.wiring.name])) / 1000)
+                release, _ = metrics.newest.get(stream, (None, 0))
+                age.add_metric((stream,), ages[stream] / 1000)
                 if (claim := (release or {}).get("privacy", {}).get("shuffled")) is not None:
                     mixed.add_metric((stream,), claim["epsilon"])
                     hidden.add_metric((stream,), claim["n"])
@@ -297,23 +321,3 @@ def config_digest(plan: Plan) -> str:
     """Tells two configurations of a deployment apart: 16 hexadecimal digits."""
     streams = sorted((stream.name, stream.config, stream.revision) for stream in plan.everything)
     return hashlib.sha256(orjson.dumps([plan.name, streams])).hexdigest()[:16]
-
-
-def _counts(task: Task) -> Count[Any]:
-    """The counts of the stage that none of its records contain."""
-    match task.stage:
-        case Door() | Curate() | Shuffle() | Aggregate() as stage:
-            return Count(stage.counts)
-        case Perturb() as stage:
-            found: Count[Any] = Count({("event", key): n for key, n in stage.edge_counts.items()})
-            found.update({("refusal", key): n for key, n in stage.refusals.items()})
-            return found
-        case _:
-            return Count()
-
-
-def _messages(out: Iterable[Out], topic: str) -> Iterator[dict[str, Any]]:
-    """The messages among the records for a topic, as the stage wrote them."""
-    for to, value in out:
-        if to.topic == topic and not value.startswith(MAGIC):
-            yield orjson.loads(value)

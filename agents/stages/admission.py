@@ -39,6 +39,8 @@ class Admission:
         self._plan, self._pepper = plan, pepper
         self.counts: Counter[tuple[str, str]] = Counter()
         """(stream, late | future | cut) -> events: the first two are dropped; of the third some items were cut."""
+        self.judged: Counter[str] = Counter()
+        """For each stream, the events whose times were judged."""
 
     def admit(
         self, stream: AnyStreamPlan, users: Bytes, times: Ints, values: Values, long: Mapping[int, Words],
@@ -48,6 +50,7 @@ class Admission:
         their words. before: the clock before the events, None before the first; now: the one that covers them.
         """
         too_late, too_early = late(self._plan, stream, times, before), ahead(self._plan, times, now)
+        self.judged[stream.name] += len(times)
         self.counts[stream.name, "late"] += int(too_late.sum())
         self.counts[stream.name, "future"] += int(too_early.sum())
         good = ~(too_late | too_early)

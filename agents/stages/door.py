@@ -54,6 +54,8 @@ class Door:
         """(stream, reason) -> how many events were refused, or cut; the stream is empty where it could not be read.
         These are facts about raw events, for the edge's own metrics.
         """
+        self.judged = self._admission.judged
+        """For each stream, how many events were late, from the future, or neither."""
 
     def fold(self, record: Record) -> None:
         """Take an event or a tick."""
@@ -83,12 +85,15 @@ class Door:
                 return
 
     def _await(self, record: Record) -> None:
-        """Put a tick behind those that wait for their events; one of the same time and a lower end replaces it."""
+        """Put a tick behind those that wait for their events; it replaces one of the same time and a higher end."""
         tick, offset = read(record, "edge", self._out if self._partition == 0 else []), record.offset
         if not isinstance(tick, Tick) or (tick.topic, tick.partition) != (self._topic, self._partition):
             return
-        if self._ticks and self._ticks[-1][1].time == tick.time and tick.end < self._ticks[-1][1].end:
-            offset, _ = self._ticks.pop()
+        for at in (0, -1) if self._ticks else ():
+            first, waiting = self._ticks[at]
+            if waiting.time == tick.time and tick.end < waiting.end:
+                self._ticks[at] = (first, tick)
+                return
         self._ticks.append((offset, tick))
 
     def ready(self, log: Log) -> bool:

@@ -97,6 +97,8 @@ class OpenPeriod:
     """A decision that the method made without a question, to be released when the period is over."""
     past: dict[int, Release] = field(default_factory=dict)
     """The releases that are still to be revised."""
+    given_up: int = 0
+    """How often the open round was given up, as far as this instance knows."""
     since: int | None = None
     """When the open round's patience began, in the time of the ticks; None until it begins."""
 
@@ -107,6 +109,7 @@ class OpenPeriod:
 
     def ask(self, outstanding: OutstandingRound) -> None:
         """Wait for the tallies of a round that was written now, or ahead in an earlier period."""
+        self.given_up = 0
         self.state.to(PeriodState.ASKED)
         self._wait(outstanding)
 

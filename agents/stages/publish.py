@@ -12,6 +12,7 @@ are announced, and a recovery folds the log again from there, for these blocks a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
@@ -25,6 +26,7 @@ from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
+from murmurate.agents.stages.released import ReleasedRecords
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
 from murmurate.agents.stages.summing import targets_of
@@ -62,12 +64,14 @@ class Publish:
         self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
         self._central = {s.name: s for s in plan.central if stream_partition(s.name, plan.tallies) == partition}
         self._courses: dict[str, CentralCourse] = {}
-        self._partition = partition
+        self._partition, self._released = partition, ReleasedRecords(partition, latest=plan.latest)
         self._periods: dict[str, OpenPeriod] = {}
         self._agreed = AgreedConfig()  # used by the first instance alone
         self._tallied = 0  # the offset in its tallies partition below which all but blocks has been folded
         self._out: list[Out] = []
         self._urgent = False
+        self.given_up: Counter[str] = Counter()
+        """For each stream, how often a round was given up."""
 
     def fold(self, record: Record) -> None:
         """Take a tally, a record of `rounds`, or a tick of the clock."""
@@ -142,7 +146,7 @@ class Publish:
         if course is None:
             course = CentralCourse(self._plan, self._central[curated.stream], curated.t, curated.t)
             self._courses[curated.stream] = course
-        self._out.append(Out(Log("releases", self._partition), encode(course.release(curated))))
+        self._out += self._released.records(course.release(curated))
         self._out.append(Out(ROUNDS, encode(Settled(stream=curated.stream, t=curated.t))))
         self._urgent = True
 
@@ -195,14 +199,13 @@ class Publish:
 
     def _release(self, period: OpenPeriod, decision: Decision) -> None:
         """Release, and settle the period."""
-        releases = Log("releases", self._partition)
         mixed, most = period.mixed, period.method.most_rounds()
         claims = mixed.claim(period.t, most), mixed.against_users(period.t, most)
         came = Came(period.slots, period.tallies, *claims, period.fakes)
         record = release(self._plan, period.plan, decision, came)
-        self._out.append(Out(releases, encode(record)))
+        self._out += self._released.records(record)
         if decision.revised is not None and (before := period.past.pop(decision.revised.t, None)) is not None:
-            self._out.append(Out(releases, encode(revised(period.plan, decision, before))))
+            self._out += self._released.records(revised(period.plan, decision, before), newest=False)
         if lag := period.plan.method.revise:
             period.past[record.t] = record
             period.past.pop(record.t - lag, None)  # still there if it was not revised above, as without any answer
@@ -273,7 +276,14 @@ class Publish:
             if time_ms >= period.since + period.open.round.patience_ms:
                 period.since = time_ms
                 self._out.append(Out(ROUNDS, encode(GiveUp(round=period.open.round.digest.hex()))))
+                period.given_up += 1
+                self.given_up[period.plan.name] += 1
                 self._urgent = True
+
+    @property
+    def given_up_now(self) -> dict[str, int]:
+        """For each stream that waits for a round, how often that one was given up."""
+        return {name: period.given_up for name, period in self._periods.items() if period.open is not None}
 
     # ---- state: all of it, in every transaction ----
 
@@ -289,6 +299,8 @@ class Publish:
         """Every stream's open period, and where central streams stand. The blocks of tallies are in the log only."""
         courses = {name: kept(period) for name, period in self._periods.items()}
         facts: dict[str, Any] = {"courses": courses, "reached": self._reached, "agreed": self._agreed.kept()}
+        if self._plan.latest:
+            facts["latest"] = self._released.kept()
         if self._central:
             facts["central"] = {name: course.facts() for name, course in self._courses.items()}
         if any(map(announces_blocks, courses.values())):
@@ -304,6 +316,7 @@ class Publish:
         state, arrays = load(FORM, small)
         self._reached, self._tallied = state["reached"], state.get("tallied", 0)
         self._agreed.restore(state["agreed"])
+        self._released.restore(state.get("latest", {}))
         for name, stored in state.get("central", {}).items():
             stream = written_under(name, stored, self._central.get(name))
             self._courses[name] = CentralCourse(self._plan, stream, stored["first_t"], stored["t"])

@@ -33,6 +33,9 @@ class Out(NamedTuple):
 
     log: Log
     value: bytes
+    """The record's bytes; none where the row of its key is to be deleted from a compacted topic."""
+    key: bytes | None = None
+    """The record's key, which subscribers alone have a use for."""
 
 
 NOWHERE: Final[Mapping[Log, int]] = MappingProxyType({})

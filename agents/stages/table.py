@@ -150,8 +150,8 @@ TABLE: Final[Mapping[str, StageRow]] = MappingProxyType({
 
 def topic_partitions(plan: Plan, topics: Mapping[str, int]) -> dict[str, int]:
     """The number of partitions of each topic that may have several, by its name without the deployment's: each stage's
-    source and its state. A stream's releases are in the partition with the number of its tallies'.
+    source and its state. A stream's releases, and their rows, are in the partition with the number of its tallies'.
     """
     shared = {row.source: row.partitions(plan) for row in TABLE.values() if row.source and row.partitions}
     states = {f"state.{row.name}": row.state_partitions(plan, topics) for row in TABLE.values()}
-    return {**shared, "releases": plan.tallies, **states}
+    return {**shared, "releases": plan.tallies, "releases.latest": plan.tallies, **states}

@@ -11,12 +11,13 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from murmurate.agents.web.errors import FrameError
+from murmurate.agents.web.release_id import ReleaseId, release_id
 from murmurate.aggregators.queries import QueryAnswer, ReleaseIndex, answer
 from murmurate.aggregators.queries.errors import ReleaseFormatError
 
@@ -40,6 +41,8 @@ class Frame:
     """JSON: of a release the record alone, of the others the whole frame."""
     stream: str = ""
     truth: bytes = b"null"
+    release: ReleaseId | None = None
+    """Which release it is, if it is one."""
 
     @property
     def json(self) -> bytes:
@@ -134,9 +137,26 @@ class Feed:
                 count -= frame.kind == "release" and frame.stream == stream
             return after
 
-    def follow(self, after: int = 0, stream: str = "") -> "FeedReader":
-        """The frames after a number, to the end; of one stream only its releases."""
-        return FeedReader(self, after, stream)
+    def identity(self, frame: Frame) -> str | None:
+        """The id of a frame for readers: of a live deployment that of its release, the same at every worker; of a run
+        its number there.
+        """
+        if not self._live:
+            return f"{self.run}-{frame.number}"
+        return None if frame.release is None else str(frame.release)
+
+    def follow(self, after: int = 0, stream: str = "", seen: ReleaseId | None = None) -> "FeedReader":
+        """The frames after a number, to the end; of one stream only its releases. `seen`: those after this release
+        alone, which may have come here or not yet; if it is no longer kept, all that are.
+        """
+        return FeedReader(self, after, stream, seen)
+
+    def seen(self, identity: str) -> ReleaseId | None:
+        """The release that a reader saw last, by the id that some worker gave it; None for no release of these
+        streams, and in a run of its own.
+        """
+        found = release_id(identity) if self._live else None
+        return found if found is not None and found.stream in self._streams else None
 
     def _join(self, follower: "FeedReader") -> None:
         with self._lock:
@@ -161,7 +181,8 @@ class Feed:
         if self._live and truth is not None:
             raise FrameError("feed: found a truth in a live deployment; allowed: null, since truth is raw data")
         body = orjson.dumps(dict(release))
-        self._add(Frame(0, "release", body, str(release["stream"]), orjson.dumps(truth)))
+        which = ReleaseId(str(release["stream"]), int(release["t"]), int(release["revision"]))
+        self._add(Frame(0, "release", body, which.stream, orjson.dumps(truth), which))
         self._unread.append(orjson.loads(body))
         if self._answers.acquire(blocking=False):  # else it is read with the next one, or before the next answer
             try:
@@ -176,7 +197,7 @@ class Feed:
                     f"feed: found {frame.kind} out of order; allowed: hello once, the others, done at last"
                 )
             number = self.last + (frame.kind != "progress")
-            frame = Frame(number, frame.kind, frame.body, frame.stream, frame.truth)
+            frame = replace(frame, number=number)
             if frame.kind == "progress":
                 self._progress = frame
                 self._progressed += 1
@@ -210,8 +231,9 @@ class Feed:
 class FeedReader:
     """A reader's place in a feed. Iterate over it in the loop in which it was made."""
 
-    def __init__(self, feed: Feed, after: int, stream: str) -> None:
-        self._feed, self._after, self._stream = feed, after, stream
+    def __init__(self, feed: Feed, after: int, stream: str, seen: ReleaseId | None = None) -> None:
+        self._feed, self._after, self._stream, self._seen = feed, after, stream, seen
+        self._resumed = seen is not None
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._closing = asyncio.Event()
@@ -237,8 +259,11 @@ class FeedReader:
                 self._news.clear()  # before looking: what comes while we look wakes us again
                 found, progressed = feed._take(self._after, progressed)
                 for frame in found:
+                    if self._seen is not None and frame.release is not None and self._seen.before(frame.release):
+                        self._seen, self._after = None, 0  # it is no longer kept: everything that is, is new
+                        break
                     self._after = max(self._after, frame.number)
-                    if not self._stream or (frame.kind == "release" and frame.stream == self._stream):
+                    if self._is_new(frame):
                         yield frame
                         if self._closing.is_set():
                             return
@@ -248,3 +273,12 @@ class FeedReader:
                     await self._news.wait()
         finally:
             feed._leave(self)
+
+    def _is_new(self, frame: Frame) -> bool:
+        """Whether the reader wants a frame, and has not seen it at another worker."""
+        if self._seen is not None:
+            self._seen = None if frame.release == self._seen else self._seen
+            return False
+        if self._resumed and frame.kind == "hello":
+            return False
+        return not self._stream or (frame.kind == "release" and frame.stream == self._stream)

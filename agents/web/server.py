@@ -2,7 +2,8 @@
 
 Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
 page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
-resume after Last-Event-ID, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py).
+resume after Last-Event-ID, of a live deployment at any worker, and `?for=QUESTION` shapes their estimates for a kind of
+question (shaped.py).
 `/query?q=sum of NAME over last 1h` answers from the releases so far (aggregators/queries). `/metrics`
 is for Prometheus, `/healthz` says that the process lives, `/readyz` that it works. A server has the routes of what it
 is given. A refusal is JSON with one line that says what is allowed. On a loopback address only requests to a local name
@@ -63,12 +64,13 @@ class RunningServer:
 
 async def serve(
     feed: Feed | None, host: str = "127.0.0.1", port: int = 8000, *,
-    metrics: CollectorRegistry | None = None, ready: Probe | None = None, heartbeat_s: float = HEARTBEAT_S,
+    metrics: CollectorRegistry | None = None, ready: Probe | None = None, edge_page: Callable[[], str] | None = None,
+    heartbeat_s: float = HEARTBEAT_S,
 ) -> RunningServer:  # fmt: skip
-    """A server of a feed's page, of metrics, of readiness; port 0 takes any free one. ListenError if the address cannot
-    be had.
+    """A server of a feed's page or the edge's own, of metrics, of readiness; port 0 takes any free one. ListenError if
+    the address cannot be had.
     """
-    app = Routes(_is_local(host), feed, metrics, ready, heartbeat_s).app()
+    app = Routes(_is_local(host), feed, metrics, ready, heartbeat_s, edge_page).app()
     # A reader who leaves ends its handler at once; one who stays has a second to hear the end.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
     await runner.setup()
@@ -89,9 +91,10 @@ class Routes:
     """The routes over what there is."""
 
     def __init__(
-        self, local: bool, feed: Feed | None, metrics: CollectorRegistry | None, ready: Probe | None, heartbeat_s: float
-    ) -> None:
-        self._local, self._metrics, self._ready = local, metrics, ready
+        self, local: bool, feed: Feed | None, metrics: CollectorRegistry | None, ready: Probe | None,
+        heartbeat_s: float, edge_page: Callable[[], str] | None = None,
+    ) -> None:  # fmt: skip
+        self._local, self._metrics, self._ready, self._edge_page = local, metrics, ready, edge_page
         self._pages = Pages(feed, heartbeat_s=heartbeat_s) if feed is not None else None
         self._served: list[str] = []
 
@@ -100,6 +103,8 @@ class Routes:
         app = web.Application(middlewares=[self._refusals])
         if self._pages is not None:
             self._served += self._pages.add(app)
+        if self._edge_page is not None:
+            self._add(app, "/", self._edge)
         self._add(app, "/healthz", self._alive)
         if self._ready is not None:
             self._add(app, "/readyz", self._readyz)
@@ -114,6 +119,10 @@ class Routes:
 
     async def _alive(self, request: web.Request) -> web.Response:
         return web.json_response(alive())
+
+    async def _edge(self, request: web.Request) -> web.Response:
+        assert self._edge_page is not None  # noqa: S101 - the route is there
+        return web.Response(text=self._edge_page(), content_type="text/html", charset="utf-8")
 
     async def _readyz(self, request: web.Request) -> web.Response:
         assert self._ready is not None  # noqa: S101 - the route is there
@@ -201,7 +210,8 @@ class Pages:
         """Server-sent events until the run or the server ends."""
         if self._feed.ended and after >= self._feed.last:
             return web.Response(status=204)  # tells an EventSource that resumes that there is no more to come
-        follower = self._feed.follow(after, stream)
+        seen = self._feed.seen(request.headers.get("Last-Event-ID", ""))
+        follower = self._feed.follow(0 if seen else after, stream, seen)
         self._followers.add(follower)
         try:
             async with sse_response(request, sep="\n", ping_interval=self._heartbeat_s) as events:
@@ -209,7 +219,7 @@ class Pages:
                 async for frame in follower:
                     shown = shape(frame)
                     data = (shown.body if stream else shown.json).decode()
-                    await events.send(data, id=f"{self._feed.run}-{frame.number}")
+                    await events.send(data, id=self._feed.identity(frame))
             return events
         except ConnectionResetError:  # the reader left: whatever we return goes nowhere
             return web.Response(status=204)

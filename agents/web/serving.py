@@ -18,10 +18,14 @@ import orjson
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.release_reader import ReleaseReader
+from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.worker import Worker
+from murmurate.agents.observe.clock_gauges import SkewGauges, TickGauges
 from murmurate.agents.observe.health import Probe, Readiness, readiness
 from murmurate.agents.observe.metrics import Metrics
+from murmurate.agents.observe.standstill import Standstill, StandstillGauges
 from murmurate.agents.page_header import page_header
+from murmurate.agents.web.edge_page import edge_page
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.server import RunningServer, serve
 from murmurate.config.enough import needs
@@ -56,21 +60,29 @@ class Serving:
             await server.stop()
 
 
-async def serve_worker(worker: Worker, deployment: Deployment, plan: Plan, client: Client, metrics: Metrics) -> Serving:
+async def serve_worker(
+    worker: Worker, deployment: Deployment, plan: Plan, client: Client, metrics: Metrics, watched: TopicWatch
+) -> Serving:
     """Serve what belongs to a worker's zones, before it runs. ListenError if an address cannot be had."""
     metrics.fed = deployment.time.clock == "feed"
-    ready = partial(readiness, worker)
+    still = Standstill(worker, metrics, watched)
+    metrics.add(StandstillGauges(still), edge=False)
+    metrics.add(SkewGauges(worker.clock), edge=False)
+    if worker.doors is not None:
+        metrics.add(TickGauges(worker.doors), edge=True)
+    ready = partial(readiness, worker, still)
     feed = Feed(keep=KEPT) if "analysis" in worker.zones else None
     host, port = address(deployment.web.listen)
     servers = [await serve(feed, host, port, metrics=metrics.public, ready=ready)]
     if "edge" in worker.zones:
         host, port = address(deployment.web.edge)
+        page = partial(edge_page, worker, metrics)
         try:
-            servers.append(await serve(None, host, port, metrics=metrics.edge, ready=ready))
+            servers.append(await serve(None, host, port, metrics=metrics.edge, ready=ready, edge_page=page))
         except BaseException:
             await servers[0].stop()
             raise
-    works: list[Coroutine[object, object, None]] = [metrics.refresh(client), announce(ready)]
+    works: list[Coroutine[object, object, None]] = [metrics.refresh(client), announce(ready), still.run(client)]
     if feed is not None:
         for stream in plan.streams:  # from the plan alone; how many there are, releases say (agents/shortage.py)
             log.info("%s: %s", stream.name, needs(plan, stream))

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Final
 
+from murmurate.config.overdue import allowed_ms
 from murmurate.config.plan import Plan
+from murmurate.config.quantities import age
 
-LATE_PERIODS: Final = 3
 _RULE: Final = """      - alert: {alert}
         expr: {expr}
         for: {wait}
@@ -40,10 +41,11 @@ def alerts(plan: Plan) -> str:
 
 def _rules(plan: Plan) -> Iterator[str]:
     for stream in plan.everything:
-        late = LATE_PERIODS * stream.every_ms / 1000
+        late = allowed_ms(plan, stream.name)
         yield _RULE.format(
-            alert="MurmurateReleaseLate", expr=f'murmurate_release_age_seconds{{stream="{stream.name}"}} > {late:g}',
-            wait="0s", severity="warning", summary=f"{stream.name} has released nothing for {LATE_PERIODS} periods",
+            alert="MurmurateReleaseLate",
+            expr=f'murmurate_release_age_seconds{{stream="{stream.name}"}} > {late / 1000:g}',
+            wait="0s", severity="warning", summary=f"{stream.name} has released nothing for {age(late)}",
         )  # fmt: skip
     for stream in plan.streams:
         promised = plan.epsilon_of(stream.name) / 1e6

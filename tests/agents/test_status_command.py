@@ -6,7 +6,8 @@ from pathlib import Path
 
 from murmurate.agents.cli.status import as_table, lines
 from murmurate.agents.kafka.client import Place
-from murmurate.agents.kafka.status import StageStatus, Status, StreamStatus, _worker
+from murmurate.agents.kafka.status import StageStatus, Status, _worker
+from murmurate.agents.kafka.stream_status import StreamStatus
 from murmurate.agents.kafka.transactions import OpenTransaction
 from murmurate.topics.codec import decode
 from murmurate.topics.messages import Rejected

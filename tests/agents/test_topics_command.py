@@ -45,10 +45,18 @@ def test_a_deployment_of_other_topics_has_no_events_and_one_of_the_feed_has_two_
     assert want["shop.ticks"].partitions == want["shop.feed"].partitions == 1
     assert want["shop.raw"].settings["min.insync.replicas"] == "1"
     central = {name for name, row in TOPICS.items() if row.central}
-    assert {name.removeprefix("shop.") for name in want} == TOPICS.keys() - {"events"} - central
+    assert {name.removeprefix("shop.") for name in want} == TOPICS.keys() - {"events", "releases.latest"} - central
     visits = {"model": "central", "measure": "count", "every": "1s"}
     more = build(small(screen__source={"topic": "clicks"}, curator={"epsilon": 1.0}, streams__visits=visits))
     assert {f"shop.{name}" for name in central} <= wanted(more, plan(more), {"clicks": 3}).keys()
+
+
+def test_rows_of_the_newest_releases_are_compacted_and_say_for_a_day_what_is_deleted() -> None:
+    rows = build(small(releases={"latest": True}))
+    found = wanted(rows, plan(rows), {"shop.events": 1})["shop.releases.latest"]
+    assert found.partitions == 1
+    assert (found.settings["cleanup.policy"], found.settings["delete.retention.ms"]) == ("compact", str(DAY_MS))
+    assert "retention.ms" not in found.settings
 
 
 def test_what_was_made_is_said_in_80_columns() -> None:

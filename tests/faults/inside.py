@@ -48,17 +48,18 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, **more: Callable[[], Awaitable[object]]
-) -> AsyncIterator[Inside]:
-    """One that runs, and is stopped in the end."""
+    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
+    compare: Callable[[], Awaitable[object]] | None = None,
+) -> AsyncIterator[Inside]:  # fmt: skip
+    """One that runs, and is stopped in the end. `clock`: what it takes for the time."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
     keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
     where, stop = await sources(deployed.client, plan), asyncio.Event()
-    metrics = Metrics(plan, zones, now_ms=now_ms, fed=fed)
+    metrics = Metrics(plan, zones, now_ms=clock, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
-        observer=metrics, now_ms=now_ms, fed=fed, **more,
+        observer=metrics, now_ms=clock, fed=fed, compare=compare,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))
     try:

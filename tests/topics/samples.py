@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from murmurate.topics import Rejected, Round, Slots
 from murmurate.topics.codec import decode
 from murmurate.topics.curated import Curated, Planted
+from murmurate.topics.latest import Latest
 from murmurate.topics.message import Message
 from murmurate.topics.messages import (
     Close,
@@ -96,6 +97,11 @@ MESSAGES: tuple[Message, ...] = (
         tree=Planted(first_t=64, threshold=2500, digest="0123456789abcdef"),
     ),
     *(decode(record) for record in RELEASES),
+    Latest(
+        deployment="shop", stream="revenue", name="total", revision=1, t=29_916_540, start="2026-11-18T09:00:00Z",
+        end="2026-11-18T09:01:00Z", measure="total", unit="EUR", decision="published", measured_t=29_916_540,
+        estimate=247.11, stderr=339.4, unbiased=None,
+    ),
     Dead(reason="torn", topic="shop.reports", partition=0, offset=12),
 )  # fmt: skip
 

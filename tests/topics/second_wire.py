@@ -211,6 +211,18 @@ for _key in ("unit", "range"):
     del PREDICTED[_key]
 
 
+def rows(said: dict[str, Any]) -> dict[bytes, bytes]:
+    """The rows of a release in the table of the newest ones, by their keys."""
+    shared = ("deployment", "stream", "revision", "t", "start", "end", "measure", "unit", "decision", "measured_t")
+    head = {"schema": "murmurate/latest/1"} | {key: said[key] for key in shared if key in said}
+    return {
+        canonical({"stream": said["stream"], "name": name}): canonical(
+            head | {"name": name} | {figure: said[figure][name] for figure in ("estimate", "stderr", "unbiased")}
+        )
+        for name in said["estimate"]
+    }
+
+
 def golden() -> dict[str, str]:
     digest = round_digest(ROUND)
     tally = {
@@ -226,6 +238,7 @@ def golden() -> dict[str, str]:
         "schema": "murmurate/config/1", "number": 2, "secrets": {"shuffle": "6bc040b5907b58f1"},
         "values": {"privacy.min_batch": 1000, "time.clock": "wall", "streams.screen.every_ms": 60_000},
     }  # fmt: skip
+    (row_key, row), *_ = rows(SUMMED).items()
     return {
         "raw block": raw("screen", RAW_ROWS).hex(),
         "wide raw block": raw("basket", WIDE_ROWS).hex(),
@@ -254,6 +267,8 @@ def golden() -> dict[str, str]:
         "release before a threshold": canonical(HELD_OUT).decode(),
         "release of sums": canonical(SUMMED).decode(),
         "release of several periods": canonical(PREDICTED).decode(),
+        "latest key": row_key.decode(),
+        "latest": row.decode(),
         "stream id": hashlib.sha256(b"screen").hexdigest(),
         "stream hash": str(stream_hash("screen")),
         "bitmap": bitmap(SLOTS, 20),

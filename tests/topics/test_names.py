@@ -42,7 +42,7 @@ def test_raw_rows_leave_the_edge_zone_by_no_topic() -> None:
 
 def test_only_releases_state_and_the_users_own_topic_have_a_key() -> None:
     keyed = {name for name, row in TOPICS.items() if row.key is not None}
-    assert keyed == {"events", "releases"} | {f"state.{stage}" for stage in STAGES}
+    assert keyed == {"events", "releases", "releases.latest"} | {f"state.{stage}" for stage in STAGES}
 
 
 def test_the_table_cannot_be_changed() -> None:

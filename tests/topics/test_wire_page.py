@@ -30,6 +30,7 @@ from murmurate.topics.block import decode as decode_block
 from murmurate.topics.codec import MESSAGES
 from murmurate.topics.errors import UnknownError
 from murmurate.topics.events import Reason
+from murmurate.topics.latest import latest_rows
 from murmurate.topics.messages import Tallied
 from murmurate.topics.names import DAY_MS, TOPICS, Retention, stream_hash, stream_id
 from murmurate.topics.release_parts import Named, Tables
@@ -80,11 +81,13 @@ def test_the_page_shows_the_golden_bytes() -> None:
         "announced tally",
         "config",
         "curated",
+        "latest",
     }
     assert named == set(shown)
     for name in ("round digest", "stream id", "stream hash"):
         assert f"{name}  {GOLDEN[name]}" in PAGE.replace("stream id    ", "stream id  ")
     assert f"`{GOLDEN['bitmap']}`" in PAGE
+    assert f"latest key  {GOLDEN['latest key']}" in PAGE
 
 
 def test_the_page_shows_the_hash_functions_of_its_round() -> None:
@@ -178,6 +181,17 @@ def test_the_library_writes_and_reads_the_golden_releases(name: str) -> None:
     if found.measure == "mean":
         assert found.estimate["mean"] is found.stderr["mean"] is found.unbiased["mean"] is None
     assert isinstance(found.result, Tables if found.tables else Named)
+
+
+@pytest.mark.parametrize("name", [name for name in GOLDEN if "release" in name])
+def test_the_library_writes_the_rows_of_the_golden_releases(name: str) -> None:
+    found = decode(GOLDEN[name].encode())
+    assert isinstance(found, Release)
+    wanted = second_wire.rows(json.loads(GOLDEN[name]))
+    assert {row.key: encode(row) for row in latest_rows(found)} == wanted
+    assert [decode(encode(row)) for row in latest_rows(found)] == latest_rows(found)
+    if name == "release of sums":
+        assert wanted[GOLDEN["latest key"].encode()] == GOLDEN["latest"].encode()
 
 
 def test_the_library_hashes_the_golden_stream() -> None:

@@ -6,6 +6,7 @@ aiokafka's own time limits.  Source: ARCHITECTURE section 5.10.  Not here: what 
 """
 
 from murmurate.agents.kafka.client.admin import Admin, Described
+from murmurate.agents.kafka.client.appender import Appender
 from murmurate.agents.kafka.client.connection import Client
 from murmurate.agents.kafka.client.member import METADATA_MS, Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
@@ -13,6 +14,6 @@ from murmurate.agents.kafka.client.records import Got, Place, RecordRun, Waiting
 from murmurate.agents.kafka.client.writer import Sender, Writer
 
 __all__ = [
-    "METADATA_MS", "Admin", "Client", "Described", "Got", "Member", "Place", "Reader", "RecordRun", "Sender", "Shared",
-    "Waiting", "Write", "Writer",
+    "METADATA_MS", "Admin", "Appender", "Client", "Described", "Got", "Member", "Place", "Reader", "RecordRun",
+    "Sender", "Shared", "Waiting", "Write", "Writer",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
 from murmurate.agents.kafka.client.kafka_errors import kafka_errors
 from murmurate.agents.kafka.client.records import Place
+from murmurate.agents.kafka.client.topic_ids import TopicIdsRequest, ids_in
 from murmurate.agents.kafka.errors import AwayError, TopicsError
 
 WAIT_S: Final = 20.0
@@ -49,6 +50,14 @@ class Admin:
         """Every topic that we may see."""
         with kafka_errors("topics"):
             return sorted(await self._admin.list_topics())
+
+    async def ids(self, names: Collection[str]) -> dict[str, str]:
+        """The ids of those of these topics that exist, as far as we may see them; none from brokers older than ids."""
+        with kafka_errors("ids of topics"):
+            try:
+                return ids_in(await self._admin._send_request(TopicIdsRequest(sorted(names)))) if names else {}
+            except NotImplementedError:  # aiokafka: the brokers speak no version that we do
+                return {}
 
     async def describe(self, names: Collection[str]) -> dict[str, Described]:
         """Those of the named topics that exist, as far as we may see them."""

@@ -14,6 +14,7 @@ from aiokafka.conn import create_conn
 
 from murmurate.agents.kafka.client.access import MECHANISM, Access
 from murmurate.agents.kafka.client.admin import Admin
+from murmurate.agents.kafka.client.appender import Appender
 from murmurate.agents.kafka.client.kafka_errors import kafka_errors
 from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
@@ -93,6 +94,10 @@ class Client:
     def sender(self) -> Sender:
         """A writer without transactions, for records that are nobody's state."""
         return Sender(self._common())
+
+    def appender(self) -> Appender:
+        """A writer that tells when the brokers appended."""
+        return Appender(self._common())
 
     def member(self, group: str, topics: Collection[str], instance: str, shared: Shared) -> Member:
         """A member of a group that only shares out partitions."""

@@ -129,7 +129,9 @@ class Sender:
                     break
                 at += 1
             if at == first:
-                raise BrokerError(f"writing to {place.topic}: found a record of {len(writes[mine[at]].value)} bytes")
+                raise BrokerError(
+                    f"writing to {place.topic}: found a record of {len(writes[mine[at]].value or b'')} bytes"
+                )
             batch.close()
             delivery = await producer.send_batch(batch, place.topic, partition=place.partition)
             sent.append((first, at, delivery))

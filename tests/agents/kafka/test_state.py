@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.recovery import check_state
 from murmurate.agents.kafka.state import MOST_SMALL, Pointer, StateRecord, joined, sealed, split
 from murmurate.agents.kafka.wiring import Wiring
@@ -64,6 +65,7 @@ def test_a_record_reads_back_as_it_was_written_and_its_proof_covers_all_of_it() 
         "snapshot": [None, *(replace(Pointer(7, 2, 1, MARKS), **change) for change in pointers)],
         "revisions": [{}],
         "config": [("0" * 16, 0), ("", 1)],
+        "ids": [{"tallies": "0" * 32}],
         "proof": [b"", bytes(16)],
     }
     assert changes.keys() == {field.name for field in fields(StateRecord)}
@@ -86,7 +88,7 @@ def test_a_record_of_an_older_layout_is_refused_with_one_line_and_the_remedy() -
         with pytest.raises(StateError) as caught:
             StateRecord.load(older, "shop.state.perturb 0")
         assert str(caught.value) == (
-            "shop.state.perturb 0: found a state record of an older layout; allowed: state record, form 3. State never "
+            "shop.state.perturb 0: found a state record of an older layout; allowed: state record, form 4. State never "
             "migrates: run the version that wrote it, or a deployment of a new name"
         )
 
@@ -111,3 +113,18 @@ def test_a_state_of_other_logs_or_of_another_config_is_refused_and_says_whose_it
         with pytest.raises(StateError) as refusal:
             check_state(wiring, RECORD)
         assert str(refusal.value).startswith(said)
+
+
+def test_a_state_of_a_topic_that_was_made_again_is_refused_and_one_of_brokers_without_ids_is_not() -> None:
+    known, other = {"tallies": "a" * 32}, {"tallies": "b" * 32}
+    record = StateRecord.load(replace(RECORD, ids=known).dump(), "state 0")
+    for found in (known, {}):
+        check_state(wired_to(found), record)
+    check_state(wired_to(other), RECORD)
+    with pytest.raises(TopicsError, match=r"^publish 0: shop.tallies: was deleted and made again: .* Allowed: "):
+        check_state(wired_to(other), record)
+
+
+def wired_to(ids: dict[str, str]) -> Wiring:
+    inputs = (Log("tallies", 0),)
+    return Wiring("shop", "publish", 0, lambda: Publish(deployment()), inputs, RECORD.revisions, ids=ids)

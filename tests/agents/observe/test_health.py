@@ -6,18 +6,20 @@ from typing import Any, cast
 
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.skew import words
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import alive, readiness
 
 
-def worker(*lives: Life, settled: bool = True) -> Worker:
+def worker(*lives: Life, settled: bool = True, wrong: str | None = None) -> Worker:
     """A worker of the mixing zone whose Tasks stand there."""
     owner = StageOwner(lambda partition: cast(Task, None))
     owner.settled = settled
     owner.tasks = {p: cast(Task, SimpleNamespace(life=life)) for p, life in enumerate(lives)}
     made: Any = object.__new__(Worker)
     made.zones, made.owners = ("mixing",), {"shuffle": owner}
+    made.clock = SimpleNamespace(wrong=wrong)
     return cast(Worker, made)
 
 
@@ -44,6 +46,17 @@ def test_a_ready_worker_says_what_it_runs() -> None:
         found = readiness(worker(Life.LIVE, Life.LIVE))
         assert found.said == {"ready": True, "zones": ["mixing"], "partitions": {"shuffle": 2}}
         assert readiness(worker()).ready  # the others have them all
+
+    asyncio.run(scenario())
+
+
+def test_a_worker_whose_clock_is_wrong_is_not_ready_and_says_how_wrong() -> None:
+    async def scenario() -> None:
+        wrong = words(7_200_000, 1000)
+        found = readiness(worker(Life.LIVE, wrong=wrong))
+        assert not found.ready
+        assert found.said["waiting"] == [f"clock: {wrong}"]
+        assert "7200.0 s ahead of the brokers'; allowed: 1s (time.skew)" in wrong
 
     asyncio.run(scenario())
 

@@ -91,6 +91,7 @@ NOT_IN_IT: Final[dict[str, tuple[Any, str]]] = {
     "web.listen": ("127.0.0.1:1", "who shows releases"),
     "web.edge": ("127.0.0.1:2", "who shows counts of the edge"),
     "releases.queries": (True, "what local releases say beside their figures"),
+    "releases.latest": (True, "where releases stand besides"),
     "streams.*.model": (None, "there is no other where the edge sums"),
     "streams.*.noise": (None, "there is one, and its rate is in the digest"),
     "streams.revenue.thresholds": ({"total": 9.0}, "compared with what is released"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import orjson
@@ -10,14 +11,18 @@ import pytest
 from murmurate.agents.stages.agreed import AGAIN_MS
 from murmurate.agents.stages.errors import StageError, StateError
 from murmurate.agents.stages.publish import AHEAD, FORM, Publish
+from murmurate.agents.stages.released import ReleasedRecords
 from murmurate.agents.stages.stage import Log
 from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers.state import dump, load
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.latest import latest_key, latest_rows
 from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Rejected, Round, Settled, Tally
 from murmurate.topics.release import Release
 from tests.agents.stages.hands import ROUNDS, Hand, read, start
 from tests.agents.world import FIRST, SECOND, deployment, stream
+from tests.topics.second_wire import GOLDEN
 
 PLAN = deployment(stream("screen", "lpu"), min_batch=8)
 SCREEN = PLAN.streams[0]
@@ -56,6 +61,39 @@ def test_the_last_tally_brings_release_settling_and_the_next_round_in_one_flush(
     found = read(hand.give(TALLIES, tally(round_, 0)))
     assert [type(one) for one in found] == [Release, Settled, Round]
     assert (found[0].t, found[0].reports.received, found[1].t, found[2].t) == (FIRST, 40, FIRST, FIRST + 1 + AHEAD)
+
+
+def test_a_release_is_keyed_by_its_stream_and_nothing_else_has_a_key() -> None:
+    hand, round_ = publish()
+    keys = {out.log.topic: out.key for out in hand.give(TALLIES, tally(round_, 0), tally(round_, 1))}
+    assert keys == {"releases": b"screen", "rounds": None}
+
+
+def test_where_the_file_asks_for_rows_they_come_with_their_release_and_not_with_a_revision_of_an_older_one() -> None:
+    hand = Hand(Publish(replace(PLAN, latest=True)))
+    (round_, *_) = read(hand.give(ROUNDS, start(SCREEN)))
+    out = hand.give(TALLIES, tally(round_, 0), tally(round_, 1))
+    (said,) = [one for one in read(out) if isinstance(one, Release)]
+    rows = [one for one in out if one.log == Log("releases.latest", 0)]
+    assert [one.value for one in rows] == [encode(row) for row in latest_rows(said)]
+    assert [one.key for one in rows] == [latest_key("screen", name) for name in sorted(said.estimate)]
+    again = ReleasedRecords(0, latest=True)
+    assert [one.log.topic for one in again.records(said, newest=False)] == ["releases"]
+
+
+def test_the_row_of_a_name_that_is_found_no_more_is_deleted_also_by_a_successor() -> None:
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))["release of found names"]
+    first = decode(golden.encode())
+    assert isinstance(first, Release)
+    fewer = {key: {"tea": getattr(first, key)["tea"]} for key in ("estimate", "stderr", "unbiased")}
+    hand, successor = ReleasedRecords(0, latest=True), ReleasedRecords(0, latest=True)
+    hand.records(first)
+    successor.restore(orjson.loads(orjson.dumps(hand.kept())))
+    for one in (hand, successor):
+        gone, tea = one.records(first.model_copy(update=fewer))[1:]
+        assert (gone.value, gone.key) == (b"", latest_key("words", "bread"))
+        assert tea.key == latest_key("words", "tea")
+        assert [out.key for out in one.records(first)[1:]] == [latest_key("words", n) for n in ("bread", "tea")]
 
 
 def test_where_the_turns_are_known_a_few_periods_are_asked_at_once_and_released_in_their_order() -> None:

@@ -52,8 +52,8 @@ def test_a_stage_reads_what_it_may_read_and_nothing_that_it_may_read_is_left(sta
 def test_every_topic_has_room_for_every_instance() -> None:
     counts = topic_partitions(PLAN, SOURCES)
     assert counts == {
-        "raw": 4, "reports": 2, "batches": 2, "tallies": 2, "releases": 2, "state.door": 6, "state.perturb": 4,
-        "state.shuffle": 2, "state.aggregate": 2, "state.publish": 2, "sums": 1, "state.curate": 1,
+        "raw": 4, "reports": 2, "batches": 2, "tallies": 2, "releases": 2, "releases.latest": 2, "state.door": 6,
+        "state.perturb": 4, "state.shuffle": 2, "state.aggregate": 2, "state.publish": 2, "sums": 1, "state.curate": 1,
     }  # fmt: skip
     for stage in TABLE:
         places = [wiring.partition for wiring in TOPOLOGY[False].wirings(stage)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
 from types import SimpleNamespace
@@ -12,10 +13,12 @@ import aiohttp
 import orjson
 import pytest
 
-from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.client import Client, Place
 from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.release_reader import ReleaseReader
+from murmurate.agents.kafka.skew import Skew
+from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.health import Readiness
 from murmurate.agents.observe.metrics import Metrics
@@ -32,6 +35,8 @@ from tests.agents.observe.driven import NOW, ran
 from tests.agents.world import deployment
 
 PLAN = deployment()
+SOURCE = Place("app.clicks", 1)
+RIGHT = SimpleNamespace(wrong=None, skew=Skew(-2, 3), bound_ms=1000)
 Talk = Callable[[Serving, aiohttp.ClientSession], Awaitable[None]]
 
 
@@ -62,12 +67,17 @@ def talk(zones: Sequence[Zone], scenario: Talk, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(serving, "ReleaseReader", lambda *_, **__: Scripted(released()[:9]))
 
     async def run() -> None:
-        worker = cast(Worker, SimpleNamespace(zones=tuple(zones), owners={}, ready=True))
+        doors = SimpleNamespace(waits_s={SOURCE: 3.0}, ahead_ms={SOURCE: 7_200_000}, bounded=Counter({SOURCE: 1}))
+        here: Any = SimpleNamespace(zones=tuple(zones), owners={}, ready=True, clock=RIGHT, places={})
+        here.doors = doors if "edge" in zones else None
+        worker = cast(Worker, here)
         listen = SimpleNamespace(**({"listen": "127.0.0.1:0", "edge": "127.0.0.1:0"} | web))
         made: Any = SimpleNamespace(web=listen, time=SimpleNamespace(clock="wall"))
         metrics = Metrics(PLAN, zones, now_ms=lambda: NOW)
         client = Client(Access(("localhost:1",)))
-        running = await serve_worker(worker, cast(Deployment, made), PLAN, client, metrics)
+        running = await serve_worker(
+            worker, cast(Deployment, made), PLAN, client, metrics, TopicWatch(client, PLAN, zones)
+        )
         try:
             async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(20)) as session:
                 await scenario(running, session)
@@ -115,9 +125,36 @@ def test_edge_metrics_are_at_the_edges_address_only(monkeypatch: pytest.MonkeyPa
         async with session.get(edge.url + "/metrics") as answer:
             assert "murmurate_info" in await answer.text()
             assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-        async with session.get(edge.url + "/") as answer:
+        async with session.get(edge.url + "/none") as answer:
             assert answer.status == 404
-            assert (await answer.json())["error"].endswith("allowed: /healthz, /readyz, /metrics")
+            assert (await answer.json())["error"].endswith("allowed: /, /healthz, /readyz, /metrics")
+        async with session.get(public.url + "/") as answer:
+            assert answer.status == 404
+
+    talk(["edge"], scenario, monkeypatch)
+
+
+def test_the_edges_page_tells_of_late_events_and_clocks_and_no_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(running: Serving, session: aiohttp.ClientSession) -> None:
+        public, edge = running.servers
+        async with session.get(edge.url + "/") as answer:
+            assert answer.content_type == "text/html"
+            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+            page = await answer.text()
+        assert "<tr><td>app.clicks 1</td><td>3 s</td><td>7200 s</td></tr>" in page
+        assert "This machine's clock is ahead of the brokers' by -0.002 to 0.003 s." in page
+        assert "<script" not in page
+        async with session.get(edge.url + "/metrics") as answer:
+            edges = await answer.text()
+        async with session.get(public.url + "/metrics") as answer:
+            shown = await answer.text()
+        assert 'murmurate_door_ahead_seconds{partition="1",topic="app.clicks"} 7200.0' in edges
+        assert 'murmurate_ticks_bounded{partition="1",topic="app.clicks"} 1.0' in edges
+        assert 'murmurate_tick_waits_seconds{partition="1",topic="app.clicks"} 3.0' in edges
+        for everywhere in (edges, shown):
+            assert "murmurate_clock_skew_seconds 0.0" in everywhere
+            assert "murmurate_clock_skew_limit_seconds 1.0" in everywhere
+        assert "app.clicks" not in shown
 
     talk(["edge"], scenario, monkeypatch)
 

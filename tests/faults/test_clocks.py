@@ -1,0 +1,138 @@
+"""Clocks that are wrong, on a real broker: a worker's, a door's that was left ahead, ticks that nothing can pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from murmurate.agents.kafka.client import Place, Write
+from murmurate.agents.kafka.status import status
+from murmurate.agents.observe.health import readiness
+from murmurate.agents.stages.door import Door
+from murmurate.agents.stages.stage import Log
+from murmurate.topics.codec import decode_record, encode
+from murmurate.topics.messages import Progress, Tick
+from tests.faults.deployed import Deployed
+from tests.faults.inside import LONGEST_S, Inside, inside, now_ms
+
+DEPLOYMENT = """
+[privacy]
+epsilon = 1.0
+window = { periods = 5 }
+min_batch = 20
+[population]
+partitions = 1
+[time]
+lateness = "500ms"
+skew = "400ms"
+[streams.screen]
+measure = "frequency"
+values = ["home", "help"]
+every = "500ms"
+"""
+HOURS_2 = 7_200_000
+
+
+class Machine:
+    """A machine whose clock may be set."""
+
+    def __init__(self, ahead_ms: int = 0) -> None:
+        self.ahead_ms = ahead_ms
+
+    def __call__(self) -> int:
+        return now_ms() + self.ahead_ms
+
+
+async def until(this: Inside, came: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LONGEST_S):
+        while not came():
+            if this.running.done():
+                this.running.result()
+            await asyncio.sleep(0.02)
+
+
+def clocks(this: Inside) -> list[int | None]:
+    """What each door has passed on."""
+    return [task.stage.clock for task in this.worker.tasks if isinstance(task.stage, Door)]
+
+
+def waits(this: Inside) -> str:
+    return "; ".join(readiness(this.worker).said.get("waiting", []))
+
+
+async def progress(deployed: Deployed) -> list[int]:
+    """All times that doors have written into `raw`."""
+    found = [decode_record(got.value or b"") for got in await deployed._everything("raw")]
+    return [one.time for one in found if isinstance(one, Progress)]
+
+
+async def wrong(deployed: Deployed) -> str:
+    return "\n".join((await status(deployed.client, deployed.deployment, deployed.plan, now_ms=now_ms())).wrong)
+
+
+@pytest.mark.parametrize("ahead_ms", [HOURS_2, pytest.param(-HOURS_2, marks=pytest.mark.faults)])
+def test_a_worker_whose_clock_is_wrong_gives_no_tick_until_it_is_right(
+    deployed: Deployed, tmp_path: Path, ahead_ms: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    asyncio.run(asyncio.wait_for(_wrong_clock(deployed, tmp_path, ahead_ms), 100))
+    (line,) = [one for one in caplog.messages if "found this machine's clock" in one][:1]
+    side = "ahead of" if ahead_ms > 0 else "behind"
+    assert f"7200.0 s {side} the brokers'; allowed: 400ms (time.skew)" in line
+
+
+async def _wrong_clock(deployed: Deployed, folder: Path, ahead_ms: int) -> None:
+    machine = Machine(ahead_ms)
+    async with inside(deployed, folder / "inside", clock=machine) as this:
+        await until(this, lambda: all(owner.ready for owner in this.worker.owners.values()) and "7200.0" in waits(this))
+        assert not this.worker.ready
+        assert clocks(this) == [None, None]
+        async with asyncio.timeout(LONGEST_S):
+            while "worker inside: found its clock 7200.0 s" not in (said := await wrong(deployed)):
+                await asyncio.sleep(0.2)
+        assert "set its machine's clock" in said
+        assert await progress(deployed) == []
+        machine.ahead_ms = 0  # somebody sets it right
+        await this.ready()
+        await until(this, lambda: None not in clocks(this))
+        machine.ahead_ms = ahead_ms  # and wrong again
+        await until(this, lambda: not this.worker.ready)
+    shown = await progress(deployed)
+    assert shown
+    assert max(shown) <= now_ms()
+    assert "worker inside" not in await wrong(deployed)  # it has gone
+
+
+def test_a_tick_with_an_end_that_nothing_reaches_is_cut_and_told(
+    deployed: Deployed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asyncio.run(asyncio.wait_for(_lost_records(deployed, tmp_path), 100))
+    (line,) = [one for one in caplog.messages if "waits for the records below offset" in one]
+    assert line.startswith(
+        f"door {deployed.plan.name}.events/0: found a tick that waits for the records below offset 1000"
+    )
+    assert "allowed: at most 1, where the partition ends" in line
+
+
+async def _lost_records(deployed: Deployed, folder: Path) -> None:
+    source = Place(f"{deployed.plan.name}.events", 0)
+    async with inside(deployed, folder / "inside", ("edge",)) as this:
+        await this.ready()
+        async with deployed.client.sender() as sender:
+            event = {"stream": "screen", "user": "u", "time": now_ms(), "value": "home"}
+            await sender.send([Write(source, orjson.dumps(event))])
+        task = next(one for one in this.worker.tasks if one.wiring.name == "door 0")
+        await until(this, lambda: None not in clocks(this))
+        door = task.stage
+        assert isinstance(door, Door)
+        await until(this, lambda: door.waits_for is None)
+        forged = Tick(topic=source.topic, partition=0, time=now_ms(), end=1000)
+        task.inject(Log("ticks", 0), encode(forged))
+        doors = this.worker.doors
+        assert doors is not None
+        await until(this, lambda: doors.bounded[source] == 1)
+        clock = forged.time
+        await until(this, lambda: (door.clock or 0) > clock)
