@@ -58,10 +58,10 @@ def recorded(of: Plan, users: int = USERS, periods: int = PERIODS) -> tuple[Writ
     ends: dict[Log, int] = {}
 
     def note(records: Sequence[Out]) -> None:
-        for log, value in records:
-            if log.topic in ORDER:
-                written.append((log.topic, log.partition, ends.get(log, 0), value))
-                ends[log] = ends.get(log, 0) + 1
+        for out in records:
+            if out.log.topic in ORDER:
+                written.append((out.log.topic, out.log.partition, ends.get(out.log, 0), out.value))
+                ends[out.log] = ends.get(out.log, 0) + 1
 
     runtime.logs.listeners.append(note)
     (streamed,) = of.streams
@@ -77,9 +77,9 @@ def recorded(of: Plan, users: int = USERS, periods: int = PERIODS) -> tuple[Writ
             for part in np.array_split(np.arange(len(mine)), max(1, len(mine) // 4096)):
                 blocks = encode_raw(stream_id("x"), mine[part], times[part], codes[part])
                 runtime.write([Out(Log("raw", p), block) for block in blocks])
-            runtime.write([
-                Out(Log("raw", p), encode(Progress(topic=streamed.topic, partition=0, time=start + every + 1)))
-            ])
+            runtime.write(
+                [Out(Log("raw", p), encode(Progress(topic=streamed.topic, partition=0, time=start + every + 1)))]
+            )
         runtime.run()
     return written, held
 

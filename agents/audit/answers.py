@@ -19,7 +19,7 @@ import numpy as np
 from murmurate.agents.audit.asked import AskedRound
 from murmurate.agents.audit.expected import Expected, Reports, expected, population, reports_of, targets_of
 from murmurate.agents.audit.findings import Verdict
-from murmurate.agents.audit.people import Mask, PeopleAtPartition, PeriodValues
+from murmurate.agents.audit.people import PeopleAtPartition, PeriodValues
 from murmurate.agents.audit.prints import NOTHING, Printer, Prints
 from murmurate.randomizers import Key
 from murmurate.randomizers.errors import ParameterError
@@ -236,8 +236,6 @@ def _summed(answer: Answer, question: Any, must: Expected | None) -> tuple[int, 
             fine = block[~question.malformed(block)]
             good, support = good + len(fine), support + question.support(fine)
     return n, good, support
-
-
 
 
 def count_only(answer: Answer, targets: int, printer: Printer) -> None:

@@ -72,6 +72,8 @@ class AskedSlots:
         self._own_config = False  # whether the stream began under the config that this plan has
         self.settled_t = -1
         """The newest period of which nothing more may be asked."""
+        self.known_from: int | None = None
+        """The first period in whose windows every answer is known, even if the log has forgotten its first rounds."""
         self.horizons: dict[tuple[int, int], HorizonAsked] = {}
         """By cohort and first period."""
 
@@ -90,6 +92,8 @@ class AskedSlots:
     def ask(self, round_: Round, number: int) -> AskedRound:
         """Decide who may answer, and charge them."""
         nobody = np.zeros(self._stream.slots, np.bool_)
+        if self.known_from is None:  # rounds that were forgotten asked no further ahead than this
+            self.known_from = round_.t + UNSETTLED + 2 * self._stream.w + 1
         try:
             question = built(round_.mechanism).of_round(round_.digest)
         except ParameterError:
@@ -190,7 +194,7 @@ class AskedSlots:
             "last_t": self._last_t, "last_end": self._last_end, "last_bill": self._last_bill,
             "bills": [tuple(bill) for bill in self._bills],
             "charges": [(t, micro, np.packbits(slots)) for t, micro, slots in self._charges],
-            "first_t": self._first_t, "own_config": self._own_config, "settled_t": self.settled_t,
+            "first_t": self._first_t, "known_from": self.known_from, "own_config": self._own_config, "settled_t": self.settled_t,
             "short": self._short,
             "horizons": {at: (one.digest, one.last_t, one.asked_t) for at, one in self.horizons.items()},
         }  # fmt: skip
@@ -200,7 +204,7 @@ class AskedSlots:
         self._last_t, self._last_end, self._last_bill = state["last_t"], state["last_end"], state["last_bill"]
         self._bills = [Bill(*bill) for bill in state["bills"]]
         self._charges = [(t, micro, unpacked(bits, self._stream.slots)) for t, micro, bits in state["charges"]]
-        self._first_t, self._own_config = state["first_t"], state["own_config"]
+        self._first_t, self._own_config, self.known_from = state["first_t"], state["own_config"], state["known_from"]
         self.settled_t, self._short = state["settled_t"], state["short"]
         self.horizons = {at: HorizonAsked(*one) for at, one in state["horizons"].items()}
 

@@ -26,15 +26,17 @@ OFTEN = 64
 
 class Auditor:
     """The audit of one deployment. people, sums: whether the logs about local and central streams go back to the
-    beginning. covers: whether everything of a round is still there.
+    beginning, or what is missing does not matter. short: they do not, and it judges from the first period on of which
+    it knows everybody. covers: whether everything of a round is still there.
     """
 
     def __init__(
         self, plan: Plan, secrets: Secrets, sources: Mapping[str, int], *, people: bool = True, sums: bool = True,
+        short: bool = False,
         covers: Callable[[str], bool] = lambda digest: True,
     ) -> None:  # fmt: skip
         self.plan = plan
-        self.local = LocalAudit(plan, secrets, sources, people=people, covers=covers)
+        self.local = LocalAudit(plan, secrets, sources, people=people, short=short, covers=covers)
         self.central = CentralAudit(plan, secrets.randomness, sources) if plan.central and people and sums else None
         self._torn: dict[tuple[str, int], int] = {}
         self._aborted = self._pending = self._since_judged = 0

@@ -125,9 +125,7 @@ class CentralAudit:
                 return
             right.popleft()
         if extent is not None:
-            self.found.wrong(
-                "missummed", len(said), f"sums of stream {name!r} that nobody awaits, raw partition {p}"
-            )
+            self.found.wrong("missummed", len(said), f"sums of stream {name!r} that nobody awaits, raw partition {p}")
             said.clear()
 
     def state(self) -> dict[str, Any]:

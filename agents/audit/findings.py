@@ -1,7 +1,7 @@
 """What an audit looks at and what it finds: the extent of the logs, the counts of violations, records as they decode.
 
 Contract: a finding names a round, a contributor and a target, never a user.  Not here: the comparison (auditor.py), the
-recount (recount.py), where logs come from (kafka/evidence.py).
+recount (recount.py), where logs come from (kafka/audited_logs.py).
 """
 
 from __future__ import annotations

@@ -34,17 +34,17 @@ AnswerAt = tuple[str, int]
 
 
 class LocalAudit:
-    """Everything about local streams. people: whether it is known who had to answer. covers: whether everything of a
-    round is still there.
+    """Everything about local streams. people: whether it will be known who had to answer; short: only from some period
+    on, since the logs do not go back to the beginning. covers: whether everything of a round is still there.
     """
 
     def __init__(
-        self, plan: Plan, secrets: Secrets, sources: Mapping[str, int], *, people: bool = True,
+        self, plan: Plan, secrets: Secrets, sources: Mapping[str, int], *, people: bool = True, short: bool = False,
         covers: Callable[[str], bool] = lambda digest: True,
     ) -> None:  # fmt: skip
         self.plan, self._key, self._knows_people, self._covers = plan, secrets.randomness, people, covers
         self._printer = Printer(secrets.randomness)
-        self.slots = {one.name: AskedSlots(plan, one, short=not people) for one in plan.streams}
+        self.slots = {one.name: AskedSlots(plan, one, short=short or not people) for one in plan.streams}
         self.people = {
             (stream.name, p): PeopleAtPartition(plan, stream, secrets, p, sources)
             for stream in plan.streams
@@ -59,8 +59,10 @@ class LocalAudit:
         self.touched: set[AnswerAt] = set()
         self.before = Audit()
         """What was found of rounds that were let go."""
-        self.since: dict[str, int] = {}
-        """Per stream the first period that is judged, where the logs do not go back to the beginning."""
+        self.since: dict[str, int | None] = {stream.name: None for stream in plan.streams} if short else {}
+        """Per stream the first period that is judged, where the logs do not go back to the beginning; None while that
+        is not known.
+        """
         self.skipped: dict[str, tuple[str, int, int] | None] = {}
         """Rounds of which not everything is there; of a node also its stream, cohort and the horizon's first period."""
         self._settled = False
@@ -95,7 +97,7 @@ class LocalAudit:
                 at = record.round, record.contributor
                 self._answer(at).done(partition, record.sent, record.total)
                 self.touched.add(at)
-            case ("closings" | "batches" | "tallies"), _:
+            case (("closings" | "batches" | "tallies"), _):
                 self.mixed.take(topic, partition, number, record, data)
 
     def aborted(self, q: int, record: Block | Message) -> int:
@@ -243,10 +245,24 @@ class LocalAudit:
         """Whether it is known who had to answer."""
         if not self._knows_people:
             return False
-        since, horizon = self.since.get(asked.round.stream), self._horizon(asked)
+        stream, horizon = asked.round.stream, self._horizon(asked)
         if horizon is not None and horizon in self.skipped.values():
             return False
-        return since is None or (asked.round.t if horizon is None else horizon[2]) >= since
+        if stream not in self.since:
+            return True
+        since = self._since(stream)
+        return since is not None and (asked.round.t if horizon is None else horizon[2]) >= since
+
+    def _since(self, name: str) -> int | None:
+        """The first period of a stream that is judged: everybody in its population, and every answer in its windows,
+        has come after what the logs have forgotten.
+        """
+        if self.since[name] is None:
+            known = [self.people[name, p].known_from for p in range(self.plan.partitions)]
+            asked = self.slots[name].known_from
+            if asked is not None and all(t is not None for t in known):
+                self.since[name] = max(asked, *(t for t in known if t is not None))
+        return self.since[name]
 
     @staticmethod
     def _horizon(asked: AskedRound) -> tuple[str, int, int] | None:

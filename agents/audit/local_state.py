@@ -1,7 +1,7 @@
 """What an audit of local streams has to remember, as one nested value for a checkpoint, and back.
 
-Contract: an audit that goes on from its state finds what one finds that never stopped.  What follows from other parts is
-made anew: questions from their rounds.  Not here: bytes (packed.py), files (checkpoint.py).
+Contract: an audit that goes on from its state finds what one finds that never stopped.  What follows from other parts
+is made anew: questions from their rounds.  Not here: bytes (packed.py), files (checkpoint.py).
 """
 
 from __future__ import annotations

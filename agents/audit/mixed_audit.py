@@ -128,7 +128,7 @@ class MixedAudit:
         """Let go of what belongs to no round that is kept; gives what was found of it."""
         for at in [at for at in self._subs if at[0] not in known]:
             sub = self._subs[at]
-            if (wrong := self._untallied.get(at, 0)):
+            if wrong := self._untallied.get(at, 0):
                 yield (at[0], -1, at[1]), "miscounted", wrong
             if wrong or sub.seal is None or sub.tally is not None:
                 del self._subs[at]

@@ -63,6 +63,10 @@ class PeopleAtPartition:
         """The first period that could close here."""
         self.closed: dict[int, PeriodValues] = {}
         """Closed periods that are kept."""
+        self.known_from: int | None = None
+        """The first period whose population is known even if `raw` has forgotten what came before its first record;
+        None where that is not known yet, or never is since values stand for ever.
+        """
 
     def __len__(self) -> int:
         return len(self._table)
@@ -120,6 +124,10 @@ class PeopleAtPartition:
         now = max(0, min(self._clocks.values()) - self._plan.lateness_ms) // self._stream.every_ms
         if self.open_t is None:
             self.first_t = self.open_t = now
+            if self._stream.carry_ms is not None:  # whoever was here before is forgotten by then, or has come again
+                newest = max(self._clocks.values()) + self._plan.future_ms
+                stands = max(self._plan.forget_after_ms, self._stream.carry_ms)
+                self.known_from = (newest + stands) // self._stream.every_ms + 2
         closing = list(range(self.open_t, now))
         for t in closing:
             self.closed[t] = self._close(t, number)
@@ -186,7 +194,8 @@ class PeopleAtPartition:
         n = len(self)
         return {
             "users": self.users, "shown": self._shown[:n], "clocks": dict(self._clocks), "open_t": self.open_t,
-            "first_t": self.first_t, "active": {t: np.flatnonzero(mask) for t, mask in self._active.items()},
+            "first_t": self.first_t, "known_from": self.known_from,
+            "active": {t: np.flatnonzero(mask) for t, mask in self._active.items()},
             "value": self._value.state(n), "closed": {t: tuple(one) for t, one in self.closed.items()},
         }  # fmt: skip
 
@@ -196,6 +205,7 @@ class PeopleAtPartition:
         n, room = len(self), len(self._shown)
         self._shown[:n] = state["shown"]
         self._clocks, self.open_t, self.first_t = state["clocks"], state["open_t"], state["first_t"]
+        self.known_from = state["known_from"]
         for t, rows in state["active"].items():
             self._active[t] = np.zeros(room, np.bool_)
             self._active[t][rows] = True

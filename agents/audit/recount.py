@@ -79,9 +79,7 @@ class SubBatch:
         if self.right:
             self.rows, self.summed, self.counts, self.late = [], b"", {}, False
 
-    def _is_right(
-        self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, Answer], printer: Printer
-    ) -> bool:
+    def _is_right(self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, Answer], printer: Printer) -> bool:
         """1. The reports that are there against those that came. 2. What seal and tally say of them."""
         question, seal, tally = asked.question, self.seal, self.tally
         if question is None or seal is None or tally is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from murmurate.agents.audit.findings import ALL, VIOLATIONS
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan
 from murmurate.topics.block import ReportBlock, encode_reports
-from murmurate.topics.codec import encode
+from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.messages import Done, Seal, Tally
-from tests.agents.audit.test_auditor import END, PLAN, Tape, honest, run, whole
+from tests.agents.audit.test_auditor import END, PLAN, Tape, honest, whole
 from tests.agents.central import beside
 from tests.agents.world import KEYS, TOPIC, arrivals, crowd, deployment, played, stream
 
@@ -48,7 +47,7 @@ def central() -> Tape:
 def fed(of: Plan, tape: Tape, rng: random.Random, restarted: Callable[[Auditor], Auditor] | None = None) -> Audit:
     """Logs in pieces, in any order of pieces, with restarts in between."""
     auditor = begun(of)
-    left = {log: 0 for log in tape.records}
+    left = dict.fromkeys(tape.records, 0)
     while left:
         log = rng.choice(sorted(left))
         start, stop = left[log], left[log] + rng.choice([1, 3, 20, 500])
@@ -86,23 +85,18 @@ def tampered() -> Tape:
     log, at = next((log, i) for log, i in reports if tape.records[log][i] == encode(_done(tape)))
     tape.records[log].append(next(iter(encode_reports(bytes(32), 0, block.reports))))
     del tape.records[log][at]
-    first = next(i for i, record in enumerate(tape.records["reports", 0]) if isinstance(_of(record), ReportBlock))
-    block = _of(tape.records["reports", 0][first])
-    tape.records["reports", 0][first] = whole(block, block.reports[:-1])
+    here = tape.records["reports", 0]
+    blocks = [(i, found) for i, record in enumerate(here) if isinstance(found := decode_record(record), ReportBlock)]
+    here[blocks[0][0]] = whole(blocks[0][1], blocks[0][1].reports[:-1])
     return tape
 
 
-def _of(record: bytes) -> Any:
-    from murmurate.topics.codec import decode_record
-
-    return decode_record(record)
-
-
 def _done(tape: Tape) -> Done:
-    return tape.find("reports", Done)[2]
+    found: Done = tape.find("reports", Done)[2]
+    return found
 
 
-CASES = {
+CASES: dict[str, tuple[Plan, Callable[[], Tape]]] = {
     "honest": (PLAN, lambda: Tape(honest())),
     "tampered": (PLAN, tampered),
     "sessions": (SESSIONS, sessions),
@@ -131,6 +125,3 @@ def test_whatever_the_order_of_reading_and_wherever_it_stops_it_finds_the_same(
         return other
 
     assert seen(fed(of, tape, random.Random(seed), restarted)) == right
-
-
-__all__ = ["replace", "run"]
