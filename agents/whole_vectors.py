@@ -64,7 +64,7 @@ class WholeVectors:
 
     def follow(self, records: Iterable[Out]) -> Iterator[WholeEstimate]:
         """Take records as they were written to any log."""
-        for log, value in records:
+        for log, value, *_ in records:
             if log.topic in ("rounds", "tallies"):
                 yield from self.fold(log.topic, value)
 

@@ -15,10 +15,11 @@ from typing import Any, Final, Literal, get_args
 from pydantic import BaseModel
 
 from murmurate.config.agreement import differences, values
+from murmurate.config.brokers import HIDDEN_KEYS, Secret
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.quantities import Duration, Missing, PrivacyWindow, shortest
-from murmurate.config.settings import Deployment, Secret
+from murmurate.config.settings import Deployment
 from murmurate.config.streams import MethodTable, Post, SourceTable
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.messages import Config
@@ -67,8 +68,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "secrets.shuffle": ("free", f"the order of reports may change at any time. {AGREE}"),
     "secrets.*": ("free", "a place may change, the secret in it may not: compare `murmurate keys fingerprint`"),
     "web.*": ("free", RESTART),
-    "releases.latest": ("free", "`murmurate topics create` makes its topic, then workers are restarted"),
-    "releases.*": ("free", "stated in releases from then on"),
+    "releases.*": ("free", "stated in releases from then on; for rows `murmurate topics create` makes a topic"),
     "streams.*.thresholds": ("free", "stated in releases from then on"),
     "streams.*.post": ("free", "estimates are shaped by it from then on"),
     "streams.*": ("revision", REVISION),
@@ -315,6 +315,5 @@ def _written(value: Any) -> str:
 
 
 def _hide(key: str, value: str | None) -> str:
-    if value is None or value == LEFT_OUT:
-        return LEFT_OUT
-    return HIDDEN if key.startswith("secrets.") or key == "kafka.password" else value
+    hidden = key.startswith("secrets.") or key.rpartition(".")[2] in HIDDEN_KEYS
+    return LEFT_OUT if value in (None, LEFT_OUT) else HIDDEN if hidden else value

@@ -1,7 +1,8 @@
 """From murmurate.toml and the environment to a checked Deployment, or to one line a mistake: key, found, allowed.
 
 Contract: MURMURATE__TABLE__KEY overrides a key of the file (lists and tables as JSON); a mistake never shows what
-stands under `secrets` or a password.  Not here: what is allowed (settings.py, streams.py), the secrets (secrets.py).
+stands under `secrets`, a password or a token.  Not here: what is allowed (settings.py, streams.py), secrets
+(secrets.py).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any, Final, Literal, get_args, get_origin
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from murmurate.config.brokers import FILE_OR_ENV, HIDDEN_KEYS, Secret
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
 from murmurate.config.measures.declared import DeclaredStream
 from murmurate.config.measures.registry import TABLES
-from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret
+from murmurate.config.settings import Deployment
 
 FILE: Final = "murmurate.toml"
 """Where a deployment is described unless another file is named."""
@@ -129,7 +131,7 @@ def _mistakes(error: ValidationError, overrides: _Overrides, where: str) -> list
     for detail in error.errors(include_url=False):
         # "[key]" marks an error about a table's name
         steps = tuple(str(step) for step in detail["loc"] if step != "[key]")
-        hidden = "secrets" in steps or "password" in steps
+        hidden = "secrets" in steps or not HIDDEN_KEYS.isdisjoint(steps)
         kind, value, ctx = detail["type"], detail["input"], detail.get("ctx", {})
         cause = ctx.get("error")
         if isinstance(cause, NotAllowedError):

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, get_args
 
+from murmurate.config.brokers import FILE_OR_ENV, Secret
 from murmurate.config.errors import ConfigError, Mistake
-from murmurate.config.settings import FILE_OR_ENV, Deployment, Secret, SecretName
+from murmurate.config.settings import Deployment, SecretName
 from murmurate.randomizers import Key
 from murmurate.randomizers.errors import RandomnessError
 from murmurate.topics.names import ZONES, Zone

@@ -18,10 +18,11 @@ from murmurate.aggregators.accounting.claim import FEWEST
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import HALF
 from murmurate.aggregators.methods.registry import METHODS, kind_of
+from murmurate.config.brokers import ADDRESS, Kafka, Secret
 from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.fakes import too_many, unable
-from murmurate.config.kinds import Flag, Text, Texts, WholeNumber, written
+from murmurate.config.kinds import Flag, Text, WholeNumber, written
 from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
 from murmurate.config.measures.stream import StreamTable
@@ -35,13 +36,8 @@ from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
 
-ADDRESS: Final = Text(r"^[A-Za-z0-9._:\[\]-]+:[0-9]{1,5}$", 'a host and a port, such as "localhost:9092"')
-WORD: Final = Text(r"^.{1,1024}$", "a text")
 NAME: Final = Text(NAME_PATTERN, "1 to 32 of a-z, 0-9, dash, a letter first")
 STREAM_NAME: Final = Text(STREAM_PATTERN, "1 to 32 of a-z, 0-9, dash, underscore, a letter first")
-
-FILE_OR_ENV: Final = '{ file = "PATH" } or { env = "VARIABLE" }'
-"""The forms in which a place of a secret is written."""
 
 SKEW_MS: Final = 1000
 LEAST_SKEW_MS: Final = 100
@@ -83,49 +79,6 @@ class Time(ConfigTable):
     def skew_ms(self) -> int:
         """How far a worker's clock may be from the brokers', in milliseconds."""
         return max(LEAST_SKEW_MS, min(SKEW_MS, self.lateness // 2)) if self.skew is None else self.skew
-
-
-class Secret(ConfigTable):
-    """Where a secret is kept: a file or an environment variable, never the deployment file itself."""
-
-    file: Annotated[str, WORD] | None = Field(default=None, repr=False)
-    """A file with the secret."""
-    env: Annotated[str, WORD] | None = Field(default=None, repr=False)
-    """An environment variable with the secret."""
-
-    @model_validator(mode="after")
-    def _one_place(self) -> Self:
-        if (self.file is None) == (self.env is None):
-            found = "neither file nor env" if self.file is None else "both file and env"
-            raise NotAllowedError(Mistake("", found, FILE_OR_ENV))
-        return self
-
-
-class Kafka(ConfigTable):
-    """How the brokers are reached."""
-
-    brokers: Annotated[tuple[str, ...], Texts(ADDRESS, 1, 100)] = ("localhost:9092",)
-    """The brokers to connect to first."""
-    replication: Annotated[int, WholeNumber(1, 100)] = 1
-    """Copies of each record; 1 on a laptop."""
-    targets: Annotated[int | None, WholeNumber(1, 1024)] = None
-    """Partitions of reports and of batches, over which reports scatter; left out: partitions, at most 8."""
-    security: Literal["plaintext", "ssl", "sasl_ssl"] = "plaintext"
-    """What protects the connection."""
-    username: Annotated[str, WORD] | None = None
-    """The user name for sasl_ssl."""
-    password: Secret | None = None
-    """The password for sasl_ssl."""
-    ca_file: Annotated[str, WORD] | None = None
-    """Who signed the brokers' certificates."""
-
-    @model_validator(mode="after")
-    def _someone_logs_in(self) -> Self:
-        absent = [key for key in ("username", "password") if getattr(self, key) is None]
-        if self.security == "sasl_ssl" and absent:
-            forms = {"username": "a text with sasl_ssl", "password": f"{FILE_OR_ENV} with sasl_ssl"}
-            raise NotAllowedError(*(Mistake(key, "nothing", forms[key]) for key in absent))
-        return self
 
 
 class SecretsTable(ConfigTable):

@@ -55,7 +55,7 @@ class BudgetWatch:
 
     def follow(self, records: Iterable[Out]) -> None:
         """What was written to any log."""
-        for log, value in records:
+        for log, value, *_ in records:
             if log.topic not in ("rounds", "reports") or value.startswith(MAGIC):
                 continue
             match decode(value):

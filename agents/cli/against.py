@@ -16,11 +16,12 @@ from murmurate.agents.kafka.client.access import access
 from murmurate.agents.kafka.recovery import newest
 from murmurate.agents.stages.frozen import facts_of
 from murmurate.config.agreement import holding
+from murmurate.config.brokers import ADDRESS
 from murmurate.config.changes import SHAPE, Change, compare_agreement, compare_digests, compare_facts
 from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.planning import plan as planned
 from murmurate.config.secrets import NAMES, fingerprints, readable
-from murmurate.config.settings import ADDRESS, Deployment
+from murmurate.config.settings import Deployment
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError

@@ -18,10 +18,11 @@ import click
 import orjson
 
 from murmurate.agents.cli.deployment import MISTAKES, config_option
+from murmurate.config.brokers import Secret
 from murmurate.config.errors import ConfigError, InTheWayError
 from murmurate.config.loader import load as load_deployment
 from murmurate.config.secrets import FROZEN, NAMES, ZONE_SECRETS, fingerprints, generate, load
-from murmurate.config.settings import Deployment, Secret, SecretName
+from murmurate.config.settings import Deployment, SecretName
 from murmurate.topics.names import ZONES, Zone
 
 FAILED: Final = 1

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Set
 from typing import Any, Protocol
 
 import faust
-from faust.auth import SASLCredentials, SSLCredentials
+from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
@@ -86,7 +86,9 @@ class _Thread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = "read_committed"
-        consumer._fetch_max_wait_ms = FETCH_MS
+        given: Mapping[str, Any] = getattr(self.consumer, "given", {})
+        consumer._fetch_max_wait_ms = given.get("fetch_max_wait_ms", FETCH_MS)
+        consumer._fetch_max_bytes = given.get("fetch_max_bytes", consumer._fetch_max_bytes)
         consumer._partition_assignment_strategy = [_assignor(self.app.conf.topic_partitions)]
         return consumer
 
@@ -116,6 +118,8 @@ class _Consumer(driver.Consumer):
     owner: Owner
     held: Set[TP] = frozenset()
     newest: dict[TP, int]
+    given: Mapping[str, Any]
+    """What the file says about fetching."""
 
     def _new_consumer_thread(self) -> _Thread:
         return _Thread(self, loop=self.loop, beacon=self.beacon)
@@ -147,13 +151,11 @@ class StageApp:
             store="memory://", value_serializer="raw", key_serializer="raw", web_enabled=False, datadir=folder,
             topic_partitions=partitions, topic_disable_leader=True, topic_allow_declare=False,
             table_standby_replicas=0, agent_supervisor="mode.CrashingSupervisor", stream_wait_empty=False,
-            broker_commit_interval=NEVER_S, broker_session_timeout=SESSION_S, broker_heartbeat_interval=HEARTBEAT_S,
-            broker_rebalance_timeout=REBALANCE_S, broker_request_timeout=REQUEST_S,
-            broker_max_poll_records=MOST_RECORDS, consumer_max_fetch_size=FETCH_BYTES,
+            broker_commit_interval=NEVER_S, broker_max_poll_records=MOST_RECORDS,
             consumer_auto_offset_reset="earliest", consumer_group_instance_id=instance, autodiscover=False,
-            consumer_metadata_max_age_ms=METADATA_MS,
+            **_properties(access),
         )  # fmt: skip
-        self._app.transport = self._transport()
+        self._app.transport = self._transport(access)
         source = self._app.topic(topic, key_type=bytes, value_type=bytes, partitions=partitions)
 
         newest = self._newest
@@ -168,13 +170,14 @@ class StageApp:
         self._app.on_rebalance_complete.connect(self._assigned)  # type: ignore[arg-type] # right before the seek
         self._app.on_partitions_revoked.connect(self._revoked)  # type: ignore[arg-type]
 
-    def _transport(self) -> Any:
+    def _transport(self, access: Access) -> Any:
         app_owner, held = self._owner, self._held
 
         class Consumer(_Consumer):
             owner = app_owner
 
         Consumer.held, Consumer.newest = held, self._newest
+        Consumer.given = access.given("fetch_max_wait_ms", "fetch_max_bytes")
 
         class Transport(driver.Transport):
             pass
@@ -232,11 +235,33 @@ class StageApp:
 
 
 def _credentials(access: Access) -> dict[str, Any]:
-    if access.tls is None:
-        return {}
-    if access.username is None:
-        return {"broker_credentials": SSLCredentials(context=access.tls)}
+    """Faust's own words for how one logs in."""
+    if access.mechanism is None:
+        return {} if access.tls is None else {"broker_credentials": SSLCredentials(context=access.tls)}
+    if access.tokens is not None:
+        return {"broker_credentials": OAuthCredentials(oauth_cb=access.tokens, ssl_context=access.tls)}
     credentials = SASLCredentials(
-        username=access.username, password=access.password, ssl_context=access.tls, mechanism="SCRAM-SHA-512"
+        username=access.username, password=access.password, ssl_context=access.tls, mechanism=access.mechanism
     )
     return {"broker_credentials": credentials}
+
+
+def _properties(access: Access) -> dict[str, Any]:
+    """The properties of the client, in Faust's own words and units."""
+    usual = {
+        "broker_session_timeout": SESSION_S, "broker_heartbeat_interval": HEARTBEAT_S,
+        "broker_rebalance_timeout": REBALANCE_S, "broker_request_timeout": REQUEST_S,
+        "consumer_metadata_max_age_ms": METADATA_MS, "consumer_max_fetch_size": FETCH_BYTES,
+    }  # fmt: skip
+    seconds = {
+        "broker_session_timeout": "session_timeout_ms", "broker_heartbeat_interval": "heartbeat_interval_ms",
+        "broker_rebalance_timeout": "rebalance_timeout_ms", "broker_request_timeout": "request_timeout_ms",
+    }  # fmt: skip
+    same = {
+        "consumer_metadata_max_age_ms": "metadata_max_age_ms", "broker_client_id": "client_id",
+        "consumer_connections_max_idle_ms": "connections_max_idle_ms",
+        "consumer_max_fetch_size": "max_partition_fetch_bytes",
+    }  # fmt: skip
+    given = access.properties
+    told = {faust: int(given[name]) / 1000 for faust, name in seconds.items() if name in given}
+    return usual | told | {faust: given[name] for faust, name in same.items() if name in given}

@@ -280,7 +280,7 @@ class Task:
         stage, writer, wiring, began = self.stage, self._writer, self.wiring, time.monotonic()
         if stage is None or writer is None:
             raise FencedError(f"{wiring.name}: it has been closed")
-        writes = [Write(wiring.place(out.log), out.value or None, out.key) for out in pending.out]
+        writes = [Write(wiring.place(out.log), out.value, out.key) for out in pending.out]
         if stage.large and (self._fresh >= SNAPSHOT_BYTES or (self._fresh and began - self._snapped >= SNAPSHOT_S)):
             await self._snapshot(stage, writer)
         record, chunks = self._record(stage), list[bytes]()

@@ -45,6 +45,6 @@ def counts(task: Task) -> Count[Any]:
 
 def messages(out: Iterable[Out], topic: str) -> Iterator[dict[str, Any]]:
     """The messages among the records for a topic, as the stage wrote them."""
-    for to, value in out:
+    for to, value, *_ in out:
         if to.topic == topic and not value.startswith(MAGIC):
             yield orjson.loads(value)

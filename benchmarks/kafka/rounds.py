@@ -79,7 +79,7 @@ async def alone(bootstrap: str, way: str) -> list[int]:
         async with site.client.sender() as sender, site.client.reader() as reader:
             reader.at({site.place(Log("releases", 0)): 0})
             for t in range(-1, PERIODS):
-                await sender.send([Write(site.place(log), value) for log, value in site.reached(site.at(t + 1))])
+                await sender.send([Write(site.place(log), value) for log, value, *_ in site.reached(site.at(t + 1))])
                 while len(released) <= t:
                     site.check()
                     released += [got.time_ms for got in await reader.poll()]

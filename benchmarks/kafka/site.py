@@ -114,7 +114,7 @@ class Site:
         """Into our own topics, a bounded number of bytes at once."""
         async with self.client.sender() as sender:
             batch, size = list[Write](), 0
-            for log, value in records:
+            for log, value, *_ in records:
                 batch.append(Write(self.place(log), value))
                 size += len(value)
                 if size > CHUNK:

@@ -75,7 +75,7 @@ def told(plan: Plan, events: Sequence[Event], wrong: Callable[[Event, int], bool
 
 def run(plan: Plan, events: Sequence[Event], wrong: Callable[[Event, int], bool]) -> Runtime:
     records = iter(told(plan, events, wrong))
-    logs = [Out(log, next(records)) if log.topic == TOPIC else Out(log, value) for log, value in
+    logs = [Out(log, next(records)) if log.topic == TOPIC else Out(log, value) for log, value, *_ in
             arrivals(events, until=(FIRST + PERIODS) * SECOND + 1000)]  # fmt: skip
     return played(plan, logs)
 

@@ -269,7 +269,8 @@ class Broker:
             self._properties(node).write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         bare = [node for node in self._nodes if not (node.data(self.folder) / "meta.properties").exists()]
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        scram = [f"SCRAM-SHA-512=[name={name},password={secret}]" for name, secret in self.credentials.items()]
+        users = [f"[name={name},password={secret}]" for name, secret in self.credentials.items()]
+        scram = [f"SCRAM-SHA-{bits}={user}" for user in users for bits in (256, 512)]
         more = [part for one in scram for part in ("--add-scram", one)]
         for node in bare:
             where = str(self._properties(node))

@@ -12,6 +12,7 @@ import pytest
 
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
+from tests.faults.guarded import GuardedBroker
 from tests.faults.jars import BrokerError
 from tests.faults.recordings import deployment
 
@@ -50,6 +51,16 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     yield found
     STARTED.remove(found)
     found.close()
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
+    """One node that lets nobody in without a login or a certificate, but by its plaintext listener."""
+    found = GuardedBroker(tmp_path_factory.mktemp("guarded"))
+    with found:
+        STARTED.append(found)
+        yield found
+        STARTED.remove(found)
 
 
 @pytest.fixture(autouse=True)

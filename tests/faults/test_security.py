@@ -11,26 +11,15 @@ import pytest
 
 from murmurate.config.loader import load
 from tests.faults import certificates
-from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
+from tests.faults.guarded import USER, GuardedBroker
 from tests.faults.recordings import deployment, recording
 
-USER = "shop-worker"
 PERIODS = 6
 
 
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker with a door for users; its only user may do everything."""
-    users = {USER: secrets.token_hex(12)}
-    with Broker(tmp_path_factory.mktemp("guarded"), sasl=True, users=users, brief=True) as broker:
-        everything = ["--topic", "*", "--group", "*", "--transactional-id", "*", "--cluster"]
-        broker.acl(["--add", "--allow-principal", f"User:{USER}", "--operation", "All", *everything])
-        yield broker
-
-
 @pytest.fixture
-def deployed(guarded: Broker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
+def deployed(guarded: GuardedBroker, deployment_name: str, tmp_path: Path) -> Iterator[Deployed]:
     found = Deployed(tmp_path, deployment_name, guarded.bootstrap, deployment(periods=4, partitions=2))
     found.create()  # by the door that is open to everybody: who may make topics is not the subject here
     (tmp_path / "password").write_text(guarded.credentials[USER] + "\n")
@@ -44,7 +33,7 @@ def deployed(guarded: Broker, deployment_name: str, tmp_path: Path) -> Iterator[
 
 
 def test_over_tls_with_a_password_the_releases_are_the_same(
-    deployed: Deployed, guarded: Broker, tmp_path: Path
+    deployed: Deployed, guarded: GuardedBroker, tmp_path: Path
 ) -> None:
     source = str(recording(tmp_path / "clicks.jsonl", users=400, periods=PERIODS))
     wanted = deployed.expected(source)
@@ -60,7 +49,7 @@ def test_over_tls_with_a_password_the_releases_are_the_same(
 
 @pytest.mark.parametrize("command", ["worker", "feed"])
 def test_a_wrong_password_is_one_line_and_exit_3(
-    deployed: Deployed, guarded: Broker, tmp_path: Path, command: str
+    deployed: Deployed, guarded: GuardedBroker, tmp_path: Path, command: str
 ) -> None:
     wrong = secrets.token_hex(12)
     (tmp_path / "password").write_text(wrong + "\n")

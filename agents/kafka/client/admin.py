@@ -14,6 +14,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
 from murmurate.agents.kafka.client.kafka_errors import kafka_errors
+from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.records import Place
 from murmurate.agents.kafka.client.topic_ids import TopicIdsRequest, ids_in
 from murmurate.agents.kafka.errors import AwayError, TopicsError
@@ -35,11 +36,11 @@ class Admin:
     """Topics and groups of a cluster."""
 
     def __init__(self, common: Mapping[str, Any]) -> None:
+        self._common = common
         self._admin: Any = AIOKafkaAdminClient(**common)
 
     async def __aenter__(self) -> Admin:
-        with kafka_errors("brokers"):
-            await self._admin.start()
+        await connected("brokers", self._common, self._admin.start())
         return self
 
     async def __aexit__(self, *what: object) -> None:

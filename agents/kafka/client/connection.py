@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Final
 
 from aiokafka import AIOKafkaClient
-from aiokafka import errors as kafka
-from aiokafka.conn import create_conn
 
-from murmurate.agents.kafka.client.access import MECHANISM, Access
+from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.client.admin import Admin
 from murmurate.agents.kafka.client.appender import Appender
-from murmurate.agents.kafka.client.kafka_errors import kafka_errors
 from murmurate.agents.kafka.client.member import Member, Shared
 from murmurate.agents.kafka.client.reader import Reader
+from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.writer import Sender, Writer
-from murmurate.agents.kafka.errors import AwayError, RefusedError
+from murmurate.agents.kafka.errors import AwayError
+from murmurate.config.brokers import REQUEST_MS
 
-REQUEST_MS = 20_000
 AGAIN_S = 1.0
+OF_READERS: Final = ("fetch_max_wait_ms", "fetch_max_bytes", "max_partition_fetch_bytes")
+OF_WRITERS: Final = ("transaction_timeout_ms",)
+OF_MEMBERS: Final = ("session_timeout_ms", "heartbeat_interval_ms", "rebalance_timeout_ms")
+"""The properties of the client that each kind of connection takes besides those of all."""
 
 
 class Client:
@@ -32,44 +33,16 @@ class Client:
         self.access, self.name = access, name
 
     def _common(self) -> dict[str, Any]:
-        common: dict[str, Any] = {
-            "bootstrap_servers": list(self.access.brokers), "client_id": self.name,
-            "security_protocol": self.access.protocol, "ssl_context": self.access.tls,
-            "request_timeout_ms": REQUEST_MS,
-        }  # fmt: skip
-        if self.access.username is not None:
-            common |= {
-                "sasl_mechanism": MECHANISM, "sasl_plain_username": self.access.username,
-                "sasl_plain_password": self.access.password,
-            }  # fmt: skip
-        return common
+        return self.access.common(self.name, REQUEST_MS)
 
     async def answers(self) -> None:
         """Return when a broker answers; AwayError or RefusedError otherwise."""
-        client = AIOKafkaClient(**self._common())
-        with kafka_errors(f"brokers {', '.join(self.access.brokers)}"):
-            try:
-                await client.bootstrap()
-            except kafka.KafkaConnectionError:
-                await self._reason(client.hosts)
-                raise
-            finally:
-                await client.close()
-
-    async def _reason(self, hosts: Iterable[tuple[str, int, Any]]) -> None:
-        """Raise what stands in the way if waiting does not help: aiokafka keeps it to itself, and says "unable"."""
         common = self._common()
-        del common["bootstrap_servers"]
-        for host, port, _ in hosts:
-            try:
-                (await create_conn(host, port, **common)).close()
-            except ssl.SSLCertVerificationError as error:
-                where, found = f"broker {host}:{port}", error.verify_message
-                raise RefusedError(f"{where}: its certificate is not to be trusted: {found} (kafka.ca_file)") from error
-            except kafka.SaslAuthenticationFailed:
-                raise
-            except (TimeoutError, OSError, kafka.KafkaError):  # that one is away
-                continue
+        client = AIOKafkaClient(**common)
+        try:
+            await connected(f"brokers {', '.join(self.access.brokers)}", common, client.bootstrap())
+        finally:
+            await client.close()
 
     async def wait(self, seconds: float) -> None:
         """Return when a broker answers; AwayError if none has for so long."""
@@ -85,11 +58,11 @@ class Client:
 
     def reader(self, *, aborted: bool = False) -> Reader:
         """A reader that belongs to no group. `aborted`: of what was never committed too, for an audit."""
-        return Reader(self._common(), aborted=aborted)
+        return Reader(self._common(), self.access.given(*OF_READERS), aborted=aborted)
 
     def writer(self, identity: str) -> Writer:
         """A transactional writer: opening a second one of the same identity fences this one."""
-        return Writer(self._common(), identity)
+        return Writer(self._common() | self.access.given(*OF_WRITERS), identity)
 
     def sender(self) -> Sender:
         """A writer without transactions, for records that are nobody's state."""
@@ -101,7 +74,7 @@ class Client:
 
     def member(self, group: str, topics: Collection[str], instance: str, shared: Shared) -> Member:
         """A member of a group that only shares out partitions."""
-        return Member(self._common(), group, topics, instance, shared)
+        return Member(self._common(), self.access.given(*OF_MEMBERS), group, topics, instance, shared)
 
     def admin(self) -> Admin:
         """Topics and groups."""

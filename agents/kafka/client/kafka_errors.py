@@ -9,6 +9,7 @@ from typing import Any
 
 from aiokafka import errors as kafka
 
+from murmurate.agents.kafka.client.tokens import LoginError
 from murmurate.agents.kafka.errors import (
     AwayError,
     BrokerError,
@@ -28,7 +29,7 @@ _AWAY = (
 _REFUSED = (
     kafka.AuthenticationFailedError, kafka.TopicAuthorizationFailedError, kafka.GroupAuthorizationFailedError,
     kafka.ClusterAuthorizationFailedError, kafka.TransactionalIdAuthorizationFailed, kafka.IllegalSaslStateError,
-    kafka.UnsupportedSaslMechanismError, kafka.SaslAuthenticationFailed,
+    kafka.UnsupportedSaslMechanismError, kafka.SaslAuthenticationFailed, LoginError,
 )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from murmurate.agents.kafka.client.kafka_errors import check_membership, close_within, kafka_errors, leaves
+from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.records import Place
+from murmurate.config.brokers import SESSION_MS
 
 METADATA_MS = 5_000
 """How soon a group that was shared out while a broker did not yet know its topics is shared out again: such a broker
@@ -35,19 +37,24 @@ class Member(ConsumerRebalanceListener):
     """Membership of a group that shares out partitions and reads nothing itself."""
 
     def __init__(
-        self, common: Mapping[str, Any], group: str, topics: Collection[str], instance: str, shared: Shared
-    ) -> None:
+        self, common: Mapping[str, Any], given: Mapping[str, Any], group: str, topics: Collection[str], instance: str,
+        shared: Shared,
+    ) -> None:  # fmt: skip
         self._shared, self._topics = shared, list(topics)
+        usual: dict[str, Any] = {
+            "session_timeout_ms": SESSION_MS,
+            "heartbeat_interval_ms": 1_000,
+            "rebalance_timeout_ms": 10_000,
+        }
+        self._common = {"metadata_max_age_ms": METADATA_MS, **common}
         self._consumer: Any = AIOKafkaConsumer(
-            **common, group_id=group, group_instance_id=instance, enable_auto_commit=False, auto_offset_reset="latest",
-            session_timeout_ms=6_000, heartbeat_interval_ms=1_000, rebalance_timeout_ms=10_000,
-            max_poll_interval_ms=2**31 - 1, metadata_max_age_ms=METADATA_MS,
+            **self._common, group_id=group, group_instance_id=instance, enable_auto_commit=False,
+            auto_offset_reset="latest", max_poll_interval_ms=2**31 - 1, **{**usual, **given},
         )  # fmt: skip
 
     async def open(self) -> None:
         """Join."""
-        with kafka_errors("group"):
-            await self._consumer.start()
+        await connected("group", self._common, self._consumer.start())
         self._consumer.subscribe(self._topics, listener=self)
 
     async def watch(self) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from murmurate.agents.kafka.client.access import NONE
 from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
+from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.records import Got, Place, RecordRun
 
 FETCH_BYTES = 4 << 20
@@ -19,17 +21,20 @@ class Reader:
     transactions too, for audits.
     """
 
-    def __init__(self, common: Mapping[str, Any], *, aborted: bool = False) -> None:
+    def __init__(self, common: Mapping[str, Any], given: Mapping[str, Any] = NONE, *, aborted: bool = False) -> None:
         isolation = "read_uncommitted" if aborted else "read_committed"
+        usual: dict[str, Any] = {
+            "fetch_max_wait_ms": POLL_MS, "max_partition_fetch_bytes": FETCH_BYTES, "fetch_max_bytes": 4 * FETCH_BYTES,
+        }  # fmt: skip
+        self._common = common
         self._consumer = AIOKafkaConsumer(
             **common, isolation_level=isolation, auto_offset_reset="none", enable_auto_commit=False,
-            fetch_max_wait_ms=POLL_MS, max_partition_fetch_bytes=FETCH_BYTES, fetch_max_bytes=4 * FETCH_BYTES,
+            **{**usual, **given},
         )  # fmt: skip
 
     async def __aenter__(self) -> Reader:
         try:
-            with kafka_errors("reader"):
-                await self._consumer.start()
+            await connected("reader", self._common, self._consumer.start())
         except BaseException:
             await self.close()
             raise

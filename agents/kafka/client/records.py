@@ -37,6 +37,6 @@ class Write(NamedTuple):
     """A record to be written."""
 
     place: Place
-    value: bytes | None
-    """The record's bytes; None deletes the row of its key from a compacted topic."""
+    value: bytes
+    """The record's bytes; none are written as null, which deletes the row of its key from a compacted topic."""
     key: bytes | None = None

@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
 
 from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
+from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.records import Place, Write
 from murmurate.agents.kafka.errors import BrokerError
 
@@ -51,15 +52,15 @@ class Writer:
 
     def __init__(self, common: Mapping[str, Any], identity: str) -> None:
         self.identity = identity
+        self._common = {"transaction_timeout_ms": TRANSACTION_MS, **common}
         self._producer = AIOKafkaProducer(
-            **common, transactional_id=identity, transaction_timeout_ms=TRANSACTION_MS, linger_ms=0,
-            retry_backoff_ms=10, max_batch_size=BATCH_BYTES, max_request_size=8 * BATCH_BYTES,
+            **self._common, transactional_id=identity, linger_ms=0, retry_backoff_ms=10, max_batch_size=BATCH_BYTES,
+            max_request_size=8 * BATCH_BYTES,
         )  # fmt: skip
 
     async def open(self) -> None:
         """Fence every earlier holder of the identity and end what it left open."""
-        with kafka_errors(f"writer {self.identity}"):
-            await self._producer.start()
+        await connected(f"writer {self.identity}", self._common, self._producer.start())
 
     async def transact(self, writes: Iterable[Write]) -> list[int]:
         """All of these, or none: their offsets, once they are committed."""
@@ -69,7 +70,7 @@ class Writer:
             sent: list[asyncio.Future[Any]] = []
             try:
                 for place, value, key in writes:
-                    sent.append(await producer.send(place.topic, value, key=key, partition=place.partition))
+                    sent.append(await producer.send(place.topic, value or None, key=key, partition=place.partition))
                 offsets = [int((await delivery).offset) for delivery in sent]  # each one: a refused record must stop us
             except BaseException:
                 for delivery in sent:
@@ -90,9 +91,9 @@ class Sender:
     """Writes records as they come, each once and in order."""
 
     def __init__(self, common: Mapping[str, Any]) -> None:
-        patient = {**common, "request_timeout_ms": SAFE_MS}
+        self._common = {**common, "request_timeout_ms": SAFE_MS}
         self._producer = AIOKafkaProducer(
-            **patient,
+            **self._common,
             enable_idempotence=True,
             linger_ms=5,
             max_batch_size=BATCH_BYTES,
@@ -100,8 +101,7 @@ class Sender:
         )
 
     async def __aenter__(self) -> Sender:
-        with kafka_errors("writer"):
-            await self._producer.start()
+        await connected("writer", self._common, self._producer.start())
         return self
 
     async def __aexit__(self, *what: object) -> None:
@@ -125,13 +125,11 @@ class Sender:
             batch, first = producer.create_batch(), at
             while at < len(mine):
                 write = writes[mine[at]]
-                if batch.append(key=write.key, value=write.value, timestamp=None) is None:
+                if batch.append(key=write.key, value=write.value or None, timestamp=None) is None:
                     break
                 at += 1
             if at == first:
-                raise BrokerError(
-                    f"writing to {place.topic}: found a record of {len(writes[mine[at]].value or b'')} bytes"
-                )
+                raise BrokerError(f"writing to {place.topic}: found a record of {len(writes[mine[at]].value)} bytes")
             batch.close()
             delivery = await producer.send_batch(batch, place.topic, partition=place.partition)
             sent.append((first, at, delivery))

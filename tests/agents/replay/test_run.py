@@ -202,7 +202,7 @@ def test_a_replay_shows_its_stages_when_periods_close_and_no_time_of_an_event(tm
     shown = list[int]()
 
     def listen(records: Sequence[Out]) -> None:
-        shown.extend(orjson.loads(value)["time"] for _, value in records if b"murmurate/progress/1" in value)
+        shown.extend(orjson.loads(value)["time"] for _, value, *_ in records if b"murmurate/progress/1" in value)
 
     replay._runtime.logs.listeners.append(listen)
     replay.run()

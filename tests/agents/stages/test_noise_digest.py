@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from murmurate.agents.stages.curation import Curation
+from murmurate.config.brokers import ClientProperties
 from murmurate.config.loader import build
 from murmurate.config.planning import plan
 from murmurate.config.settings import Deployment
@@ -84,7 +85,9 @@ NOT_IN_IT: Final[dict[str, tuple[Any, str]]] = {
     "time.patience": ("1m", "of rounds: nobody is asked about a central stream, and no period is closed without all"),
     **{f"kafka.{name}": (other, "how records travel, not what they say") for name, other in {
         "brokers": ["other:9092"], "replication": 3, "targets": 2, "security": "ssl", "username": "anna",
-        "password.file": None, "password.env": "Q", "ca_file": "ca.pem",
+        "password.file": None, "password.env": "Q", "ca_file": "ca.pem", "mechanism": "PLAIN", "token": None,
+        "token_hook": None, "cert_file": None, "key_file": None, "key_password": None,
+        **{f"client.{name}": None for name in ClientProperties.model_fields}, "client.client_id": "other",
     }.items()},
     **{f"secrets.{name}.{form}": (other, "a place; the noise is drawn from the key itself, whatever the digest is")
        for name in TILL["secrets"] for form, other in (("file", None), ("env", "T"))},
