@@ -54,6 +54,8 @@ class Answer:
     summed: tuple[int, int, Any] | None = None
     """Where reports are to be added up: how many came, how many are well-formed, and the support of those."""
     verdict: Verdict = field(default_factory=Counter)
+    tried: Verdict = field(default_factory=Counter)
+    """What is wrong with the answers that were never committed."""
 
     def take(self, q: int, reports: Reports) -> None:
         """Reports to a target."""
@@ -107,6 +109,7 @@ def judge(
     )
     numbers = NOTHING if must is None else printer.of(must.reports)
     verdict: Verdict = Counter()
+    tried: Verdict = Counter()
     clean = whole
     for q in range(targets):
         mine = None if must is None else must.targets == q
@@ -123,7 +126,7 @@ def judge(
             classify = _classifier(asked, key, people, closed, q, rows)
             must_be = _counter([rows])
             for attempt in attempts:
-                classify(_counter(attempt) - must_be, Counter(), verdict)
+                classify(_counter(attempt) - must_be, Counter(), tried)
             if whole and not same:
                 there = _counter(blocks) + (must_be if answer.clean else Counter())
                 verdict["lost", q] += sum((must_be - there).values())
@@ -134,7 +137,7 @@ def judge(
         answer.summed = _summed(answer, question, must)
     if whole:
         verdict += answer.miscounted(targets)
-    answer.verdict, answer.judged, answer.changed = +verdict, whole, False
+    answer.verdict, answer.tried, answer.judged, answer.changed = +verdict, +tried, whole, False
     if clean:
         answer.clean, answer.blocks = True, {q: rows for q, rows in answer.blocks.items() if q >= targets}
 

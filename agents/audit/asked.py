@@ -194,8 +194,8 @@ class AskedSlots:
             "last_t": self._last_t, "last_end": self._last_end, "last_bill": self._last_bill,
             "bills": [tuple(bill) for bill in self._bills],
             "charges": [(t, micro, np.packbits(slots)) for t, micro, slots in self._charges],
-            "first_t": self._first_t, "known_from": self.known_from, "own_config": self._own_config, "settled_t": self.settled_t,
-            "short": self._short,
+            "first_t": self._first_t, "known_from": self.known_from, "own_config": self._own_config,
+            "settled_t": self.settled_t, "short": self._short,
             "horizons": {at: (one.digest, one.last_t, one.asked_t) for at, one in self.horizons.items()},
         }  # fmt: skip
 

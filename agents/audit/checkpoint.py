@@ -2,8 +2,8 @@
 
 Contract: a checkpoint is written whole or not at all, so that a kill at any moment leaves the last one.  It holds
 users' values: sealed with the edge's state key (AES-256-GCM, a nonce of its own each, bound to the deployment),
-readable by its owner only.  One of another form, deployment, key or plan is refused in one line that says what to do.  Not here:
-what is in it (auditor.py).
+readable by its owner only.  One of another form, deployment, key or plan is refused in one line that says what to do.
+Not here: what is in it (auditor.py).
 """
 
 from __future__ import annotations

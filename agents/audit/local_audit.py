@@ -316,8 +316,8 @@ class LocalAudit:
 
     def _findings(self, digest: str | None = None) -> Iterator[Finding]:
         for (of, p), answer in self.answers.items():
-            for (kind, q), n in sorted(answer.verdict.items()) if digest in (None, of) else ():
-                yield (of, p, q), kind, n
+            for verdict in (answer.verdict, answer.tried) if digest in (None, of) else ():
+                yield from (((of, p, q), kind, n) for (kind, q), n in sorted(verdict.items()))
         yield from self.mixed.findings(digest)
 
     def add_to(self, found: Audit) -> None:

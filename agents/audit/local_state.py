@@ -74,9 +74,14 @@ def _asked(audit: LocalAudit, number: int, record: bytes, allowed: Any, refused:
 
 
 def _state_of_answer(answer: Answer) -> dict[str, Any]:
-    return vars(answer) | {"told": answer.told and tuple(answer.told), "verdict": dict(answer.verdict)}
+    return vars(answer) | {
+        "told": answer.told and tuple(answer.told),
+        "verdict": dict(answer.verdict),
+        "tried": dict(answer.tried),
+    }
 
 
 def _answer_of(state: dict[str, Any]) -> Answer:
-    told, verdict = state["told"], Counter(state["verdict"])
-    return Answer(**(state | {"told": told and Expected(*told), "verdict": verdict}))
+    told = state["told"] and Expected(*state["told"])
+    verdicts = {name: Counter(state[name]) for name in ("verdict", "tried")}
+    return Answer(**(state | {"told": told} | verdicts))

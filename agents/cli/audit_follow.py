@@ -51,6 +51,8 @@ async def _follow(this: Opened, edge: EdgeSecrets, checkpoints: Checkpoints, lis
         loop.add_signal_handler(number, stop.set)
     metrics = AuditMetrics(_now_ms)
     server = await serve(None, *address(listen), metrics=metrics.registry) if listen else None
+    if server is not None:
+        click.echo(f"metrics at {server.url}/metrics")
     teller = Teller(metrics, terminal=sys.stdout.isatty())
     try:
         follower = AuditFollower(this.plan, this.client, edge.devices, checkpoints, _now_ms, teller.tell)
@@ -69,6 +71,7 @@ class Teller:
         self._known = dict.fromkeys(VIOLATIONS, 0)
         self._began, self._first, self._spoke = time.monotonic(), 0, 0.0
         self._rate = 0.0
+        self._judged = False
 
     def tell(self, progress: AuditProgress) -> None:
         """What is new, and how far it is."""
@@ -90,7 +93,9 @@ class Teller:
         if now - self._began >= 1:
             self._rate = (progress.taken - self._first) / (now - self._began)
             self._began, self._first = now, progress.taken
-        if self._terminal or now - self._spoke >= REST_S:
+        first = not self._judged and progress.judged_ms is not None
+        self._judged |= first
+        if self._terminal or first or now - self._spoke >= REST_S:
             self._spoke = now
             click.echo(
                 f"\r{self._line(progress):<79}" if self._terminal else self._line(progress), nl=not self._terminal

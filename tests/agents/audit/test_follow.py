@@ -8,17 +8,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from murmurate.agents.audit import checkpoint
 from murmurate.agents.audit.auditor import Audit, Auditor, audit
-from murmurate.agents.audit.checkpoint import Checkpoints
+from murmurate.agents.audit.checkpoint import NAME, CheckpointError, Checkpoints
 from murmurate.agents.audit.findings import ALL, VIOLATIONS
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan
-from murmurate.topics.block import ReportBlock, encode_reports
+from murmurate.randomizers.ledger import Ledger
+from murmurate.randomizers.state import StateForm
+from murmurate.topics.block import BatchBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.messages import Done, Seal, Tally
-from tests.agents.audit.test_auditor import END, PLAN, Tape, honest, whole
+from tests.agents.audit.test_auditor import END, PLAN, Tape, eager, greedy, honest, planted, whole
 from tests.agents.central import beside
 from tests.agents.world import KEYS, TOPIC, arrivals, crowd, deployment, played, stream
 
@@ -96,9 +100,16 @@ def _done(tape: Tape) -> Done:
     return found
 
 
+def overspent() -> Tape:
+    """Devices whose ledger frees a slot too early, asked too often."""
+    with planted(patches={(Ledger, "verdicts"): eager(2), **greedy(2)}) as runtime:
+        return Tape(runtime)
+
+
 CASES: dict[str, tuple[Plan, Callable[[], Tape]]] = {
     "honest": (PLAN, lambda: Tape(honest())),
     "tampered": (PLAN, tampered),
+    "over budget": (PLAN, overspent),
     "sessions": (SESSIONS, sessions),
     "central": (beside(), central),
 }
@@ -112,7 +123,7 @@ def test_whatever_the_order_of_reading_and_wherever_it_stops_it_finds_the_same(
     of, made = CASES[name]
     tape = made()
     right = seen(audit(of, KEYS.edge.devices, tape.read, {TOPIC: 2}))
-    assert (sum(right[kind] for kind in VIOLATIONS) > 5) == (name == "tampered"), right
+    assert (sum(right[kind] for kind in VIOLATIONS) > 5) == (name in ("tampered", "over budget")), right
     assert right["reports"] > 20
 
     def restarted(auditor: Auditor) -> Auditor:
@@ -125,3 +136,82 @@ def test_whatever_the_order_of_reading_and_wherever_it_stops_it_finds_the_same(
         return other
 
     assert seen(fed(of, tape, random.Random(seed), restarted)) == right
+
+
+def followed() -> tuple[Auditor, Tape]:
+    """An auditor that has judged all there is."""
+    auditor, tape = begun(PLAN), Tape(honest())
+    for log in sorted(tape.records, key=lambda log: log[0] != "rounds"):
+        for number, record in enumerate(tape.records[log]):
+            auditor.take(*log, number, record)
+    auditor.settle(ALL)
+    assert auditor.found.holds, auditor.found.where
+    return auditor, tape
+
+
+def write(auditor: Auditor, tape: Tape, log: tuple[str, int], record: bytes) -> dict[str, int]:
+    """What is found at the next pass after this was written."""
+    before = auditor.found
+    auditor.take(*log, len(tape.records[log]), record)
+    tape.records[log].append(record)
+    auditor.settle(ALL)
+    after = auditor.found
+    return {kind: n for kind in VIOLATIONS if (n := getattr(after, kind) - getattr(before, kind))}
+
+
+def test_what_is_written_later_is_found_at_the_next_pass_under_its_name() -> None:
+    auditor, tape = followed()
+    records, at, block = tape.find("reports", ReportBlock)
+    log = next(place for place, held in tape.records.items() if held is records)
+    twice = write(auditor, tape, log, records[at])
+    assert twice.pop("twice") == len(block.reports)
+    assert twice.keys() == {"miscounted"}
+    strange = whole(block, np.full((3, block.reports.shape[1]), 255, np.uint8))
+    assert write(auditor, tape, log, strange) == {"foreign": 3}  # its counts are wrong already
+    unasked = next(iter(encode_reports(bytes(32), 0, block.reports)))
+    assert write(auditor, tape, log, unasked) == {"foreign": len(block.reports)}
+    nobody = next(iter(encode_reports(block.round, 17, block.reports)))
+    assert write(auditor, tape, log, nobody) == {"foreign": len(block.reports)}
+
+
+def test_another_answer_a_second_done_seal_tally_and_batch_are_found_at_the_next_pass() -> None:
+    auditor, tape = followed()
+    with planted(Answering=True) as spoilt:
+        other = Tape(spoilt)
+    for log, held in other.records.items():
+        if log[0] == "reports":
+            number, block = next((i, b) for i, r in enumerate(held) if isinstance(b := decode_record(r), ReportBlock))
+            found = write(auditor, tape, log, held[number])
+            assert found.pop("conflicting") == len(block.reports)
+            assert found.keys() <= {"miscounted"}
+    for topic, kind in (("reports", Done), ("batches", Seal), ("tallies", Tally)):
+        records, at, _ = tape.find(topic, kind)
+        log = next(place for place, held in tape.records.items() if held is records)
+        assert write(auditor, tape, log, records[at]) == {"miscounted": 1}, topic
+    assert tape.find("batches", BatchBlock)
+
+
+def test_a_checkpoint_of_another_form_key_or_plan_is_refused_in_one_line_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = Checkpoints(tmp_path, "shop", SECRET, {"plan": "this"})
+    assert mine.load() is None
+    mine.save({"a": 1})
+    assert mine.load() == {"a": 1}
+    assert (tmp_path / NAME).stat().st_mode & 0o77 == 0
+    for theirs in (
+        Checkpoints(tmp_path, "shop", bytes(32), {"plan": "this"}),
+        Checkpoints(tmp_path, "mall", SECRET, {}),
+    ):
+        with pytest.raises(CheckpointError, match="this deployment's key does not open.*Remedy: empty it"):
+            theirs.load()
+    with pytest.raises(CheckpointError, match="of another plan; allowed.*Remedy: empty it"):
+        Checkpoints(tmp_path, "shop", SECRET, {"plan": "that"}).load()
+    monkeypatch.setattr(checkpoint, "FORM", StateForm(checkpoint.FORM.kind, checkpoint.FORM.number + 1))
+    with pytest.raises(CheckpointError, match=r"form 1; allowed: auditor's checkpoint, form 2.*Remedy") as refused:
+        mine.load()
+    assert len(str(refused.value).splitlines()) == 1
+    held = (tmp_path / NAME).read_bytes()
+    (tmp_path / NAME).write_bytes(held[:-1])
+    with pytest.raises(CheckpointError, match="does not open"):
+        mine.load()
