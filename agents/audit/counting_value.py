@@ -101,7 +101,7 @@ class CountingValue:
         if events:
             rows, times, values = (np.concatenate(part) for part in zip(*events, strict=True))
             order = np.lexsort((*values.T[::-1], times, rows))
-            ends = np.flatnonzero(np.diff(rows[order], append=-1 if self._last else -1))
+            ends = np.flatnonzero(np.diff(rows[order], append=-1))
             starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
             chosen = order[ends if self._last else starts]
             self._time[rows[chosen]], self._held[rows[chosen]] = times[chosen], values[chosen]

@@ -105,7 +105,9 @@ class AuditedLogs:
                 raise TopicsError(
                     f"{name}: found no such topic, or none that we may see (see `murmurate topics create`)"
                 )
+        # A connection that waits for records answers nothing else meanwhile: ends are asked for on another one.
         self._looking = await self._stack.enter_async_context(self._client.reader())
+        self._asking = await self._stack.enter_async_context(self._client.reader())
         self._everything = await self._stack.enter_async_context(self._client.reader(aborted=True))
         for group in TAKEN:
             if names := tuple(name for name in group if name in self._names):
@@ -131,7 +133,7 @@ class AuditedLogs:
         """
         first: dict[Place, int] = {}
         for name in self._names:
-            first |= {place: begin for place, (begin, _) in (await self._looking.bounds(self._of(name))).items()}
+            first |= {place: begin for place, (begin, _) in (await self._asking.bounds(self._of(name))).items()}
         if positions is not None:
             at = {place: positions.get((self._short_name(place), place.partition), 0) for place in first}
             if any(at[place] < begin for place, begin in first.items()):
@@ -156,7 +158,7 @@ class AuditedLogs:
     async def _cut(self, short: Sequence[Place]) -> int:
         """The time of the newest of the oldest records of these logs: rounds that were asked later are whole."""
         cut = -1
-        for place, (begin, end) in (await self._looking.bounds(short) if short else {}).items():
+        for place, (begin, end) in (await self._asking.bounds(short) if short else {}).items():
             oldest = None
             async for got in self._looking.between(place, begin, end):
                 oldest = got.time_ms
@@ -183,7 +185,7 @@ class AuditedLogs:
         ends: dict[Place, int] = {}
         for group in ENDS:
             wanted = [place for name in group if name in self._names for place in self._of(name)]
-            bounds = (await self._looking.bounds(wanted)).items() if wanted else ()
+            bounds = (await self._asking.bounds(wanted)).items() if wanted else ()
             ends |= {place: max(end, self._taken[place]) for place, (_, end) in bounds}
         self._limits = ends
         records = 0
@@ -260,7 +262,7 @@ class AuditedLogs:
     async def _open_transactions(self, auditor: Auditor) -> None:
         """What is written and not committed yet may have been read all the same."""
         wanted = self._of("reports")
-        stable = await self._looking.bounds(wanted)
+        stable = await self._asking.bounds(wanted)
         ends = {place: end for place, (_, end) in (await self._everything.bounds(wanted)).items()}
         while any([await self._everything.position(place) < ends[place] for place in wanted]):
             await self._poll_everything()

@@ -42,6 +42,8 @@ FIRES: Final[dict[str, dict[str, str]]] = {
         f"murmurate_source_transaction_seconds{WORKER}": "0+60x200",
         f"murmurate_source_transaction_limit_seconds{WORKER}": "900x200",
     },
+    "MurmurateAuditViolation": {'murmurate_audit_violations{kind="lost"}': "1x200"},
+    "MurmurateUnaudited": {"murmurate_audit_unaudited_seconds": "0+15x200"},
     "MurmurateReleaseLate": {'murmurate_release_age_seconds{stream="screen"}': "0+15x200"},
     "MurmuratePromiseBroken": {'murmurate_epsilon_spent_max{stream="screen"}': "2x200"},
 }

@@ -203,9 +203,9 @@ def test_a_checkpoint_of_another_form_key_or_plan_is_refused_in_one_line_with_th
         Checkpoints(tmp_path, "shop", bytes(32), {"plan": "this"}),
         Checkpoints(tmp_path, "mall", SECRET, {}),
     ):
-        with pytest.raises(CheckpointError, match="this deployment's key does not open.*Remedy: empty it"):
+        with pytest.raises(CheckpointError, match=r"this deployment's key does not open.*Remedy: empty it"):
             theirs.load()
-    with pytest.raises(CheckpointError, match="of another plan; allowed.*Remedy: empty it"):
+    with pytest.raises(CheckpointError, match=r"of another plan; allowed.*Remedy: empty it"):
         Checkpoints(tmp_path, "shop", SECRET, {"plan": "that"}).load()
     monkeypatch.setattr(checkpoint, "FORM", StateForm(checkpoint.FORM.kind, checkpoint.FORM.number + 1))
     with pytest.raises(CheckpointError, match=r"form 1; allowed: auditor's checkpoint, form 2.*Remedy") as refused:
