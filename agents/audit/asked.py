@@ -41,6 +41,8 @@ class AskedRound(NamedTuple):
     """The slots that are asked and may answer."""
     refused: Mask
     """The slots that are asked and that some window does not allow."""
+    known: bool = True
+    """Whether the file under which it was asked is this one."""
 
     @property
     def digest(self) -> str:
@@ -69,7 +71,7 @@ class AskedSlots:
         self._bills: list[Bill] = []
         self._charges: list[tuple[int, int, Mask]] = []  # budget division: period, price and slots of every answer
         self._first_t: int | None = None
-        self._own_config = False  # whether the stream began under the config that this plan has
+        self._own_config = False  # whether the config of this plan holds by now, and rounds of others are nobody's
         self.settled_t = -1
         """The newest period of which nothing more may be asked."""
         self.known_from: int | None = None
@@ -98,7 +100,9 @@ class AskedSlots:
             question = built(round_.mechanism).of_round(round_.digest)
         except ParameterError:
             return AskedRound(number, round_, None, nobody, nobody)
-        if not self._fits(round_, question):
+        known = (round_.config, round_.revision) == (self._stream.config, self._stream.revision)
+        self._own_config |= known
+        if not self._fits(round_, question) or (not known and self._own_config):
             return AskedRound(number, round_, question, nobody, nobody)
         asked = np.array(round_.slots.mask())
         bill = question.bill(round_.t)
@@ -107,16 +111,13 @@ class AskedSlots:
             self._charge(round_.t, bill, allowed)
             if isinstance(question, Node):
                 self._granted(round_, question)
-        return AskedRound(number, round_, question, allowed, asked & ~allowed)
+        return AskedRound(number, round_, question, allowed, asked & ~allowed, known)
 
     # ---- whether it may be asked at all ----
 
     def _fits(self, round_: Round, question: Question) -> bool:
-        """1. The descriptor. 2. The question. 3. The period. 4. A node has to fit its horizon."""
+        """1. The descriptor. 2. The question. 3. The period. 4. A node has to fit its horizon. (Not its config.)"""
         stream, plan = self._stream, self._plan
-        foreign = (round_.config, round_.revision) != (stream.config, stream.revision)
-        if foreign and self._own_config:
-            return False
         targets = 1 if question.summed_when_mixed else round_.targets
         if round_.slots.of != stream.slots or round_.contributors != plan.partitions:
             return False

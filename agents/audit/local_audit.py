@@ -243,7 +243,7 @@ class LocalAudit:
 
     def _judges(self, asked: AskedRound) -> bool:
         """Whether it is known who had to answer."""
-        if not self._knows_people:
+        if not self._knows_people or not asked.known:
             return False
         stream, horizon = asked.round.stream, self._horizon(asked)
         if horizon is not None and horizon in self.skipped.values():

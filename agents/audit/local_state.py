@@ -31,7 +31,7 @@ def state_of(audit: LocalAudit) -> dict[str, Any]:
         "people": {at: one.state() for at, one in audit.people.items()},
         "transcripts": {at: one.state() for at, one in audit.transcripts.items()},
         "asked": [
-            (one.number, encode(one.round), np.packbits(one.allowed), np.packbits(one.refused))
+            (one.number, encode(one.round), np.packbits(one.allowed), np.packbits(one.refused), one.known)
             for one in audit.asked.values()
         ],
         "answers": {at: _state_of_answer(one) for at, one in audit.answers.items()},
@@ -51,8 +51,8 @@ def load_state(audit: LocalAudit, state: dict[str, Any]) -> None:
         audit.people[at].load(one)
     for at, one in state["transcripts"].items():
         audit.transcripts[at].load(one)
-    for number, record, allowed, refused in state["asked"]:
-        asked = _asked(audit, number, record, allowed, refused)
+    for number, record, allowed, refused, known in state["asked"]:
+        asked = _asked(audit, number, record, allowed, refused, known=known)
         audit.asked[asked.digest] = asked
         audit.of_period[asked.round.stream][asked.round.t].append(asked.digest)
     audit.answers = {at: _answer_of(one) for at, one in state["answers"].items()}
@@ -62,7 +62,7 @@ def load_state(audit: LocalAudit, state: dict[str, Any]) -> None:
     audit.since, audit.skipped = state["since"], state["skipped"]
 
 
-def _asked(audit: LocalAudit, number: int, record: bytes, allowed: Any, refused: Any) -> AskedRound:
+def _asked(audit: LocalAudit, number: int, record: bytes, allowed: Any, refused: Any, *, known: bool) -> AskedRound:
     round_ = decode(record)
     assert isinstance(round_, Round)  # noqa: S101 - what `state_of` wrote
     size = audit.plan.stream(round_.stream).slots
@@ -70,7 +70,7 @@ def _asked(audit: LocalAudit, number: int, record: bytes, allowed: Any, refused:
         question = built(round_.mechanism).of_round(round_.digest)
     except ParameterError:
         question = None
-    return AskedRound(number, round_, question, unpacked(allowed, size), unpacked(refused, size))
+    return AskedRound(number, round_, question, unpacked(allowed, size), unpacked(refused, size), known)
 
 
 def _state_of_answer(answer: Answer) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from murmurate.randomizers.ledger import Ledger
 from murmurate.randomizers.state import StateForm
 from murmurate.topics.block import BatchBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, encode
-from murmurate.topics.messages import Done, Seal, Tally
+from murmurate.topics.messages import Done, Round, Seal, Tally
 from tests.agents.audit.test_auditor import END, PLAN, Tape, eager, greedy, honest, planted, whole
 from tests.agents.central import beside
 from tests.agents.world import KEYS, TOPIC, arrivals, crowd, deployment, played, stream
@@ -39,6 +39,13 @@ SECRET = bytes(range(32))
 @cache
 def sessions() -> Tape:
     return Tape(played(SESSIONS, arrivals(crowd(SESSIONS, users=60, periods=7), until=END), step=200))
+
+
+def copied(tape: Tape) -> Tape:
+    """The same logs, to be written to."""
+    other = Tape.__new__(Tape)
+    other.records = {log: list(held) for log, held in tape.records.items()}
+    return other
 
 
 @cache
@@ -215,3 +222,56 @@ def test_a_checkpoint_of_another_form_key_or_plan_is_refused_in_one_line_with_th
     (tmp_path / NAME).write_bytes(held[:-1])
     with pytest.raises(CheckpointError, match="does not open"):
         mine.load()
+
+
+def test_a_round_of_another_config_is_answered_by_nobody() -> None:
+    auditor, tape = followed()
+    _, _, asked = tape.find("rounds", Round)
+    newest = max((found for record in tape.records["rounds", 0] if isinstance(found := decode_record(record), Round)),
+                 key=lambda found: found.t)  # fmt: skip
+    foreign = newest.model_copy(update={"config": "f" * 16})
+    assert asked.config != foreign.config
+    assert write(auditor, tape, ("rounds", 0), encode(foreign)) == {}
+    for p in range(2):  # what devices say that refuse it
+        for q in range(2):
+            none = Done(round=foreign.digest.hex(), contributor=p, sent=0, total=0)
+            assert write(auditor, tape, ("reports", q), encode(none)) == {}
+    _, _, block = tape.find("reports", ReportBlock)
+    (answered,) = encode_reports(foreign.digest, 0, block.reports)
+    found = write(auditor, tape, ("reports", 0), answered)
+    assert found.pop("foreign") == len(block.reports)
+    assert found.keys() <= {"miscounted"}
+
+
+def test_an_altered_report_and_one_that_is_missing_are_found() -> None:
+    for kinds, change in (
+        ({"lost", "conflicting", "foreign"}, lambda rows: np.concatenate((rows[:-1], rows[-1:] ^ 1))),
+        ({"lost", "miscounted"}, lambda rows: rows[:-1]),
+    ):
+        tape = Tape(honest())
+        records, at, block = tape.find("reports", ReportBlock)
+        records[at] = whole(block, change(block.reports))
+        found = audit(PLAN, KEYS.edge.devices, tape.read, {TOPIC: 2})
+        assert found.lost == 1
+        assert found.conflicting + found.foreign == (1 if "foreign" in kinds else 0)
+        assert {kind for kind in VIOLATIONS if getattr(found, kind)} <= kinds | {"miscounted"}
+
+
+def test_a_second_transcript_is_found() -> None:
+    tape = sessions()
+    auditor = begun(SESSIONS)
+    for log in sorted(tape.records, key=lambda log: log[0] != "rounds"):
+        for number, record in enumerate(tape.records[log]):
+            auditor.take(*log, number, record)
+    auditor.settle(ALL)
+    nodes = [
+        found.digest for record in tape.records["rounds", 0]
+        if isinstance(found := decode_record(record), Round) and found.mechanism["name"] == "node"
+    ]  # fmt: skip
+    blocks = [found for record in tape.records["reports", 0] if isinstance(found := decode_record(record), ReportBlock)]
+    told = next(block for block in blocks if block.round in nodes)
+    other = copied(tape)
+    again = write(auditor, other, ("reports", 0), whole(told, told.reports))
+    assert again.pop("twice") == len(told.reports)
+    assert again.keys() == {"miscounted"}
+    assert write(auditor, other, ("reports", 0), whole(told, told.reports ^ 1)).keys() <= {"foreign", "twice"}
