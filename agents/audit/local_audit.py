@@ -17,6 +17,7 @@ from murmurate.agents.audit.answers import Answer, count_only, judge
 from murmurate.agents.audit.asked import AskedRound, AskedSlots
 from murmurate.agents.audit.expected import Expected, targets_of
 from murmurate.agents.audit.findings import Audit, Extent, Verdict
+from murmurate.agents.audit.known_rounds import KnownRounds
 from murmurate.agents.audit.local_state import load_state, state_of
 from murmurate.agents.audit.mixed_audit import Finding, MixedAudit
 from murmurate.agents.audit.people import KEPT, PeopleAtPartition
@@ -42,7 +43,7 @@ class LocalAudit:
         self, plan: Plan, secrets: Secrets, sources: Mapping[str, int], *, people: bool = True, short: bool = False,
         covers: Callable[[str], bool] = lambda digest: True,
     ) -> None:  # fmt: skip
-        self.plan, self._key, self._knows_people, self._covers = plan, secrets.randomness, people, covers
+        self.plan, self._key, self._knows_people = plan, secrets.randomness, people
         self._printer = Printer(secrets.randomness)
         self.slots = {one.name: AskedSlots(plan, one, short=short or not people) for one in plan.streams}
         self.people = {
@@ -59,12 +60,7 @@ class LocalAudit:
         self.touched: set[AnswerAt] = set()
         self.before = Audit()
         """What was found of rounds that were let go."""
-        self.since: dict[str, int | None] = {stream.name: None for stream in plan.streams} if short else {}
-        """Per stream the first period that is judged, where the logs do not go back to the beginning; None while that
-        is not known.
-        """
-        self.skipped: dict[str, tuple[str, int, int] | None] = {}
-        """Rounds of which not everything is there; of a node also its stream, cohort and the horizon's first period."""
+        self.known = KnownRounds(self.people, self.slots, all_people=people, short=short, covers=covers)
         self._settled = False
 
     # ---- folding ----
@@ -111,11 +107,10 @@ class LocalAudit:
 
     def _round(self, round_: Round, number: int) -> None:
         digest = round_.digest.hex()
-        if digest in self.asked or digest in self.skipped:
+        if digest in self.asked or digest in self.known.skipped:
             return  # twice in the log: it is answered once
         asked = self.slots[round_.stream].ask(round_, number)
-        if not self._covers(digest):
-            self.skipped[digest] = self._horizon(asked)
+        if self.known.skips(asked):
             return
         self.asked[digest] = asked
         self.of_period[round_.stream][round_.t].append(digest)
@@ -128,7 +123,7 @@ class LocalAudit:
     def _due(self, digest: str, p: int) -> None:
         """The period of a round has closed at a contributor: a session tells its node now, in its turn."""
         asked, answer = self.asked[digest], self._answer((digest, p))
-        if isinstance(asked.question, Node) and asked.allowed.any() and self._judges(asked):
+        if isinstance(asked.question, Node) and asked.allowed.any() and self.known.judges(asked):
             stream, t = asked.round.stream, asked.round.t
             rows, reports = self.transcripts[stream, p].told(asked.question, t, asked.round.digest, asked.allowed)
             answer.told = Expected(rows, targets_of(asked, self._key, self.people[stream, p].users[rows]), reports)
@@ -161,7 +156,7 @@ class LocalAudit:
                 if answer is not None and answer.judged and not answer.changed:
                     continue
                 closed = self.people[asked.round.stream, p].closed.get(asked.round.t)
-                if closed is None or not self._judges(asked):
+                if closed is None or not self.known.judges(asked):
                     continue
                 answer = self._answer((digest, p))
                 whole = extent.answered(p, asked.number, closed.number) or answer.answered(asked.round.targets)
@@ -171,7 +166,7 @@ class LocalAudit:
         for at in list(self.touched):
             self._judge_stranger(at)
         self.mixed.settle(self.asked, extent)
-        for place, kind, n in self.mixed.drop_unknown({**self.asked, **self.skipped}):
+        for place, kind, n in self.mixed.drop_unknown({**self.asked, **self.known.skipped}):
             self.before.note(kind, n, place)
         self._forget(over=True)
         return pending
@@ -179,7 +174,7 @@ class LocalAudit:
     def _judge(self, at: AnswerAt, asked: AskedRound, answer: Answer, *, whole: bool) -> None:
         people = self.people[asked.round.stream, at[1]]
         closed = people.closed.get(asked.round.t)
-        if not self._judges(asked):
+        if not self.known.judges(asked):
             count_only(answer, asked.round.targets, self._printer)
         elif closed is None:
             return  # its period has not closed here, or never will
@@ -197,10 +192,10 @@ class LocalAudit:
         if asked is not None and self._contributes(p) and asked.round.t in self.people[asked.round.stream, p].closed:
             return
         self.touched.discard(at)
-        if digest in self.skipped:
+        if digest in self.known.skipped:
             del self.answers[at]
             return
-        if not self._knows_people or (asked is not None and not self._judges(asked)):
+        if not self._knows_people or (asked is not None and not self.known.judges(asked)):
             return
         found: Verdict = Counter({("foreign", q): sum(map(len, blocks)) for q, blocks in answer.blocks.items()})
         if asked is None:
@@ -240,37 +235,6 @@ class LocalAudit:
 
     def _contributes(self, p: int) -> bool:
         return 0 <= p < self.plan.partitions
-
-    def _judges(self, asked: AskedRound) -> bool:
-        """Whether it is known who had to answer."""
-        if not self._knows_people or not asked.known:
-            return False
-        stream, horizon = asked.round.stream, self._horizon(asked)
-        if horizon is not None and horizon in self.skipped.values():
-            return False
-        if stream not in self.since:
-            return True
-        since = self._since(stream)
-        return since is not None and (asked.round.t if horizon is None else horizon[2]) >= since
-
-    def _since(self, name: str) -> int | None:
-        """The first period of a stream that is judged: everybody in its population, and every answer in its windows,
-        has come after what the logs have forgotten.
-        """
-        if self.since[name] is None:
-            known = [self.people[name, p].known_from for p in range(self.plan.partitions)]
-            asked = self.slots[name].known_from
-            if asked is not None and all(t is not None for t in known):
-                self.since[name] = max(asked, *(t for t in known if t is not None))
-        return self.since[name]
-
-    @staticmethod
-    def _horizon(asked: AskedRound) -> tuple[str, int, int] | None:
-        """The stream, the cohort and the first period of the horizon that a node belongs to."""
-        node = asked.question
-        if not isinstance(node, Node):
-            return None
-        return asked.round.stream, node.horizon.cohort, node.first_t(asked.round.t)
 
     # ---- letting go ----
 

@@ -38,8 +38,8 @@ def state_of(audit: LocalAudit) -> dict[str, Any]:
         "mixed": audit.mixed.state(),
         "touched": list(audit.touched),
         "before": vars(audit.before),
-        "since": audit.since,
-        "skipped": audit.skipped,
+        "since": audit.known.since,
+        "skipped": audit.known.skipped,
     }
 
 
@@ -59,7 +59,7 @@ def load_state(audit: LocalAudit, state: dict[str, Any]) -> None:
     audit.mixed.load(state["mixed"])
     audit.touched = set(state["touched"])
     audit.before = Audit(**state["before"])
-    audit.since, audit.skipped = state["since"], state["skipped"]
+    audit.known.since, audit.known.skipped = state["since"], state["skipped"]
 
 
 def _asked(audit: LocalAudit, number: int, record: bytes, allowed: Any, refused: Any, *, known: bool) -> AskedRound:

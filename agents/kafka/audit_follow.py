@@ -106,7 +106,11 @@ class AuditFollower:
 
     def _say(self, auditor: Auditor, logs: AuditedLogs) -> None:
         progress = self._progress
-        progress.behind, progress.taken, progress.since_t = dict(logs.behind), auditor.taken, auditor.local.since
+        progress.behind, progress.taken, progress.since_t = (
+            dict(logs.behind),
+            auditor.taken,
+            dict(auditor.local.known.since),
+        )
         self._tell(progress)
 
     async def _talk(self, auditor: Auditor, logs: AuditedLogs) -> None:
