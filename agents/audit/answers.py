@@ -77,20 +77,20 @@ class Answer:
         self.dones.setdefault(q, []).append((sent, total))
         self.changed = True
 
-    def answered(self, targets: int) -> bool:
+    def answered(self, asked: AskedRound) -> bool:
         """Whether it has come to every target: it is one transaction."""
-        return all(q in self.dones for q in range(targets))
+        return asked.silent or all(q in self.dones for q in range(asked.targets))
 
     def printed(self, q: int, printer: Printer) -> Prints:
         """The numbers of the reports to a target, sorted."""
         return self.prints[q] if q in self.prints else _numbers(printer, self.blocks.get(q, []))
 
-    def miscounted(self, targets: int) -> Verdict:
+    def miscounted(self, asked: AskedRound) -> Verdict:
         """The `done` records that do not say what is there."""
         total = sum(self.received.values())
         found: Verdict = Counter()
-        for q in range(targets):
-            if self.dones.get(q) != [(self.received.get(q, 0), total)]:
+        for q in range(asked.targets):
+            if self.dones.get(q, []) != ([] if asked.silent else [(self.received.get(q, 0), total)]):
                 found["miscounted", q] = 1
         return found
 
@@ -103,7 +103,7 @@ def judge(
 
     1. What must be there. 2. Targets where it is there, and nothing else, are clean. 3. All others report by report.
     """
-    question, targets = asked.question, asked.round.targets
+    question, targets = asked.question, asked.targets
     must = answer.told or (
         expected(asked, key, people, closed, asked.allowed) if question is not None and asked.allowed.any() else None
     )
@@ -136,7 +136,7 @@ def judge(
     if question is not None and question.summed_when_mixed:
         answer.summed = _summed(answer, question, must)
     if whole:
-        verdict += answer.miscounted(targets)
+        verdict += answer.miscounted(asked)
     answer.verdict, answer.tried, answer.judged, answer.changed = +verdict, +tried, whole, False
     if clean:
         answer.clean, answer.blocks = True, {q: rows for q, rows in answer.blocks.items() if q >= targets}
@@ -241,10 +241,10 @@ def _summed(answer: Answer, question: Any, must: Expected | None) -> tuple[int, 
     return n, good, support
 
 
-def count_only(answer: Answer, targets: int, printer: Printer) -> None:
+def count_only(answer: Answer, asked: AskedRound, printer: Printer) -> None:
     """Of a round of which it is unknown who had to answer: compare what came with what its `done` records say."""
     for q, blocks in answer.blocks.items():
         before = answer.prints.get(q, NOTHING)
         answer.prints[q] = np.sort(np.concatenate([before, _numbers(printer, blocks)]))
     answer.blocks, answer.judged, answer.changed = {}, True, False
-    answer.verdict = +answer.miscounted(targets)
+    answer.verdict = +answer.miscounted(asked)

@@ -41,8 +41,13 @@ class AskedRound(NamedTuple):
     """The slots that are asked and may answer."""
     refused: Mask
     """The slots that are asked and that some window does not allow."""
+    targets: int
+    """Over how many targets answers scatter, of those that there are."""
     known: bool = True
     """Whether the file under which it was asked is this one."""
+    silent: bool = False
+    """Whether nobody says a word of it: it came when nothing more could be asked about its period, or before the start.
+    """
 
     @property
     def digest(self) -> str:
@@ -93,17 +98,19 @@ class AskedSlots:
 
     def ask(self, round_: Round, number: int) -> AskedRound:
         """Decide who may answer, and charge them."""
-        nobody = np.zeros(self._stream.slots, np.bool_)
+        nobody, targets = np.zeros(self._stream.slots, np.bool_), min(round_.targets, self._plan.targets)
+        if self._is_over(round_.t):
+            return AskedRound(number, round_, None, nobody, nobody, targets, silent=True)
         if self.known_from is None:  # rounds that were forgotten asked no further ahead than this
             self.known_from = round_.t + UNSETTLED + 2 * self._stream.w + 1
         try:
             question = built(round_.mechanism).of_round(round_.digest)
         except ParameterError:
-            return AskedRound(number, round_, None, nobody, nobody)
+            return AskedRound(number, round_, None, nobody, nobody, targets)
         known = (round_.config, round_.revision) == (self._stream.config, self._stream.revision)
         self._own_config |= known
         if not self._fits(round_, question) or (not known and self._own_config):
-            return AskedRound(number, round_, question, nobody, nobody)
+            return AskedRound(number, round_, question, nobody, nobody, targets)
         asked = np.array(round_.slots.mask())
         bill = question.bill(round_.t)
         allowed = asked & self._may_pay(round_.t, bill)
@@ -111,9 +118,15 @@ class AskedSlots:
             self._charge(round_.t, bill, allowed)
             if isinstance(question, Node):
                 self._granted(round_, question)
-        return AskedRound(number, round_, question, allowed, asked & ~allowed, known)
+        return AskedRound(number, round_, question, allowed, asked & ~allowed, targets, known)
 
     # ---- whether it may be asked at all ----
+
+    def _is_over(self, t: int) -> bool:
+        """Whether nothing can be asked about a period any more, or nothing yet."""
+        if self._first_t is None:
+            return not self._short or t <= self.settled_t
+        return t <= self.settled_t or t < self._first_t
 
     def _fits(self, round_: Round, question: Question) -> bool:
         """1. The descriptor. 2. The question. 3. The period. 4. A node has to fit its horizon. (Not its config.)"""
@@ -129,11 +142,8 @@ class AskedSlots:
             return False
         if tuple(question.layout) != tuple(stream.domain.layout(stream.says_none)):
             return False
-        if self._first_t is None and not self._short:
-            return False
         begun = self._first_t if self._first_t is not None else round_.t
-        furthest = max(begun, self.settled_t + 1) + UNSETTLED + stream.w
-        if not max(begun, self.settled_t + 1) <= round_.t <= furthest:
+        if round_.t > max(begun, self.settled_t + 1) + UNSETTLED + stream.w:
             return False
         return not isinstance(question, Node) or self._admits(round_, question)
 

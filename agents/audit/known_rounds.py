@@ -29,6 +29,8 @@ class KnownRounds:
         """Per stream the first period that is judged, where the logs do not go back to the beginning; None while that
         is not known.
         """
+        self.begun = not short
+        """Whether a first pass is over; until then a report may be of a round that the logs have forgotten."""
         self.skipped: dict[str, HorizonAt | None] = {}
         """Rounds of which not everything is there; of a node also its horizon."""
 

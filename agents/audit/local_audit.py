@@ -135,7 +135,7 @@ class LocalAudit:
         """Judge what has come whole, and let go of what is settled."""
         for at in list(self.touched):
             asked, answer = self.asked.get(at[0]), self.answers[at]
-            if asked is not None and self._contributes(at[1]) and answer.answered(asked.round.targets):
+            if asked is not None and self._contributes(at[1]) and answer.answered(asked):
                 self._judge(at, asked, answer, whole=True)
         self.mixed.judge(self.asked)
         if self._settled:
@@ -159,7 +159,7 @@ class LocalAudit:
                 if closed is None or not self.known.judges(asked):
                     continue
                 answer = self._answer((digest, p))
-                whole = extent.answered(p, asked.number, closed.number) or answer.answered(asked.round.targets)
+                whole = extent.answered(p, asked.number, closed.number) or answer.answered(asked)
                 pending += not whole
                 if whole or answer.changed:
                     self._judge((digest, p), asked, answer, whole=whole)
@@ -167,7 +167,9 @@ class LocalAudit:
             self._judge_stranger(at)
         self.mixed.settle(self.asked, extent)
         for place, kind, n in self.mixed.drop_unknown({**self.asked, **self.known.skipped}):
-            self.before.note(kind, n, place)
+            if self.known.begun:
+                self.before.note(kind, n, place)
+        self.known.begun = True
         self._forget(over=True)
         return pending
 
@@ -175,14 +177,14 @@ class LocalAudit:
         people = self.people[asked.round.stream, at[1]]
         closed = people.closed.get(asked.round.t)
         if not self.known.judges(asked):
-            count_only(answer, asked.round.targets, self._printer)
+            count_only(answer, asked, self._printer)
         elif closed is None:
             return  # its period has not closed here, or never will
         else:
             judge(answer, asked, people, closed, self._key, self._printer, whole)
         self.touched.discard(at)
         if whole:
-            for q in range(asked.round.targets):
+            for q in range(asked.targets):
                 self.mixed.came(*at, q, late=False)
 
     def _judge_stranger(self, at: AnswerAt) -> None:
@@ -192,7 +194,7 @@ class LocalAudit:
         if asked is not None and self._contributes(p) and asked.round.t in self.people[asked.round.stream, p].closed:
             return
         self.touched.discard(at)
-        if digest in self.known.skipped:
+        if digest in self.known.skipped or (asked is None and not self.known.begun):
             del self.answers[at]
             return
         if not self._knows_people or (asked is not None and not self.known.judges(asked)):
@@ -263,7 +265,7 @@ class LocalAudit:
             never = people.first_t is not None and asked.round.t < people.first_t
             if not never and (answer is None or not answer.judged or answer.changed):
                 return False
-        return self.mixed.finished(digest, asked.round.targets, over=over)
+        return self.mixed.finished(digest, asked.targets, over=over)
 
     def _drop(self, digest: str) -> None:
         for place, kind, n in self._findings(digest):

@@ -31,7 +31,7 @@ def state_of(audit: LocalAudit) -> dict[str, Any]:
         "people": {at: one.state() for at, one in audit.people.items()},
         "transcripts": {at: one.state() for at, one in audit.transcripts.items()},
         "asked": [
-            (one.number, encode(one.round), np.packbits(one.allowed), np.packbits(one.refused), one.known)
+            (one.number, encode(one.round), np.packbits(one.allowed), np.packbits(one.refused), one.known, one.silent)
             for one in audit.asked.values()
         ],
         "answers": {at: _state_of_answer(one) for at, one in audit.answers.items()},
@@ -39,6 +39,7 @@ def state_of(audit: LocalAudit) -> dict[str, Any]:
         "touched": list(audit.touched),
         "before": vars(audit.before),
         "since": audit.known.since,
+        "begun": audit.known.begun,
         "skipped": audit.known.skipped,
     }
 
@@ -51,26 +52,34 @@ def load_state(audit: LocalAudit, state: dict[str, Any]) -> None:
         audit.people[at].load(one)
     for at, one in state["transcripts"].items():
         audit.transcripts[at].load(one)
-    for number, record, allowed, refused, known in state["asked"]:
-        asked = _asked(audit, number, record, allowed, refused, known=known)
+    for number, record, allowed, refused, *flags in state["asked"]:
+        asked = _asked(audit, number, record, allowed, refused, *flags)
         audit.asked[asked.digest] = asked
         audit.of_period[asked.round.stream][asked.round.t].append(asked.digest)
     audit.answers = {at: _answer_of(one) for at, one in state["answers"].items()}
     audit.mixed.load(state["mixed"])
     audit.touched = set(state["touched"])
     audit.before = Audit(**state["before"])
+    audit.known.begun = state["begun"]
     audit.known.since, audit.known.skipped = state["since"], state["skipped"]
 
 
-def _asked(audit: LocalAudit, number: int, record: bytes, allowed: Any, refused: Any, *, known: bool) -> AskedRound:
+def _asked(
+    audit: LocalAudit, number: int, record: bytes, allowed: Any, refused: Any, known: bool, silent: bool
+) -> AskedRound:
     round_ = decode(record)
     assert isinstance(round_, Round)  # noqa: S101 - what `state_of` wrote
     size = audit.plan.stream(round_.stream).slots
+    question = None
     try:
-        question = built(round_.mechanism).of_round(round_.digest)
+        if not silent:
+            question = built(round_.mechanism).of_round(round_.digest)
     except ParameterError:
-        question = None
-    return AskedRound(number, round_, question, unpacked(allowed, size), unpacked(refused, size), known)
+        pass
+    targets = min(round_.targets, audit.plan.targets)
+    return AskedRound(
+        number, round_, question, unpacked(allowed, size), unpacked(refused, size), targets, known, silent
+    )
 
 
 def _state_of_answer(answer: Answer) -> dict[str, Any]:

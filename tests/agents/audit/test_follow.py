@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from murmurate.randomizers.ledger import Ledger
 from murmurate.randomizers.state import StateForm
 from murmurate.topics.block import BatchBlock, ReportBlock, encode_reports
 from murmurate.topics.codec import decode_record, encode
-from murmurate.topics.messages import Done, Round, Seal, Tally
+from murmurate.topics.messages import Done, Progress, Round, Seal, Tally
 from tests.agents.audit.test_auditor import END, PLAN, Tape, eager, greedy, honest, planted, whole
 from tests.agents.central import beside
-from tests.agents.world import KEYS, TOPIC, arrivals, crowd, deployment, played, stream
+from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, arrivals, crowd, deployment, played, stream
 
 SESSIONS = deployment(
     stream(
@@ -69,7 +70,7 @@ def fed(of: Plan, tape: Tape, rng: random.Random, restarted: Callable[[Auditor],
             del left[log]
         if rng.random() < 0.3:
             auditor.judge()
-        if restarted is not None and rng.random() < 0.2:
+        if restarted is not None and rng.random() < 0.06:
             auditor = restarted(auditor)
     auditor.settle(ALL)
     return auditor.found
@@ -275,3 +276,40 @@ def test_a_second_transcript_is_found() -> None:
     assert again.pop("twice") == len(told.reports)
     assert again.keys() == {"miscounted"}
     assert write(auditor, other, ("reports", 0), whole(told, told.reports ^ 1)).keys() <= {"foreign", "twice"}
+
+
+def test_where_the_logs_have_forgotten_their_beginnings_it_judges_from_the_first_period_that_it_knows() -> None:
+    of = replace(PLAN, forget_after_ms=4 * SECOND)
+    periods = 34
+    until = (FIRST + periods + 2) * SECOND
+    tape = Tape(played(of, arrivals(crowd(of, users=40, periods=periods, seed=5), until=until), step=500))
+    from_t = FIRST + 6
+    auditor = Auditor(of, KEYS.edge.devices, {TOPIC: 2}, short=True)
+    for log in sorted(tape.records, key=lambda log: log[0] != "rounds"):
+        for number, record in enumerate(tape.records[log]):
+            if log[0] in ("raw", "rounds") and number < forgotten(tape, log, from_t):
+                continue
+            auditor.take(*log, number, record)
+    auditor.settle(ALL)
+    found = auditor.found
+    assert found.holds, found.where
+    (since,) = auditor.local.known.since.values()
+    assert since is not None
+    assert from_t + 8 + 2 * of.streams[0].w < since < FIRST + periods
+    judged = [one for one in auditor.local.asked.values() if auditor.local.known.judges(one)]
+    assert len(judged) > 5
+    answered = {one.digest for one in judged}
+    log, block = next(
+        (log, block) for log, held in tape.records.items() if log[0] == "reports" for record in held
+        if isinstance(block := decode_record(record), ReportBlock) and block.round.hex() in answered
+    )  # fmt: skip
+    assert write(auditor, tape, log, whole(block, block.reports))["twice"] == len(block.reports)
+
+
+def forgotten(tape: Tape, log: tuple[str, int], t: int) -> int:
+    """How many records of a log came before those about a period."""
+    for number, record in enumerate(tape.records[log]):
+        found = decode_record(record)
+        if (isinstance(found, Round) and found.t >= t) or (isinstance(found, Progress) and found.time >= t * SECOND):
+            return number
+    raise AssertionError("nothing is about it")
