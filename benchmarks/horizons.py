@@ -4,7 +4,8 @@
 `--picture docs/images/horizons.svg` draws it.  `python -m benchmarks.horizons filter` simulates LPU with the filter on
 truths in which every user changes once in a horizon, gradually or in so many steps at random times, and divides the
 exact error of SaO2 at one change, which nothing about a truth alters, by its mean squared error.  A figure below 1 says
-that SaO2 has the smaller error.  Not here: a deployment's own comparison (`murmurate plan`).
+that SaO2 has the smaller error.  `python -m benchmarks.horizons forms` divides the variance with the best form of
+reports by that with the paper's.  Not here: a deployment's own comparison (`murmurate plan`).
 """
 
 from __future__ import annotations
@@ -62,6 +63,21 @@ def tables() -> None:
 def row(found: Sequence[tuple[float, float]]) -> str:
     """Settings and their ratios."""
     return ", ".join(f"{of:g}: {value:.2f}" for of, value in found)
+
+
+def forms() -> None:
+    """The best form's variance over the paper's, users who tell all changes that they may."""
+    epsilons = (0.25, 0.5, 1, 2, 4)
+    print('form = "best" / the paper\'s, variances, T = w = 1024, by epsilon')
+    for what, ones in (("one bit", BIT), ("a number of 8 steps", Count(9, none=False))):
+        print(f"{what:<20}" + "".join(f"{epsilon:8g}" for epsilon in epsilons))
+        for s in CHANGES[1:]:
+            found = [
+                horizon_unit(ones, round(epsilon * 10**6), s, 1_024, 1_024, form="best")
+                / horizon_unit(ones, round(epsilon * 10**6), s, 1_024, 1_024)
+                for epsilon in epsilons
+            ]
+            print(f"  s = {s:<14}" + "".join(f"{one:8.2f}" for one in found))
 
 
 def drawn() -> str:
@@ -170,6 +186,8 @@ if __name__ == "__main__":
         Path(words[words.index("--picture") + 1]).write_text(drawn(), encoding="utf-8")
     if words[:1] == ["lpu"]:
         tables()
+    elif words[:1] == ["forms"]:
+        forms()
     elif words[:1] == ["measured"]:
         measured(*(int(float(word)) for word in words[1:] or ("1e7", "512", "40")))
     elif words[:1] == ["filter"]:

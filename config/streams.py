@@ -119,6 +119,14 @@ class MethodTable(ConfigTable):
     """For sao2: what users are divided for: "mean", the value of each period (default), "prefix", sums from a horizon's
     beginning on, or "ranges", sums over any stretch.
     """
+    portions: Literal["best", "uniform", "simple", "calibrated"] | None = None
+    """For sao2: how users are divided between changes over shorter and longer stretches. "best": for the least error
+    (default); or as papers have it: as many each ("uniform"), or by the length of a stretch.
+    """
+    form: Literal["paper", "majority", "best"] | None = None
+    """For sao2: which reports are likelier: those with any change of the user's, as the paper has it (default); those
+    that agree with the user more often than not ("majority"); or at each level what has less error ("best").
+    """
     filter: Literal["adaptive", "off"] | None = None
     """Estimates from all reports so far, by the adaptive filter (default, but not for sao2); or the own series."""
     revise: Annotated[int, WholeNumber(0, MAX_REVISE)] = 0
@@ -163,7 +171,9 @@ class MethodTable(ConfigTable):
         """
         known = {"horizon": self.horizon and self.horizon // every, "users": None}
         given = {option: known[option] if option in known else getattr(self, option) for option in OF_ONE}
-        said = {option: str(given[option] or OF_ONE[option]) for option in kind_of(self.name).takes()}
+        kind = kind_of(self.name)
+        words = {option: str(given[option] or OF_ONE[option]) for option in kind.takes()}
+        said = {option: word for option, word in words.items() if word not in ("", kind.usual_words.get(option))}
         return MethodOptions(self.name, **said, filter=self.filtering, revise=self.revise, clip=clip)
 
 

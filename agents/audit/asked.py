@@ -114,10 +114,10 @@ class AskedSlots:
         asked = np.array(round_.slots.mask())
         bill = question.bill(round_.t)
         allowed = asked & self._may_pay(round_.t, bill)
+        if isinstance(question, Node):
+            self._granted(round_, question)
         if allowed.any():
             self._charge(round_.t, bill, allowed)
-            if isinstance(question, Node):
-                self._granted(round_, question)
         return AskedRound(number, round_, question, allowed, asked & ~allowed, targets, known)
 
     # ---- whether it may be asked at all ----
@@ -149,11 +149,15 @@ class AskedSlots:
 
     def _admits(self, round_: Round, node: Node) -> bool:
         cohort, first_t = node.horizon.cohort, node.first_t(round_.t)
+        if self._stream.division == "budget" or node.epsilon_micro > self._limit:
+            return False  # nobody could ever pay for it
+        if any(round_.t < one.asked_t for one in self.horizons.values()):
+            return False  # newer values may have been read
         if first_t < 0 or round_.slots.mask().tolist() != node.horizon.asked(node.level).tolist():
             return False
         held = self.horizons.get((cohort, first_t))
         if held is not None:
-            return held.digest == node.horizon.digest and round_.t >= held.asked_t
+            return held.digest == node.horizon.digest
         busy = any(of == cohort and one.last_t >= round_.t for (of, _), one in self.horizons.items())
         return node.opens and not busy
 

@@ -123,7 +123,8 @@ class LocalAudit:
     def _due(self, digest: str, p: int) -> None:
         """The period of a round has closed at a contributor: a session tells its node now, in its turn."""
         asked, answer = self.asked[digest], self._answer((digest, p))
-        if isinstance(asked.question, Node) and asked.allowed.any() and self.known.judges(asked):
+        fits = (asked.allowed | asked.refused).any()
+        if isinstance(asked.question, Node) and fits and self.known.judges(asked):
             stream, t = asked.round.stream, asked.round.t
             rows, reports = self.transcripts[stream, p].told(asked.question, t, asked.round.digest, asked.allowed)
             answer.told = Expected(rows, targets_of(asked, self._key, self.people[stream, p].users[rows]), reports)

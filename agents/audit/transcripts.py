@@ -64,13 +64,11 @@ class Transcripts:
         lane.
         """
         at = node.horizon.cohort, node.first_t(t)
-        if node.opens:
-            self._held[at] = HorizonTold(node.horizon, t, {})
+        if node.opens and at not in self._held:
+            self._begin(HorizonTold(node.horizon, t, {}))
         held = self._held.get(at)
         if held is None:
             return np.zeros(0, np.int64), np.zeros((0, node.wire_size), np.uint8)
-        if node.opens:
-            self._begin(held)
         level, protocol, ones = held.levels[node.level], node.protocol, node.horizon.ones
         chosen = np.flatnonzero(allowed[self._people.slots[level.rows]])
         rows = level.rows[chosen]
@@ -96,6 +94,7 @@ class Transcripts:
 
     def _begin(self, held: HorizonTold) -> None:
         """Everybody in the population of the first period draws the secret counters of their level."""
+        self._held[held.horizon.cohort, held.first_t] = held
         members = np.flatnonzero(self._people.closed[held.first_t].members)
         level_of = held.horizon.level_of_slot[self._people.slots[members]]
         for level, protocol in enumerate(held.horizon.protocols):

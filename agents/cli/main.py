@@ -22,6 +22,7 @@ VERBS = {
     "query": "sums, means, shares and counts over any stretch of time, with errors",
     "status": "show workers, lags, open rounds and last releases",
     "dead": "list what could not be read; give it a second chance",
+    "state": "look at the state topics, restore a state that was overwritten",
     "peek": "show what kinds of records a topic holds, never a row",
     "audit": "check that what is claimed holds, exactly and by measurement",
     "mechanisms": "every oracle there is: bytes of a report, exact variance",

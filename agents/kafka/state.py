@@ -26,6 +26,7 @@ from murmurate.randomizers.state import REMEDY, StateForm, dump, load
 FORM: Final = StateForm("state record", 4)
 OLDER: Final = b'{"'
 """How the records of the first two forms begin, which were JSON."""
+LOOK: Final = "see `murmurate state inspect`"
 MOST_SMALL = 256 << 10
 """A small state of more bytes stands in chunks of so many."""
 
@@ -105,9 +106,11 @@ class StateRecord:
             marks, start = _logs(found["marks"]), _logs(found["from"])
             return cls(marks, start, small, snapshot, revisions, (agreed, number), ids, proof)
         except SnapshotError as error:
-            raise StateError(f"{where}: {error}") from None
+            raise StateError(f"{where}: {error}{'' if REMEDY in str(error) else f' ({LOOK})'}") from None
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise StateError(f"{where}: found a record that is no state; allowed: what its stage wrote") from None
+            raise StateError(
+                f"{where}: found a record that is no state; allowed: what its stage wrote ({LOOK})"
+            ) from None
 
 
 def sealed(record: StateRecord, stage: Stage) -> StateRecord:

@@ -224,8 +224,7 @@ class Perturb:
         if frozen is None:  # the period was over before this partition's clock began
             self._send(round_, {})
             return
-        stream.look(round_.t - 1)
-        _, users, reports = stream.devices.answer(grant, frozen.values, frozen.members)
+        _, users, reports = stream.answer(grant, frozen)
         key = self._secrets.devices.randomness
         parts = [order := permutation(key, users, round=round_.digest)]
         if round_.targets > 1:

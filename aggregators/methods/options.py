@@ -26,8 +26,9 @@ OF_FILTERS: Final = ("filter", "revise")
 OF_ONE: Final[Mapping[str, str]] = {
     "variance": "sampling", "first_share": HALF, "grouping": "free",
     "horizon": "1", "changes": "8", "fanout": "2", "goal": "mean", "users": "0",
+    "portions": "", "form": "",
 }  # fmt: skip
-"""The options that some methods take, each with its value if the file has none."""
+"""The options that some methods take, each with its value if the file has none; "": the method has one of its own."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class MethodOptions:
     """
     users: str | None = None
     """For methods of horizons: how many users are expected, "0" if nobody has said."""
+    portions: str | None = None
+    """For methods of horizons: how users are divided between levels, where that is not the method's own way."""
+    form: str | None = None
+    """For those that tell changes by ExSub: its form, where that is not the paper's."""
     filter: str = OFF
     """Whether the adaptive filter is behind the method. Without it releases are those of the papers."""
     revise: int = 0

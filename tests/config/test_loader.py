@@ -99,7 +99,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          f"streams.screen.range: found [0, 'nan']; allowed: {RANGE}"),
         ({"streams__screen": MEAN | {"values": ["a"]}},
          "streams.screen.values: found an unknown key; allowed: every, share, source, method, several, missing, "
-         "slots, season, thresholds, range, unit, initial, mechanism, clip, measure"),
+         "slots, season, thresholds, range, unit, initial, mechanism, clip, measure, step"),
         ({"screen__initial": "home"},
          'streams.screen.initial: found \'home\'; allowed: only with missing = { carry = "always" }'),
         ({"screen__missing": {"carry": "always"}, "screen__initial": "cellar"},

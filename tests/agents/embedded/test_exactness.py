@@ -21,6 +21,7 @@ from murmurate.agents.stages.door import Door
 from murmurate.agents.stages.stage import Log, Out
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.config.plan import Plan
+from murmurate.topics.domains import Grid
 from tests.agents.world import (
     FIRST,
     KEYS,
@@ -56,8 +57,10 @@ CHANGES = deployment(
         method=MethodOptions("sao2", horizon="4", changes="4", fanout="2", goal="mean", users="0"),
     ),
     stream(
-        "mood", "sao2", share_micro=300_000, carry_ms=None,
-        method=MethodOptions("sao2", horizon="3", changes="2", fanout="3", goal="prefix", users="0"),
+        "mood", "sao2", share_micro=300_000, carry_ms=None, measure="mean", domain=Grid(0, 4, 5, "points"),
+        method=MethodOptions(
+            "sao2", horizon="3", changes="2", fanout="3", goal="prefix", users="0", form="majority", portions="simple"
+        ),
     ),
     min_batch=2,
 )  # fmt: skip
