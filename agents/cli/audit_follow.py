@@ -8,6 +8,7 @@ or address, 3 broker.  Not here: following (kafka/audit_follow.py), the table at
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import sys
 import time
@@ -38,6 +39,7 @@ def follow(this: Opened, edge: EdgeSecrets, state: Path, listen: str) -> Audit:
         "keys": [key.fingerprint for key in edge.devices],
     }
     checkpoints = Checkpoints(state, this.plan.name, edge.state, facts)
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)  # failures are told by our own errors
     try:
         return asyncio.run(_follow(this, edge, checkpoints, listen))
     except CheckpointError as error:

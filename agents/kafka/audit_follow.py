@@ -2,14 +2,16 @@
 
 Contract: whatever kills it, the next one goes on from the last checkpoint and finds what one finds that never stopped.
 Where the logs have forgotten what lies behind a checkpoint, or there is none and they do not go back to their
-beginning, it proves from the first period on of which it knows everybody.  Brokers that are away end it; whoever runs
-it starts it again.  Not here: the comparison (agents/audit), what a person sees (cli/audit_follow.py).
+beginning, it proves from the first period on of which it knows everybody.  Brokers that are away are waited for;
+it goes on from its checkpoint then.  Not here: the comparison (agents/audit), what a person sees (cli/audit_follow.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,6 +21,7 @@ from murmurate.agents.audit.checkpoint import Checkpoints
 from murmurate.agents.audit.findings import Audit
 from murmurate.agents.kafka.audited_logs import AuditedLogs
 from murmurate.agents.kafka.client import Client
+from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.kafka.provision import sources
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Secrets
@@ -26,6 +29,11 @@ from murmurate.randomizers import Secrets
 EVERY_S: Final = 0.5
 """Between passes that found nothing new."""
 CHECKPOINT_S: Final = 10.0
+MOST_OF_TIME: Final = 0.05
+"""Writing checkpoints takes no larger part of the time."""
+AGAIN_S: Final = 2.0
+"""Before it tries again to reach brokers that are away."""
+log = logging.getLogger("murmurate.audit")
 
 
 @dataclass
@@ -57,10 +65,19 @@ class AuditFollower:
         self._plan, self._client, self._secrets = plan, client, secrets
         self._checkpoints, self._now_ms, self._tell = checkpoints, now_ms, tell
         self._progress = AuditProgress(since_ms=now_ms())
-        self._saved_ms = now_ms()
+        self._save_at = time.monotonic() + CHECKPOINT_S
 
     async def run(self, stop: asyncio.Event) -> Audit:
         """Until told to stop; gives what was found by then."""
+        while not stop.is_set():
+            try:
+                return await self._follow(stop)
+            except AwayError as error:
+                log.warning("brokers are away: %s", error)
+                await _wait(stop, AGAIN_S)
+        return self._progress.found
+
+    async def _follow(self, stop: asyncio.Event) -> Audit:
         async with AuditedLogs(self._client, self._plan) as logs:
             auditor = await self._begin(logs)
             talking = asyncio.create_task(self._talk(auditor, logs))
@@ -72,12 +89,9 @@ class AuditFollower:
                         break
                     self._progress.judged_ms, self._progress.found = looked_ms, auditor.found
                     self._say(auditor, logs)
-                    if self._now_ms() - self._saved_ms >= 1000 * CHECKPOINT_S:
-                        self._save(auditor, logs)
+                    self._save_in_time(auditor, logs)
                     if not passed.records:
-                        with contextlib.suppress(TimeoutError):
-                            async with asyncio.timeout(EVERY_S):
-                                await stop.wait()
+                        await _wait(stop, EVERY_S)
             finally:
                 talking.cancel()
                 await asyncio.gather(talking, return_exceptions=True)
@@ -118,8 +132,15 @@ class AuditFollower:
         while True:
             await asyncio.sleep(1.0)
             self._say(auditor, logs)
-            if self._now_ms() - self._saved_ms >= 1000 * CHECKPOINT_S:
-                self._save(auditor, logs)
+            self._save_in_time(auditor, logs)
+
+    def _save_in_time(self, auditor: Auditor, logs: AuditedLogs) -> None:
+        """Write a checkpoint if it is time for one."""
+        began = time.monotonic()
+        if began >= self._save_at:
+            self._save(auditor, logs)
+            took = time.monotonic() - began
+            self._save_at = began + max(CHECKPOINT_S, took / MOST_OF_TIME)
 
     def _save(self, auditor: Auditor, logs: AuditedLogs) -> None:
         """Between two records: what was taken and what is known of it belong together."""
@@ -128,4 +149,10 @@ class AuditFollower:
             "extent": self._extent, "forgotten": self._progress.forgotten,
         }  # fmt: skip
         self._checkpoints.save(state)
-        self._saved_ms = self._now_ms()
+
+
+async def _wait(stop: asyncio.Event, seconds: float) -> None:
+    """Until told to stop, so long at most."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()

@@ -237,7 +237,8 @@ class AuditedLogs:
                     limit = min(limit, await self._everything.position(place))
                 held = self._held[place]
                 while held and held[0].offset < limit:
-                    self._give(auditor, name, held.popleft())
+                    self._give(auditor, name, got := held.popleft())
+                    self._taken[place] = got.offset + 1  # at once: a checkpoint may be written whenever this waits
                     count += 1
                 reached = held[0].offset if held else await reader.position(place)
                 self._taken[place] = max(self._taken[place], min(limit, reached))

@@ -228,8 +228,8 @@ def test_a_checkpoint_of_another_form_key_or_plan_is_refused_in_one_line_with_th
 def test_a_round_of_another_config_is_answered_by_nobody() -> None:
     auditor, tape = followed()
     _, _, asked = tape.find("rounds", Round)
-    newest = max((found for record in tape.records["rounds", 0] if isinstance(found := decode_record(record), Round)),
-                 key=lambda found: found.t)  # fmt: skip
+    rounds = [one for record in tape.records["rounds", 0] if isinstance(one := decode_record(record), Round)]
+    newest = max(rounds, key=lambda one: one.t)
     foreign = newest.model_copy(update={"config": "f" * 16})
     assert asked.config != foreign.config
     assert write(auditor, tape, ("rounds", 0), encode(foreign)) == {}

@@ -20,9 +20,9 @@ from murmurate.randomizers import mechanism
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.messages import Round, Settled, Start
 from murmurate.topics.slots import Slots
-from tests.agents.audit.test_auditor import END, PLAN, Tape, plan, played
+from tests.agents.audit.test_auditor import END, PLAN, Tape, plan
 from tests.agents.audit.test_follow import SESSIONS
-from tests.agents.world import KEYS, TOPIC, arrivals, crowd
+from tests.agents.world import KEYS, TOPIC, arrivals, crowd, played
 
 PLANS = {"population": PLAN, "budget": plan("lbu"), "sessions": SESSIONS}
 
