@@ -185,8 +185,8 @@ def _others(asked: AskedRound, key: Key, people: PeopleAtPartition, closed: Peri
     if question is None or isinstance(question, Node):
         return Counter()
     rows = population(people, closed, asked.allowed | asked.refused)
-    rows = rows[targets_of(asked, key, people.users[rows]) == q]
-    own, users = closed.values[rows], people.users[rows]
+    rows = rows[targets_of(asked, key, people.users(rows)) == q]
+    own, users = closed.values[rows], people.users(rows)
     of = layout(question.layout)
     try:
         every = list(of.enumerate())

@@ -41,34 +41,34 @@ class CountingValue:
         self._time = np.zeros(0, np.int64)  # of the newest value in a closed period, or NEVER
         self._held = np.zeros((0, *self._shape), self._kind)  # and the value
 
-    def take(
-        self, rows: Rows, times: NDArray[np.int64], values: NDArray[np.uint32], periods: NDArray[np.int64], size: int
-    ) -> None:
-        """Events of open periods. size: rows for which there has to be room."""
+    def take(self, t: int, rows: Rows, times: NDArray[np.int64], values: NDArray[np.uint32]) -> None:
+        """Events of an open period."""
         good = values < self._stream.d if self._rows_of is None else ~self._rows_of.wrong(values)
-        for t in np.unique(periods[good]).tolist():
-            mine = good & (periods == t)
-            at, when, what = rows[mine], times[mine], values[mine]
-            if self._words > 1:
-                self._events.setdefault(t, []).append((at, when, what.copy()))
-                continue
-            held = self._keys.get(t)
-            if held is None or len(held) < size:
-                wider = np.full(size, self._no_key, np.int64)
-                if held is not None:
-                    wider[: len(held)] = held
-                held = self._keys[t] = wider
-            keys = ((when - t * self._stream.every_ms) << 32) | what
-            (np.maximum if self._last else np.minimum).at(held, at, keys)
+        if not good.all():
+            rows, times, values = rows[good], times[good], values[good]
+        if not len(rows):
+            return
+        if self._words > 1:
+            self._events.setdefault(t, []).append((rows, times.copy(), values.copy()))
+            return
+        held, size = self._keys.get(t), int(rows.max()) + 1
+        if held is None or len(held) < size:
+            wider = np.full(max(size * 9 // 8, len(self._time)), self._no_key, np.int64)
+            if held is not None:
+                wider[: len(held)] = held
+            held = self._keys[t] = wider
+        keys = ((times - t * self._stream.every_ms) << 32) | values
+        (np.maximum if self._last else np.minimum).at(held, rows, keys)
 
     @property
     def _no_key(self) -> int:
         """What every event beats."""
         return -1 if self._last else np.iinfo(np.int64).max
 
-    def close(self, t: int, n: int, size: int) -> NDArray[Any]:
-        """Every row's value in period t, of the first n rows: int[n], or uint32[n, words]."""
-        if size > len(self._time):
+    def close(self, t: int, n: int) -> NDArray[Any]:
+        """Every row's value in period t, of the first n rows, who are all: int[n], or uint32[n, words]."""
+        if n > len(self._time):
+            size = max(n, len(self._time) * 9 // 8)
             for name, empty in (("_time", NEVER), ("_held", 0)):
                 held = getattr(self, name)
                 wider = np.full((size, *held.shape[1:]), empty, held.dtype)

@@ -44,7 +44,7 @@ def expected(asked: AskedRound, key: Key, people: PeopleAtPartition, closed: Per
     """What the users of these slots have to send."""
     assert asked.question is not None  # noqa: S101 - nobody may answer a round without a question
     rows = population(people, closed, slots)
-    users, values = people.users[rows], closed.values[rows]
+    users, values = people.users(rows), closed.values[rows]
     reports = reports_of(asked.question, key, users, values, asked.round.digest)
     for place in range(asked.number % SAMPLED, len(rows), SAMPLED):
         value = values[place].tolist()

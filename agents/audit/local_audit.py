@@ -127,7 +127,7 @@ class LocalAudit:
         if isinstance(asked.question, Node) and fits and self.known.judges(asked):
             stream, t = asked.round.stream, asked.round.t
             rows, reports = self.transcripts[stream, p].told(asked.question, t, asked.round.digest, asked.allowed)
-            answer.told = Expected(rows, targets_of(asked, self._key, self.people[stream, p].users[rows]), reports)
+            answer.told = Expected(rows, targets_of(asked, self._key, self.people[stream, p].users(rows)), reports)
         self.touched.add((digest, p))
 
     # ---- judging ----

@@ -71,10 +71,9 @@ class PeopleAtPartition:
     def __len__(self) -> int:
         return len(self._table)
 
-    @property
-    def users(self) -> Users:
-        """Pseudonyms by row: uint8[n, 16]."""
-        return self._table.users
+    def users(self, rows: Rows) -> Users:
+        """The pseudonyms of these rows: uint8[n, 16]."""
+        return self._table.of(rows)
 
     @property
     def slots(self) -> NDArray[np.uint16]:
@@ -102,17 +101,20 @@ class PeopleAtPartition:
         if not len(rows):
             return
         earlier = times < self._shown[rows]
-        np.minimum.at(self._shown, rows[earlier], times[earlier])
+        if earlier.any():
+            np.minimum.at(self._shown, rows[earlier], times[earlier])
         periods = times // self._stream.every_ms
-        for t in np.unique(periods).tolist():
-            at = rows if periods[0] == periods[-1] == t and (periods == t).all() else rows[periods == t]
+        several = apart(periods)
+        for t in several:
+            at = rows if len(several) == 1 else rows[periods == t]
             active = self._active.get(t)
             if active is None or len(active) < len(self._shown):
                 wider = np.zeros(len(self._shown), np.bool_)
                 wider[: 0 if active is None else len(active)] = False if active is None else active
                 active = self._active[t] = wider
             active[at] = True
-        self._value.take(rows, times, values, periods, len(self._shown))
+        for t in several:
+            self._value.take(t, *(one if len(several) == 1 else one[periods == t] for one in (rows, times, values)))
 
     def tick(self, progress: Progress, number: int) -> list[int]:
         """The door's clock: gives the periods that close with it."""
@@ -151,7 +153,7 @@ class PeopleAtPartition:
         else:
             members = (shown < start) & (shown >= start - self._plan.forget_after_ms)
         self._show(t)
-        return PeriodValues(self._value.close(t, n, len(self._shown)), members, number)
+        return PeriodValues(self._value.close(t, n), members, number)
 
     def _show(self, t: int) -> None:
         active = self._active.pop(t, None)
@@ -175,7 +177,7 @@ class PeopleAtPartition:
     def _enrol(self, users: Users) -> Rows:
         before = len(self)
         rows = self._table.add(users)
-        new = self._table.users[before:]
+        new = self._table.of(slice(before, None))
         if len(new):
             size = len(self._table)
             if size > len(self._shown):
@@ -193,7 +195,7 @@ class PeopleAtPartition:
         """Everything, for a checkpoint."""
         n = len(self)
         return {
-            "users": self.users, "shown": self._shown[:n], "clocks": dict(self._clocks), "open_t": self.open_t,
+            "users": self._table.users, "shown": self._shown[:n], "clocks": dict(self._clocks), "open_t": self.open_t,
             "first_t": self.first_t, "known_from": self.known_from,
             "active": {t: np.flatnonzero(mask) for t, mask in self._active.items()},
             "value": self._value.state(n), "closed": {t: tuple(one) for t, one in self.closed.items()},
@@ -211,6 +213,14 @@ class PeopleAtPartition:
             self._active[t][rows] = True
         self._value.load(state["value"], room)
         self.closed = {t: PeriodValues(*one) for t, one in state["closed"].items()}
+
+
+def apart(numbers: NDArray[np.int64]) -> list[int]:
+    """The different ones of these numbers, rising: seldom more than two, next to each other."""
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first < 2:
+        return list(range(first, last + 1))
+    return [int(one) for one in np.unique(numbers)]
 
 
 def first_words(key: Key, purpose: Any, users: Users, digest: bytes) -> NDArray[np.uint64]:

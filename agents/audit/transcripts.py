@@ -81,7 +81,7 @@ class Transcripts:
         counters, left = level.counters[chosen], level.left[chosen]
         reports = np.empty((len(rows), node.wire_size), np.uint8)
         said = canonical_words(np.concatenate((_words(before), _words(after)), axis=1))
-        draw = self._key.draw(self._people.users[rows], round=digest)
+        draw = self._key.draw(self._people.users(rows), round=digest)
         for lane, words in draw.open(node.digest, said).words(protocol.tell_words, np.uint64):
             changes = ones.changes(before[lane], after[lane])
             wanted = np.abs(changes).sum(axis=1)
@@ -100,7 +100,7 @@ class Transcripts:
         for level, protocol in enumerate(held.horizon.protocols):
             rows = members[level_of == level]
             identity = held.horizon.identity(held.first_t, level)
-            lanes = self._key.draw(self._people.users[rows], round=identity).open(identity, None, "session")
+            lanes = self._key.draw(self._people.users(rows), round=identity).open(identity, None, "session")
             drawn = [protocol.begin(words) for _, words in lanes.words(protocol.begin_words, np.uint64)]
             empty = protocol.begin(np.zeros((0, protocol.begin_words), np.uint64))
             held.levels[level] = LevelTold(rows, np.concatenate([empty, *drawn]), np.full(len(rows), protocol.s))
