@@ -114,7 +114,8 @@ class PeopleAtPartition:
                 active = self._active[t] = wider
             active[at] = True
         for t in several:
-            self._value.take(t, *(one if len(several) == 1 else one[periods == t] for one in (rows, times, values)))
+            mine = slice(None) if len(several) == 1 else periods == t
+            self._value.take(t, rows[mine], times[mine], values[mine])
 
     def tick(self, progress: Progress, number: int) -> list[int]:
         """The door's clock: gives the periods that close with it."""

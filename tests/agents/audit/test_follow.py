@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +124,15 @@ CASES: dict[str, tuple[Plan, Callable[[], Tape]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.audit) for seed in range(2, 12))])
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        case
+        if case[1] == 1 and case[0] not in ("honest", "over budget")
+        else pytest.param(*case, marks=pytest.mark.audit)
+        for case in product(CASES, range(1, 12))
+    ],
+)
 def test_whatever_the_order_of_reading_and_wherever_it_stops_it_finds_the_same(
     name: str, seed: int, tmp_path: Path
 ) -> None:
@@ -282,7 +290,7 @@ def test_where_the_logs_have_forgotten_their_beginnings_it_judges_from_the_first
     of = replace(PLAN, forget_after_ms=4 * SECOND)
     periods = 34
     until = (FIRST + periods + 2) * SECOND
-    tape = Tape(played(of, arrivals(crowd(of, users=40, periods=periods, seed=5), until=until), step=500))
+    tape = Tape(played(of, arrivals(crowd(of, users=24, periods=periods, seed=5), until=until), step=500))
     from_t = FIRST + 6
     auditor = Auditor(of, KEYS.edge.devices, {TOPIC: 2}, short=True)
     for log in sorted(tape.records, key=lambda log: log[0] != "rounds"):
