@@ -47,6 +47,8 @@ MAY = {
                  {"tallies", "releases", "rounds", "dead.analysis", "state.aggregate", "state.publish"}),
     "subscribers": ({"releases"}, set()),
     "operator": ({"closings", "dead.edge", "dead.mixing", "dead.analysis"}, set()),
+    "auditor": ({"raw", "rounds", "closings", "reports", "batches", "tallies", "sums", "state.perturb",
+                 "state.aggregate"}, set()),
     "provision": ({"rounds"}, {"rounds"}),
     "feed": ({"rounds"}, {"ticks", "feed", "rounds"}),
 }  # fmt: skip
