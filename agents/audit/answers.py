@@ -4,7 +4,7 @@ Contract: shares no code with stages.  For every target the multiset of reports 
 one that is: lost, twice, over budget (an answer that some window did not allow), conflicting (a second, different
 report of one user for one round), foreign (anything else).  What an aborted transaction held must be a part of the
 same.  Equal multisets are found equal as sorted numbers; report by report only the others are looked at.  A verdict is
-a function of what has come, in whatever order.  Not here: whose answer is awaited (reports_audit.py).
+a function of what has come, in whatever order.  Not here: whose answer is awaited (local_audit.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from murmurate.agents.audit.asked import AskedRound
-from murmurate.agents.audit.expected import Expected, Reports, expected, population, reports_of, targets_of
+from murmurate.agents.audit.expected import ExpectedReports, Reports, expected, population, reports_of, targets_of
 from murmurate.agents.audit.findings import Verdict
 from murmurate.agents.audit.people import PeopleAtPartition, PeriodValues
 from murmurate.agents.audit.prints import NOTHING, Printer, Prints
@@ -31,7 +31,7 @@ MOST_OTHERS = 1 << 24
 
 
 @dataclass
-class Answer:
+class ContributorAnswer:
     """What has come from one contributor for one round."""
 
     blocks: dict[int, list[Reports]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Answer:
     """Per target what its `done` records say: sent there, and to all."""
     attempts: list[list[Any]] = field(default_factory=list)
     """The answers that were never committed: target, and the reports of the attempt."""
-    told: Expected | None = None
+    told: ExpectedReports | None = None
     """What had to be told, of a node: a session goes on, and nobody can tell it once more."""
     clean: bool = False
     """Whether all that must be there has been seen and let go of; what `blocks` hold came later."""
@@ -96,8 +96,8 @@ class Answer:
 
 
 def judge(
-    answer: Answer, asked: AskedRound, people: PeopleAtPartition, closed: PeriodValues, key: Key, printer: Printer,
-    whole: bool,
+    answer: ContributorAnswer, asked: AskedRound, people: PeopleAtPartition, closed: PeriodValues, key: Key,
+    printer: Printer, whole: bool,
 ) -> None:  # fmt: skip
     """Give the answer its verdict. whole: nothing of it may still come.
 
@@ -227,7 +227,7 @@ def _numbers(printer: Printer, blocks: list[Reports]) -> Prints:
     return np.sort(np.concatenate([NOTHING, *map(printer.of, blocks)]))
 
 
-def _summed(answer: Answer, question: Any, must: Expected | None) -> tuple[int, int, Any]:
+def _summed(answer: ContributorAnswer, question: Any, must: ExpectedReports | None) -> tuple[int, int, Any]:
     """How many came, how many are well-formed, and the support of those."""
     blocks = [block for rows in answer.blocks.values() for block in rows]
     if answer.clean and must is not None:
@@ -241,8 +241,8 @@ def _summed(answer: Answer, question: Any, must: Expected | None) -> tuple[int, 
     return n, good, support
 
 
-def count_only(answer: Answer, asked: AskedRound, printer: Printer) -> None:
-    """Of a round of which it is unknown who had to answer: compare what came with what its `done` records say."""
+def count_only(answer: ContributorAnswer, asked: AskedRound, printer: Printer) -> None:
+    """Compare what came with what its `done` records say, where it is unknown who had to answer the round."""
     for q, blocks in answer.blocks.items():
         before = answer.prints.get(q, NOTHING)
         answer.prints[q] = np.sort(np.concatenate([before, _numbers(printer, blocks)]))

@@ -26,7 +26,7 @@ from murmurate.topics.messages import Round, Start
 Mask = NDArray[np.bool_]
 LONG_AGO = -(1 << 62)
 UNSETTLED = 8
-"""So many periods may wait for their decision (ARCHITECTURE section 4): a round may ask so far ahead, and a window."""
+"""The number of periods that may wait for their decision: a round may ask as far ahead, and a window further."""
 
 
 class AskedRound(NamedTuple):

@@ -4,7 +4,7 @@ Contract: it shares no code with ledger, Device or stages; it holds the edge's k
 `closings`, `reports`, `batches`, `tallies` and `sums`, record by record, each log in its own order.  `settle` says how
 far the stages had come when what was taken ended: what is missing below that is a violation.  Its state is all that it
 knows: one that goes on from it finds what one finds that never stopped.  `audit` is the same over logs that have ended.
-Source: ARCHITECTURE section 5.12.  Not here: reading the logs (kafka/audit_logs.py).
+Source: ARCHITECTURE section 5.12.  Not here: reading the logs (kafka/audited_logs.py).
 """
 
 from __future__ import annotations

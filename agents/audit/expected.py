@@ -19,11 +19,11 @@ from murmurate.agents.audit.user_table import Rows
 from murmurate.randomizers import Key, Question
 
 SAMPLED = 1 << 11
-"""Of so many reports one is made a second time, by the form for one user."""
+"""The number of reports of which one is made a second time, by the form for one user."""
 Reports = NDArray[np.uint8]
 
 
-class Expected(NamedTuple):
+class ExpectedReports(NamedTuple):
     """Reports of some users to one round."""
 
     rows: Rows
@@ -40,7 +40,9 @@ def population(people: PeopleAtPartition, closed: PeriodValues, slots: Mask) -> 
     return np.flatnonzero(slots[people.slots[:n]] & closed.members)
 
 
-def expected(asked: AskedRound, key: Key, people: PeopleAtPartition, closed: PeriodValues, slots: Mask) -> Expected:
+def expected(
+    asked: AskedRound, key: Key, people: PeopleAtPartition, closed: PeriodValues, slots: Mask
+) -> ExpectedReports:
     """What the users of these slots have to send."""
     assert asked.question is not None  # noqa: S101 - nobody may answer a round without a question
     rows = population(people, closed, slots)
@@ -51,7 +53,7 @@ def expected(asked: AskedRound, key: Key, people: PeopleAtPartition, closed: Per
         draw = key.draw_one(users[place].tobytes(), round=asked.round.digest)
         one = asked.question.perturb_one(tuple(value) if isinstance(value, list) else value, draw)
         reports[place] = np.frombuffer(one, np.uint8)
-    return Expected(rows, targets_of(asked, key, users), reports)
+    return ExpectedReports(rows, targets_of(asked, key, users), reports)
 
 
 def reports_of(question: Question, key: Key, users: NDArray[np.uint8], values: NDArray[Any], digest: bytes) -> Reports:

@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from murmurate.agents.audit.answers import Answer, count_only, judge
+from murmurate.agents.audit.answers import ContributorAnswer, count_only, judge
 from murmurate.agents.audit.asked import AskedRound, AskedSlots
-from murmurate.agents.audit.expected import Expected, targets_of
+from murmurate.agents.audit.expected import ExpectedReports, targets_of
 from murmurate.agents.audit.findings import Audit, Extent, Verdict
 from murmurate.agents.audit.known_rounds import KnownRounds
 from murmurate.agents.audit.local_state import load_state, state_of
@@ -55,7 +55,7 @@ class LocalAudit:
         self.asked: dict[str, AskedRound] = {}
         self.of_period: dict[str, dict[int, list[str]]] = {stream.name: defaultdict(list) for stream in plan.streams}
         """Per stream and period the digests of the rounds about it, in the order of the log."""
-        self.answers: dict[AnswerAt, Answer] = {}
+        self.answers: dict[AnswerAt, ContributorAnswer] = {}
         self.mixed = MixedAudit(plan, self._printer, lambda digest, p: self.answers.get((digest, p)))
         self.touched: set[AnswerAt] = set()
         self.before = Audit()
@@ -127,7 +127,9 @@ class LocalAudit:
         if isinstance(asked.question, Node) and fits and self.known.judges(asked):
             stream, t = asked.round.stream, asked.round.t
             rows, reports = self.transcripts[stream, p].told(asked.question, t, asked.round.digest, asked.allowed)
-            answer.told = Expected(rows, targets_of(asked, self._key, self.people[stream, p].users(rows)), reports)
+            answer.told = ExpectedReports(
+                rows, targets_of(asked, self._key, self.people[stream, p].users(rows)), reports
+            )
         self.touched.add((digest, p))
 
     # ---- judging ----
@@ -174,7 +176,7 @@ class LocalAudit:
         self._forget(over=True)
         return pending
 
-    def _judge(self, at: AnswerAt, asked: AskedRound, answer: Answer, *, whole: bool) -> None:
+    def _judge(self, at: AnswerAt, asked: AskedRound, answer: ContributorAnswer, *, whole: bool) -> None:
         people = self.people[asked.round.stream, at[1]]
         closed = people.closed.get(asked.round.t)
         if not self.known.judges(asked):
@@ -233,8 +235,8 @@ class LocalAudit:
             for blocks in self.answers[at].blocks.values() for block in blocks
         )  # fmt: skip
 
-    def _answer(self, at: AnswerAt) -> Answer:
-        return self.answers.setdefault(at, Answer())
+    def _answer(self, at: AnswerAt) -> ContributorAnswer:
+        return self.answers.setdefault(at, ContributorAnswer())
 
     def _contributes(self, p: int) -> bool:
         return 0 <= p < self.plan.partitions

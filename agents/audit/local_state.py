@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from murmurate.agents.audit.answers import Answer
+from murmurate.agents.audit.answers import ContributorAnswer
 from murmurate.agents.audit.asked import AskedRound, unpacked
-from murmurate.agents.audit.expected import Expected
+from murmurate.agents.audit.expected import ExpectedReports
 from murmurate.agents.audit.findings import Audit
 from murmurate.randomizers import question as built
 from murmurate.randomizers.errors import ParameterError
@@ -82,7 +82,7 @@ def _asked(
     )
 
 
-def _state_of_answer(answer: Answer) -> dict[str, Any]:
+def _state_of_answer(answer: ContributorAnswer) -> dict[str, Any]:
     return vars(answer) | {
         "told": answer.told and tuple(answer.told),
         "verdict": dict(answer.verdict),
@@ -90,7 +90,7 @@ def _state_of_answer(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _answer_of(state: dict[str, Any]) -> Answer:
-    told = state["told"] and Expected(*state["told"])
+def _answer_of(state: dict[str, Any]) -> ContributorAnswer:
+    told = state["told"] and ExpectedReports(*state["told"])
     verdicts = {name: Counter(state[name]) for name in ("verdict", "tried")}
-    return Answer(**(state | {"told": told} | verdicts))
+    return ContributorAnswer(**(state | {"told": told} | verdicts))

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
-from murmurate.agents.audit.answers import Answer
+from murmurate.agents.audit.answers import ContributorAnswer
 from murmurate.agents.audit.asked import AskedRound
 from murmurate.agents.audit.findings import Extent, Place
 from murmurate.agents.audit.prints import Printer
@@ -21,7 +21,7 @@ from murmurate.topics.block import BatchBlock, Block, TallyBlock
 from murmurate.topics.message import Message
 from murmurate.topics.messages import Close, Seal, Tally, TallyInBlocks
 
-AnswerOf = Callable[[str, int], Answer | None]
+AnswerOf = Callable[[str, int], ContributorAnswer | None]
 """What came for a round from a contributor."""
 Finding = tuple[Place, str, int]
 """Where, what kind, how often."""

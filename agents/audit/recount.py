@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.audit.answers import Answer
+from murmurate.agents.audit.answers import ContributorAnswer
 from murmurate.agents.audit.asked import AskedRound
 from murmurate.agents.audit.prints import NOTHING, Printer, common
 from murmurate.config.plan import Plan
@@ -65,7 +65,9 @@ class SubBatch:
         if self.tally is None:
             self.tally = tally
 
-    def recount(self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, Answer], printer: Printer) -> None:
+    def recount(
+        self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, ContributorAnswer], printer: Printer
+    ) -> None:
         """Compare it with the answers of those who count."""
         more = max(0, self.tallies - 1) + max(0, self.seals - 1)
         if self.right:
@@ -79,7 +81,9 @@ class SubBatch:
         if self.right:
             self.rows, self.summed, self.counts, self.late = [], b"", {}, False
 
-    def _is_right(self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, Answer], printer: Printer) -> bool:
+    def _is_right(
+        self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, ContributorAnswer], printer: Printer
+    ) -> bool:
         """1. The reports that are there against those that came. 2. What seal and tally say of them."""
         question, seal, tally = asked.question, self.seal, self.tally
         if question is None or seal is None or tally is None:
@@ -115,7 +119,13 @@ class SubBatch:
         return np.concatenate([np.zeros(0, np.int64), *there])
 
     def _is_sum(
-        self, plan: Plan, question: Question, seal: Seal, tally: AnyTally, counts: Counts, answers: Mapping[int, Answer]
+        self,
+        plan: Plan,
+        question: Question,
+        seal: Seal,
+        tally: AnyTally,
+        counts: Counts,
+        answers: Mapping[int, ContributorAnswer],
     ) -> bool:
         """Whether a round of reports that show their values left the mixing zone as their sum and nothing else: no
         report, and one row of sums; none where the round was held back.

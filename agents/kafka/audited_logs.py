@@ -36,11 +36,11 @@ ENDS: Final = (("tallies",), ("sums", "batches"), ("closings",), ("reports",), (
 TAKEN: Final = (("rounds", "closings"), ("raw",), ("sums",), ("reports",), ("batches",), ("tallies",))
 """The logs that share a reader, causes first."""
 AHEAD: Final = 3
-"""So many periods may have closed at a contributor and wait for its answers before `raw` waits too."""
+"""The number of periods that may be closed at a contributor and not answered before `raw` waits for the answers."""
 EARLY_BYTES: Final = 1 << 26
-"""So many bytes of reports may wait for their period to close before `reports` waits too."""
+"""The bytes of reports that may wait for their period to close before `reports` waits for `raw`."""
 UNCOMMITTED: Final = 1 << 14
-"""So many records of `reports` may wait to be known as committed or not."""
+"""The number of records of `reports` that may wait to be known as committed or not."""
 POLL_MS: Final = 100
 
 
