@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import exp, expm1
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.horizon_errors import horizon_unit
 from murmurate.aggregators.methods.horizons import SaO2
-from murmurate.aggregators.methods.method import Answer, Request, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import GRR
 from murmurate.randomizers.sessions import Category, Count
@@ -137,11 +137,19 @@ def filtered(users: int, w: int, steps: int, seed: int) -> float:
 
 
 def told(users: int, w: int, steps: int, seed: int) -> float:
-    """The mean squared error of SaO2 in both horizons, by its own code; answers are drawn by their laws."""
-    share, rng = rising(w, steps, seed), np.random.default_rng([seed, 7])
+    """The mean squared error of SaO2 in both horizons, by its own code."""
+    share = rising(w, steps, seed)
+    found = [(float(one.vector.unbiased[0]) + 1) / 2 for one in decisions(users, w, share, seed)]
+    return float(np.mean(np.square(found - share)))
+
+
+def decisions(users: int, w: int, share: np.ndarray, seed: int, **options: str) -> Iterator[Decision]:
+    """The decisions of SaO2 by its own code, where this share of users has the bit and each gets it once in a horizon
+    of w periods; answers are drawn by their laws.
+    """
+    rng = np.random.default_rng([seed, 7])
     setting = Setting(Mean.of_size(2, says_none=False), 10**6, w, 16_384, first_t=0, seed=bytes(32), min_batch=100)
-    made = SaO2(setting, horizon=str(w), changes="1", users=str(users))
-    off = list[float]()
+    made = SaO2(setting, **{"horizon": str(w), "changes": "1", "users": str(users), **options})
     for t, true in enumerate(share):
         step = made.open(t)
         while isinstance(step, Request):
@@ -155,8 +163,7 @@ def told(users: int, w: int, steps: int, seed: int) -> float:
             of_changed = rng.multinomial(changed, (own, opposite, max(0.0, 1 - own - opposite)))
             of_others = rng.multinomial(n - changed, (absent, absent, max(0.0, 1 - 2 * absent)))
             step = made.tally(Answer((of_changed + of_others)[:2], n))
-        off.append((float(step.vector.unbiased[0]) + 1) / 2 - true)
-    return float(np.mean(np.square(off)))
+        yield step
 
 
 def measured(users: int, w: int, steps: int) -> None:

@@ -29,7 +29,8 @@ class EventSums:
     """One central stream at one raw partition."""
 
     def __init__(self, plan: Plan, stream: CentralPlan, p: int, sources: Mapping[str, int]) -> None:
-        self._plan, self._stream, self._p, self._sources = plan, stream, p, sources[stream.topic]
+        self._plan, self._stream, self._p = plan, stream, p
+        self._all = frozenset(range(sources[stream.topic]))
         self._mine = stream_id(stream.name)
         self._clocks: dict[int, int] = {}
         self._open_t: int | None = None
@@ -55,15 +56,14 @@ class EventSums:
         """The door's clock: gives the record, the period and its sums for each that closes with it."""
         if progress.topic != self._stream.topic:
             return
-        if 0 <= progress.partition < self._sources:
-            self._clocks[progress.partition] = max(progress.time, self._clocks.get(progress.partition, 0))
-        if len(self._clocks) < self._sources:
+        self._clocks[progress.partition] = progress.time
+        if not self._all <= self._clocks.keys():
             return
         every = self._stream.every_ms
         now = max(0, min(self._clocks.values()) - self._plan.lateness_ms) // every
         first = self._open_t is None
         self._open_t = now if self._open_t is None else self._open_t
-        if now == self._open_t and not first:
+        if now <= self._open_t and not first:
             return
         users, times, codes = self._joined()
         if first:

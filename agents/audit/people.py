@@ -44,11 +44,11 @@ class PeriodValues(NamedTuple):
 
 
 class PeopleAtPartition:
-    """The users of one stream at one raw partition."""
+    """The users of one stream at one raw partition. sources: how many partitions each source had at first."""
 
     def __init__(self, plan: Plan, stream: StreamPlan, secrets: Secrets, p: int, sources: Mapping[str, int]) -> None:
         self._plan, self._stream, self._secrets, self._p = plan, stream, secrets, p
-        self._sources = sources[stream.topic]
+        self._all = frozenset(range(sources[stream.topic]))
         self._mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
         self._table = UserTable()
         self._clocks: dict[int, int] = {}
@@ -119,10 +119,10 @@ class PeopleAtPartition:
 
     def tick(self, progress: Progress, number: int) -> list[int]:
         """The door's clock: gives the periods that close with it."""
-        if progress.topic != self._stream.topic or not 0 <= progress.partition < self._sources:
+        if progress.topic != self._stream.topic:
             return []
-        self._clocks[progress.partition] = max(progress.time, self._clocks.get(progress.partition, 0))
-        if len(self._clocks) < self._sources:
+        self._clocks[progress.partition] = progress.time  # a partition that was added counts from its first time on
+        if not self._all <= self._clocks.keys():
             return []
         now = max(0, min(self._clocks.values()) - self._plan.lateness_ms) // self._stream.every_ms
         if self.open_t is None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 from murmurate.agents.audit.auditor import Auditor
 from murmurate.agents.audit.checkpoint import Checkpoints
 from murmurate.agents.audit.findings import Audit
+from murmurate.agents.kafka.agreement import first_counts
 from murmurate.agents.kafka.audited_logs import AuditedLogs
 from murmurate.agents.kafka.client import Client
 from murmurate.agents.kafka.errors import AwayError
@@ -100,7 +101,7 @@ class AuditFollower:
 
     async def _begin(self, logs: AuditedLogs) -> Auditor:
         """1. From the checkpoint, if the logs still hold what came after it. 2. Else from what the logs hold."""
-        where = await sources(self._client, self._plan)
+        where = await first_counts(self._client, self._plan, await sources(self._client, self._plan))
 
         def covers(digest: str) -> bool:
             return digest not in logs.uncovered

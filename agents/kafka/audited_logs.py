@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from murmurate.agents.audit.auditor import Auditor
 from murmurate.agents.audit.findings import Audit, Extent
+from murmurate.agents.kafka.agreement import first_counts
 from murmurate.agents.kafka.client import Client, Got, Place, Reader
 from murmurate.agents.kafka.collect import places, states
 from murmurate.agents.kafka.errors import TopicsError
@@ -72,7 +73,7 @@ async def audited(client: Client, plan: Plan, secrets: Secrets) -> tuple[Audit, 
         forgotten = await logs.begin()
         assert forgotten is not None  # noqa: S101 - nothing lies behind the beginning
         auditor = Auditor(
-            plan, secrets, await sources(client, plan), people=not forgotten.people,
+            plan, secrets, await first_counts(client, plan, await sources(client, plan)), people=not forgotten.people,
             sums=not (forgotten.sums or forgotten.people), covers=lambda digest: digest not in logs.uncovered,
         )  # fmt: skip
         await logs.take(auditor, final=True)

@@ -25,9 +25,11 @@ from murmurate.agents.kafka.errors import AwayError
 from murmurate.config.quantities import shortest
 
 EVERY_S: Final = 10.0
-"""A clock that drifts by a percent, which no clock does unless it is broken, moves a tenth of a second meanwhile."""
+"""How often the clock is compared. One that drifts by a percent, as no clock does unless it is broken, moves a tenth of
+a second meanwhile.
+"""
 SOON_S: Final = 1.0
-"""The same, while the clocks do not agree or nothing is known."""
+"""How soon the clock is compared again while it is wrong, or nothing is known of it."""
 STEP_MS: Final = 50
 """Wall clock and monotonic clock that part by more than this while a record is on its way: the clock was set."""
 LOOKS, MOMENT_S = 5, 0.005

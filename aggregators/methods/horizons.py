@@ -12,6 +12,7 @@ users do (randomizers/sessions).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -35,6 +36,7 @@ from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions import Horizon
 from murmurate.randomizers.sessions.node import Node
 from murmurate.randomizers.state import Arrays
+from murmurate.topics.release_parts import PLACES, HorizonStep
 
 UNKNOWN: Final = "0"
 """The number of users where nobody has said one."""
@@ -154,19 +156,42 @@ class HorizonMethod(MethodBase):
         return self._ask(amount + 1)
 
     def _decided(self) -> Decision:
-        """1. Close the step. 2. Release its value; the last one again where a node that it needs is missing."""
-        closed = self._estimates.close(self._told)
+        """1. Close the step. 2. Release its value; the last one again where a node that it needs is missing. 3. Say how
+        the nodes that ended were weighed.
+        """
+        closed, tree = self._estimates.close(self._told), self._levels.tree
         if not self._told or not np.isfinite(closed.variance).all():
-            return self._last_release()
-        statistics, variance = self.setting.measure.of_ones(closed.estimate, closed.variance)
-        old = self.standing
-        self.standing = LastEstimate(self.t, statistics, variance, self._node(0))
-        self._drift.note(old, self.standing)
-        return self.standing.decision(self.t)
+            decision = self._last_release()
+        else:
+            statistics, variance = self.setting.measure.of_ones(closed.estimate, closed.variance)
+            old = self.standing
+            self.standing = LastEstimate(self.t, statistics, variance, self._node(0))
+            self._drift.note(old, self.standing)
+            decision = self.standing.decision(self.t)
+        shares = tuple(round(share, PLACES) for share in closed.shares)
+        step = HorizonStep(first_t=self.t - self._step + 1, periods=tree.periods, fanout=tree.fanout,
+                           levels=tree.levels, shares=shares)  # fmt: skip
+        return replace(decision, horizon=step)
 
     def _last_release(self) -> Decision:
         """Release the last estimate again."""
         return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
+
+    # ---- what a horizon told, for whoever revises it (after_horizon.py) ----
+
+    @property
+    def tree(self) -> ResidueTree:
+        """The tree of a horizon."""
+        return self._levels.tree
+
+    @property
+    def coordinates(self) -> int:
+        """The number of coordinates of a node."""
+        return self._ones.d
+
+    def told_now(self) -> tuple[int, list[NodeEstimate]]:
+        """The step of the present period in its horizon, 0 before the first one, and the nodes told in it."""
+        return (self._step, self._told) if self.t >= self._begins else (0, [])
 
     # ---- state ----
 
