@@ -53,6 +53,8 @@ FIRES: Final[dict[str, dict[str, str]]] = {
         'murmurate_door_ahead_seconds{job="murmurate", instance="one", topic="clicks", partition="0"}': "7200x200",
         f"murmurate_clock_skew_limit_seconds{WORKER}": "1x200",
     },
+    "MurmurateAuditViolation": {'murmurate_audit_violations{kind="lost"}': "1x200"},
+    "MurmurateUnaudited": {"murmurate_audit_unaudited_seconds": "0+15x200"},
     "MurmurateReleaseLate": {'murmurate_release_age_seconds{stream="screen"}': "0+15x200"},
     "MurmuratePromiseBroken": {'murmurate_epsilon_spent_max{stream="screen"}': "2x200"},
 }
