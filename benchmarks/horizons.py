@@ -4,14 +4,15 @@
 `--picture docs/images/horizons.svg` draws it.  `python -m benchmarks.horizons filter` simulates LPU with the filter on
 truths in which every user changes once in a horizon, gradually or in so many steps at random times, and divides the
 exact error of SaO2 at one change, which nothing about a truth alters, by its mean squared error.  A figure below 1 says
-that SaO2 has the smaller error.  Not here: a deployment's own comparison (`murmurate plan`).
+that SaO2 has the smaller error.  `python -m benchmarks.horizons forms` divides the variance with the best form of
+reports by that with the paper's.  Not here: a deployment's own comparison (`murmurate plan`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import exp, expm1
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.horizon_errors import horizon_unit
 from murmurate.aggregators.methods.horizons import SaO2
-from murmurate.aggregators.methods.method import Answer, Request, Setting
+from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.randomizers import GRR
 from murmurate.randomizers.sessions import Category, Count
@@ -62,6 +63,21 @@ def tables() -> None:
 def row(found: Sequence[tuple[float, float]]) -> str:
     """Settings and their ratios."""
     return ", ".join(f"{of:g}: {value:.2f}" for of, value in found)
+
+
+def forms() -> None:
+    """The best form's variance over the paper's, users who tell all changes that they may."""
+    epsilons = (0.25, 0.5, 1, 2, 4)
+    print('form = "best" / the paper\'s, variances, T = w = 1024, by epsilon')
+    for what, ones in (("one bit", BIT), ("a number of 8 steps", Count(9, none=False))):
+        print(f"{what:<20}" + "".join(f"{epsilon:8g}" for epsilon in epsilons))
+        for s in CHANGES[1:]:
+            found = [
+                horizon_unit(ones, round(epsilon * 10**6), s, 1_024, 1_024, form="best")
+                / horizon_unit(ones, round(epsilon * 10**6), s, 1_024, 1_024)
+                for epsilon in epsilons
+            ]
+            print(f"  s = {s:<14}" + "".join(f"{one:8.2f}" for one in found))
 
 
 def drawn() -> str:
@@ -121,11 +137,19 @@ def filtered(users: int, w: int, steps: int, seed: int) -> float:
 
 
 def told(users: int, w: int, steps: int, seed: int) -> float:
-    """The mean squared error of SaO2 in both horizons, by its own code; answers are drawn by their laws."""
-    share, rng = rising(w, steps, seed), np.random.default_rng([seed, 7])
+    """The mean squared error of SaO2 in both horizons, by its own code."""
+    share = rising(w, steps, seed)
+    found = [(float(one.vector.unbiased[0]) + 1) / 2 for one in decisions(users, w, share, seed)]
+    return float(np.mean(np.square(found - share)))
+
+
+def decisions(users: int, w: int, share: np.ndarray, seed: int, **options: str) -> Iterator[Decision]:
+    """The decisions of SaO2 by its own code, where this share of users has the bit and each gets it once in a horizon
+    of w periods; answers are drawn by their laws.
+    """
+    rng = np.random.default_rng([seed, 7])
     setting = Setting(Mean.of_size(2, says_none=False), 10**6, w, 16_384, first_t=0, seed=bytes(32), min_batch=100)
-    made = SaO2(setting, horizon=str(w), changes="1", users=str(users))
-    off = list[float]()
+    made = SaO2(setting, **{"horizon": str(w), "changes": "1", "users": str(users), **options})
     for t, true in enumerate(share):
         step = made.open(t)
         while isinstance(step, Request):
@@ -139,8 +163,7 @@ def told(users: int, w: int, steps: int, seed: int) -> float:
             of_changed = rng.multinomial(changed, (own, opposite, max(0.0, 1 - own - opposite)))
             of_others = rng.multinomial(n - changed, (absent, absent, max(0.0, 1 - 2 * absent)))
             step = made.tally(Answer((of_changed + of_others)[:2], n))
-        off.append((float(step.vector.unbiased[0]) + 1) / 2 - true)
-    return float(np.mean(np.square(off)))
+        yield step
 
 
 def measured(users: int, w: int, steps: int) -> None:
@@ -170,6 +193,8 @@ if __name__ == "__main__":
         Path(words[words.index("--picture") + 1]).write_text(drawn(), encoding="utf-8")
     if words[:1] == ["lpu"]:
         tables()
+    elif words[:1] == ["forms"]:
+        forms()
     elif words[:1] == ["measured"]:
         measured(*(int(float(word)) for word in words[1:] or ("1e7", "512", "40")))
     elif words[:1] == ["filter"]:

@@ -69,12 +69,12 @@ def _tells_changes(stream: AnyStreamPlan) -> bool:
 def _journeys(stream: AnyStreamPlan, place: int) -> Iterator[tuple[int, int, int, Any]]:
     """Everybody sets out when a horizon begins, and arrives once in it, one of GROUPS together."""
     assert isinstance(stream, StreamPlan)  # noqa: S101 - it tells changes
-    horizon = int(stream.method.horizon or 1)
+    horizon, (before, after) = int(stream.method.horizon or 1), stream.measure.journey()
     for first in range(0, MINUTES * _MINUTE_MS // stream.every_ms, horizon):
         for user in range(USERS):
             mark = hashlib.sha256(b"%d %d" % (first, user * GROUPS // USERS)).digest()
             arrival = first + 1 + int.from_bytes(mark[:4], "little") % (horizon - 1)
-            for period, value in ((first, []), (arrival, [stream.measure.names[0]])):
+            for period, value in ((first, before), (arrival, after)):
                 if period < MINUTES * _MINUTE_MS // stream.every_ms:
                     yield START_MS + period * stream.every_ms + user % stream.every_ms, user, place, value
 

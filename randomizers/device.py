@@ -63,12 +63,12 @@ class Device:
             return Refusal("stream", "asked about a stream that this user does not serve")
         if ask.t > now:
             return Refusal("future", f"stream {ask.stream!r}: asked about period {ask.t}; allowed: at most {now}")
-        refusal = guard.refusal(ask) or self._sessions[ask.stream].refusal(ask)
+        refusal = guard.refusal(ask) or self._sessions[ask.stream].refusal(ask, guard.ledger)
         if refusal is not None:
             return refusal
         value = ask.question.checked(value)
+        self._begin(ask)
         if ask.asked is not None and not ask.asked[self._slots[ask.stream]]:
-            self._begin(ask)
             return Refusal("slot", f"stream {ask.stream!r}: this user's slot is not asked")
         verdict = Verdict(guard.charge(ask, np.ones(1, np.bool_))[0])
         if verdict in REASONS:
@@ -95,7 +95,9 @@ class Device:
             self._sessions[stream].end(t)
 
     def _begin(self, ask: Ask) -> None:
-        """Open the session of a horizon, whichever of its levels this user belongs to."""
+        """Open the session of a horizon, whichever of its levels this user belongs to and whatever the slot has spent,
+        which is no other user's concern.
+        """
         node, sessions = ask.question, self._sessions[ask.stream]
         sessions.asked(ask)
         if not isinstance(node, Node) or not node.opens:
@@ -106,7 +108,6 @@ class Device:
             session.begin(self._secrets.randomness, self._row, slot, np.ones(1, np.bool_), kind)
 
     def _answer_node(self, ask: Ask, node: Node, value: Value) -> bytes:
-        self._begin(ask)
         session = self._sessions[ask.stream].of(node, ask.t)
         assert session is not None  # noqa: S101 - else `refusal` had said so
         one, values = np.ones(1, np.bool_), self._array(ask.stream, value)

@@ -114,14 +114,13 @@ class DeviceArray:
 
     def charge(self, ask: Ask) -> Grant | Refusal:
         """Decide and book, slot by slot, when the round is folded and before its closing is awaited."""
-        refusal = self._guard.refusal(ask) or self._sessions.refusal(ask)
+        refusal = self._guard.refusal(ask) or self._sessions.refusal(ask, self.ledger)
         if refusal is not None:
             return refusal
+        self._sessions.asked(ask)
         asked = np.ones(self._guard.stream.slots, np.bool_) if ask.asked is None else ask.asked
         verdicts = self._guard.charge(ask, asked)
         answering = np.isin(verdicts, ANSWERING)
-        if answering.any():
-            self._sessions.asked(ask)
         refused = {reason: int(self._in_slot[verdicts == verdict].sum()) for verdict, reason in REASONS.items()}
         return Grant(ask, answering, {reason: n for reason, n in refused.items() if n})
 
@@ -164,7 +163,7 @@ class DeviceArray:
         session, key = self._sessions.of(node, grant.ask.t), self._secrets.randomness
         if session is None:
             return Answers(np.zeros(0, np.int64), self._users[:0], np.zeros((0, node.wire_size), np.uint8))
-        if node.opens:
+        if node.opens and not session.begun:
             session.begin(key, self.users, self._slot, members, self._value)
         chosen = grant.answering[self._slot[session.rows[node.level]]]
         rows = session.rows[node.level][chosen].astype(np.int64)

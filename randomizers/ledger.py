@@ -92,7 +92,7 @@ class Ledger:
         verdicts[newest > t] = Verdict.CLOSED
         if first < self._open_from or not first <= t <= last:
             verdicts[:] = Verdict.CLOSED
-        same = ((self._digests == np.frombuffer(digest, np.uint8)).all(axis=1) & (self._t == last))[self._last]
+        same = self.on_bill(digest) & (newest == last)
         if covers is None:
             verdicts[same] = Verdict.REPEATED
         else:
@@ -131,6 +131,10 @@ class Ledger:
     def newest(self) -> NDArray[np.int64]:
         """The last period of each slot's newest bill, NEVER before the first: int64[rows]."""
         return self._t[self._last]
+
+    def on_bill(self, digest: bytes) -> Mask:
+        """The slots whose newest bill has this digest: bool[rows]."""
+        return np.asarray((self._digests == np.frombuffer(digest, np.uint8)).all(axis=1)[self._last])
 
     def close_until(self, t: int) -> None:
         """Refuse charges for periods before t, as after a changed frozen fact or a lost history."""

@@ -18,6 +18,7 @@ from murmurate.topics.promises import CentralPromise, Privacy
 from murmurate.topics.release_parts import (
     MAX_FIGURES,
     Block,
+    HorizonStep,
     Instant,
     ListedItems,
     Mechanism,
@@ -79,6 +80,8 @@ class Release(Message, tag="murmurate/release/2"):
     """
     model: Model | None = None
     """Who adds the noise. Written where the deployment's file says the model or asks for releases to be queried."""
+    horizon: HorizonStep | None = None
+    """Written together with `model` by methods of horizons: what the errors of their periods have in common."""
     names: Literal["found"] | None = None
     """Written where the names are data, too: the three maps have what was found in this period, which may be nothing.
     Not written where the names are declared.
@@ -134,6 +137,8 @@ class Release(Message, tag="murmurate/release/2"):
             raise ValueError("found stderr_unbiased of other names than unbiased; allowed: the same names")
         if (self.stderr_unbiased is None) != (self.model is None):
             raise ValueError("found stderr_unbiased or model without the other; allowed: both or none")
+        if self.horizon is not None and (self.model is None or not self.horizon.holds(self.t)):
+            raise ValueError("found another period's horizon, or no model; allowed: its own, together with model")
         if not self.estimate and self.names is None:
             raise ValueError("found no names; allowed: at least one, unless names are found")
         cells = [name for table in self.tables or () for name in table.names]

@@ -166,6 +166,31 @@ class Noise(Part):
     """The standard deviation of the noise of one node, for every name."""
 
 
+class HorizonStep(Part):
+    """The horizon of a release, and how the nodes that end with its period were weighed: with the standard errors of
+    the horizon's other releases enough to know the error of any sum of them.
+    """
+
+    first_t: Whole
+    """The first period of the horizon."""
+    periods: Annotated[int, Field(ge=1, le=1 << 16)]
+    fanout: Annotated[int, Field(ge=2, le=1 << 16)]
+    """How many nodes of a level make one of the next."""
+    levels: Annotated[int, Field(ge=1, le=17)]
+    """How many levels of nodes there are: one of level h is a change over fanout^h periods."""
+    shares: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(max_length=16)] = ()
+    """For each node above the lowest level that ends with this period, from level 1: the weight of the sum of its
+    parts' estimates in its own one, where what users told of the node itself has the rest. Not written where none ends.
+    """
+
+    def holds(self, t: int) -> bool:
+        """Whether a release of this period may say this: it lies in the horizon, and so many nodes end there."""
+        step, ends = t - self.first_t + 1, 0
+        while ends < self.levels - 1 and step % self.fanout ** (ends + 1) == 0:
+            ends += 1
+        return 1 <= step <= self.periods and len(self.shares) == ends
+
+
 class Block(Part):
     """The periods of a leaf that ends with this one, summed."""
 

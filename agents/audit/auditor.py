@@ -17,6 +17,7 @@ from functools import partial
 from typing import NamedTuple
 
 from murmurate.agents.audit.findings import ALL, Audit, Extent, Place, Reader
+from murmurate.agents.audit.heard import HeardRound, heard
 from murmurate.agents.audit.people import Person, belongs, held, people_of, reported, word_of
 from murmurate.agents.audit.recount import recount
 from murmurate.agents.audit.sent import There, there_is
@@ -33,15 +34,12 @@ from murmurate.randomizers.sessions.node import Node
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.messages import Round
 
-NumberedRounds = Sequence[tuple[int, Round]]
-"""The rounds, each with its number in the log."""
-
 
 def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int], extent: Extent = ALL) -> Audit:
     """Compare all logs with what they ought to hold. extent: how far they reach."""
     found = Audit()
-    rounds = [(n, r) for n, r in found.decoded(read, "rounds", 0) if isinstance(r, Round)]
-    kept = [(n, r) for n, r in rounds if extent.covers(r.digest.hex())]
+    rounds = list(heard(plan, found.decoded(read, "rounds", 0)))
+    kept = [one.round for one in rounds if extent.covers(one.round.digest.hex())]
     found.rounds = len(kept)
     there = there_is(plan, read, extent, found)
     judged: set[Place] = set()
@@ -50,18 +48,18 @@ def audit(plan: Plan, secrets: Secrets, read: Reader, sources: Mapping[str, int]
             for stream in plan.streams:
                 people, closed = people_of(plan, stream, secrets, read, p, sources, found)
                 found.users += len(people)
-                mine = [(n, r) for n, r in rounds if r.stream == stream.name]
+                mine = [one for one in rounds if one.round.stream == stream.name]
                 judged |= set(_compare(plan, stream, secrets, people, closed, mine, p, there, found, extent))
         _strangers(rounds, there, judged, found, extent)
         if extent.sums:
             audit_sums(plan, secrets.randomness, read, sources, found, extent)
     else:
-        known = {r.digest.hex(): r.targets for _, r in kept}
+        known = {r.digest.hex(): r.targets for r in kept}
         judged = {
             at for at in {*there.reports, *there.dones} if at[0] in known and there.answered(*at[:2], known[at[0]])
         }
         found.reports = sum(sum(there.reports[at].values()) for at in judged)
-    recount(plan, read, [r for _, r in kept], judged, there.reports, there.dones, found, extent)
+    recount(plan, read, kept, judged, there.reports, there.dones, found, extent)
     return found
 
 
@@ -99,16 +97,15 @@ def _told(
 ) -> _Due:  # fmt: skip
     """What those in session had to tell of a node."""
     due = _Due(defaultdict(Counter), defaultdict(Counter), defaultdict(list))
-    if allowed:
-        transcripts.opened(round_, node, people.items())
-        for user, report in transcripts.told(round_, node, people.items(), allowed, lambda one: one.slot).items():
-            due.must[_target(secrets.randomness, user, round_)][report] += 1
+    transcripts.opened(round_, node, people.items())
+    for user, report in transcripts.told(round_, node, people.items(), allowed, lambda one: one.slot).items():
+        due.must[_target(secrets.randomness, user, round_)][report] += 1
     return due
 
 
 def _compare(
     plan: Plan, stream: StreamPlan, secrets: Secrets, people: Mapping[bytes, Person], closed: Mapping[int, int],
-    rounds: NumberedRounds, p: int, there: There, found: Audit, extent: Extent,
+    rounds: Sequence[HeardRound], p: int, there: There, found: Audit, extent: Extent,
 ) -> list[Place]:  # fmt: skip
     """Every round of one stream against one contributor: the places that were judged.
 
@@ -120,23 +117,23 @@ def _compare(
     transcripts = Transcripts[Person](
         secrets.randomness, partial(belongs, plan, stream), lambda person, t: held(stream, person, t)
     )
-    for number, round_ in rounds:
+    for number, round_, fits in rounds:
         oracle, digest = built(round_.mechanism), round_.digest.hex()
         mask = round_.slots.mask()
-        slots = {s for s in range(stream.slots) if mask is None or mask[s]}
-        if (isinstance(oracle, Node) and not transcripts.admits(round_, oracle)) or (
-            oracle.unprotected and not stream.unprotected
-        ):
-            slots = set()
+        fits = fits and (stream.unprotected or not oracle.unprotected)
         bill = oracle.bill(round_.t)
+        if isinstance(oracle, Node):
+            fits &= stream.division == "population" and bill.epsilon_micro <= limit
+            fits = fits and transcripts.admits(round_, oracle)
+        slots = {s for s in range(stream.slots) if fits and (mask is None or mask[s])}
         allowed = {s for s in slots if _allowed(stream, limit, spent[s], round_.t, bill)}
         for slot in allowed:
             spent[slot].append(_OnBill(round_.t, bill))
-        if isinstance(oracle, Node) and allowed:
+        if isinstance(oracle, Node) and fits:
             transcripts.granted(round_, oracle)
         if round_.t not in closed or not extent.covers(digest):
             continue
-        if isinstance(oracle, Node):
+        if isinstance(oracle, Node) and fits:
             must, refused, answers = _told(transcripts, secrets, people, oracle, round_, allowed)
         else:
             must, refused, answers = _due(plan, stream, secrets, people, oracle, round_, slots, allowed)
@@ -193,9 +190,9 @@ def _surplus(
         found.note("foreign", n - over - again - conflict, place)
 
 
-def _strangers(rounds: NumberedRounds, there: There, judged: set[Place], found: Audit, extent: Extent) -> None:
+def _strangers(rounds: Sequence[HeardRound], there: There, judged: set[Place], found: Audit, extent: Extent) -> None:
     """Reports of rounds that nobody asked, of periods that have not closed, of contributors that there are not."""
-    digests = {r.digest.hex() for _, r in rounds}
+    digests = {one.round.digest.hex() for one in rounds}
     for place in there.reports.keys() - judged - there.waiting:
         if place[0] not in digests or extent.covers(place[0]):
             found.note("foreign", sum(there.reports[place].values()), place)

@@ -49,16 +49,19 @@ class Transcripts(Generic[Someone]):
     def admits(self, round_: Round, node: Node) -> bool:
         """Whether devices would answer it at all, if their slots may."""
         cohort, first_t = node.horizon.cohort, node.first_t(round_.t)
-        if first_t < 0 or round_.slots.mask().tolist() != node.horizon.asked(node.level).tolist():
+        if any(round_.t < course.asked_t for course in self._courses.values()):
+            return False
+        asked = round_.slots.mask()
+        if first_t < 0 or asked.tolist() != node.horizon.asked(node.level).tolist():
             return False
         course = self._courses.get((cohort, first_t))
         if course is not None:
-            return course.horizon == node.horizon.digest and round_.t >= course.asked_t
+            return course.horizon == node.horizon.digest
         busy = any(of == cohort and course.last_t >= round_.t for (of, _), course in self._courses.items())
         return node.opens and not busy
 
     def granted(self, round_: Round, node: Node) -> None:
-        """Note a round that some slot may answer."""
+        """Note a round that devices do not refuse whole."""
         at = node.horizon.cohort, node.first_t(round_.t)
         if at not in self._courses:
             last = at[1] + node.horizon.tree.periods - 1

@@ -20,6 +20,7 @@ from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.feed import WAIT_S, Fed, Feeder
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
+from murmurate.config.agreement import first_sources
 from murmurate.errors import UsageError
 
 INTERRUPTED = 130
@@ -50,17 +51,21 @@ class Speed(click.ParamType):
 @click.option(
     "--speed", type=Speed(), default="max", show_default=True, help="1x is real time; max waits for releases."
 )
+@click.option("--again", is_flag=True, help="Feed it although periods of it were fed before: what is late is refused.")
 @config_option
-def command(source: str, stream: str | None, speed: float | None, config: Path) -> None:
+def command(source: str, stream: str | None, speed: float | None, again: bool, config: Path) -> None:
     """Write the recording SOURCE to its source topic, as `replay` reads it, for workers whose clock is the feed's."""
     this = opened(config)
     if this.deployment.time.clock != "feed":
-        raise UsageError('time.clock: found "wall"; allowed: "feed", to feed a recording')
+        raise UsageError(
+            'time.clock: found "wall"; allowed: "feed", to feed a recording. A deployment keeps its clock for life: '
+            "feed into one of another name"
+        )
     opened_source = open_source(source, this.plan, stream)
-    sys.exit(run(_feed(this, opened_source, speed)))
+    sys.exit(run(_feed(this, opened_source, speed, again=again)))
 
 
-async def _feed(this: Opened, source: Source, speed: float | None) -> int:
+async def _feed(this: Opened, source: Source, speed: float | None, *, again: bool) -> int:
     console = Console(stderr=True)
     bar = Progress(
         BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[said]}"), console=console,
@@ -74,8 +79,8 @@ async def _feed(this: Opened, source: Source, speed: float | None) -> int:
         bar.update(shown, completed=source.fraction() or 0.0, said=said)
 
     await this.client.wait(WAIT_S)
-    await compare(this.client, this.plan, {}, fed=True)
-    feeder = Feeder(this.plan, source, this.client, speed, tell)
+    sources = first_sources(await compare(this.client, this.plan, {}, fed=True), this.plan)
+    feeder = Feeder(this.plan, source, this.client, sources, speed, tell, again=again)
     feeding = asyncio.ensure_future(feeder.run())
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, feeding.cancel)

@@ -21,6 +21,7 @@ VERBS = {
     "watch": "show the releases of a stream as they come",
     "query": "sums, means, shares and counts over any stretch of time, with errors",
     "status": "show workers, lags, open rounds and last releases",
+    "repair": "let a deployment go on that cannot by itself",
     "dead": "list what could not be read; give it a second chance",
     "state": "look at the state topics, restore a state that was overwritten",
     "peek": "show what kinds of records a topic holds, never a row",

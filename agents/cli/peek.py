@@ -19,6 +19,7 @@ from murmurate.agents.cli.deployment import Opened, config_option, opened, run
 from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.collect import last, places
 from murmurate.agents.kafka.errors import TopicsError
+from murmurate.agents.kafka.skew import KEY
 from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages.errors import StateError
 from murmurate.agents.whole_vectors import WholeVectors
@@ -166,6 +167,8 @@ def _state(got: Got) -> dict[str, Any]:
     """Marks and sizes. A snapshot is sealed, and its size is that of the state."""
     size = len(got.value or b"")
     key = (got.key or b"").decode("ascii", "replace")[:40]
+    if key.startswith(KEY.decode()):
+        return {"kind": "clock", "key": key}
     if not key.endswith("/state"):
         return {"kind": "snapshot", "key": key, "bytes": size}
     try:

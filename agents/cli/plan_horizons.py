@@ -11,20 +11,21 @@ from collections.abc import Iterator
 
 from murmurate.agents.simulate.horizon_outlook import HorizonOutlook
 from murmurate.aggregators.methods.horizon_errors import LONGEST
+from murmurate.aggregators.methods.horizon_levels import PAPER
 from murmurate.config.explain import COLUMNS
 
 
 def horizon_lines(said: HorizonOutlook, w: int) -> Iterator[str]:
     """The comparison of a stream, for a terminal."""
     yield "  horizons of changes, by exact variances of users who tell all that they may:"
-    heads = f"{'changes':>7} {'horizon':>8} {'fan-out':>7} {'cohorts':>7} {'error':>9} {'users needed':>13}"
+    heads = f"{'changes':>7} {'horizon':>8} {'fan-out':>7} {'cohorts':>7} {'error':>8} {'users needed':>12}"
     yield f"  {'method':<12} {heads}"
     for row in said.rows:
         needed = f"{row.users_needed:,}".replace(",", " ")
         shape = (row.periods, row.fanout, row.cohorts) if row.error is not None else ("-", "-", "-")
         error = "-" if row.error is None else _figure(row.error)
-        note = "  file" if row.of_file else ""
-        columns = f"{shape[0]:>8} {shape[1]:>7} {shape[2]:>7} {error:>9} {needed:>13}"
+        note = "  file" if row.of_file else "" if row.form == PAPER else f"  {row.form} form"
+        columns = f"{shape[0]:>8} {shape[1]:>7} {shape[2]:>7} {error:>8} {needed:>12}"
         yield f"  {row.method:<12} {row.changes:>7} {columns}{note}"
     yield from _wrapped(" ".join((*_verdict(said), *_crossings(said, w))), "  ")
 
@@ -41,7 +42,8 @@ def _verdict(said: HorizonOutlook) -> Iterator[str]:
     name = min(plain, key=lambda one: plain[one])
     ratio = best.error / plain[name]
     beside = f"{name} {'with the filter' if said.others[name][0] <= said.others[name][1] else 'as it is'}"
-    among = f"sao2's smallest error, {_figure(best.error)} at {_changes(best.changes)},"
+    form = "" if best.form == PAPER else f' with form = "{best.form}"'
+    among = f"sao2's smallest error, {_figure(best.error)} at {_changes(best.changes)}{form},"
     if ratio < 1:
         yield f"It pays here: {among} is {ratio:.2g} times that of {beside}, {_figure(plain[name])}."
         yield "Users who change more often are told no further, which is in no figure here."

@@ -23,7 +23,7 @@ import click
 import uvloop
 
 from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, opened
-from murmurate.agents.kafka.agreement import compare
+from murmurate.agents.kafka.agreement import compare, sources_at_first
 from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
 from murmurate.agents.kafka.topic_watch import TopicWatch
@@ -142,8 +142,8 @@ async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: s
 async def _begin(
     this: Opened, zones: Sequence[Zone], fingerprints: Mapping[str, str], stop: asyncio.Event
 ) -> tuple[dict[str, int], int] | None:
-    """The partitions of each source, and which config record was compared, once the brokers answer and every topic is
-    as it has to be; None to stop. Who differs from the record does not get further than here.
+    """The first partitions of each source, and which config record was compared, once the brokers answer and every
+    topic is as it has to be; None to stop. Who differs from the record does not get further than here.
     """
     async with contextlib.AsyncExitStack() as meanwhile:
         for wait in _waits():
@@ -152,9 +152,12 @@ async def _begin(
                 where = await sources(this.client, this.plan) if "edge" in zones else {}  # nobody else may see them
                 wrong = await faults(this.client, this.deployment, this.plan, zones)
                 if wrong:
+                    if not any(one.startswith(f"{this.plan.name}.rounds:") for one in wrong):
+                        await compare(this.client, this.plan, fingerprints, fed=this.deployment.time.clock == "feed")
                     raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
                 fed = this.deployment.time.clock == "feed"
-                return where, await compare(this.client, this.plan, fingerprints, fed=fed)
+                record = await compare(this.client, this.plan, fingerprints, fed=fed)
+                return sources_at_first(record, this.plan, where), record.number
             except AwayError as error:
                 log.warning("waiting for brokers: %s; next try in %g s", error, wait)
             if wait == FIRST_WAIT_S:

@@ -8,7 +8,8 @@ door's clock back (repair_clock.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
 import orjson
@@ -25,15 +26,15 @@ from murmurate.config.quantities import shortest
 from murmurate.topics.names import ZONES
 
 BACK: Final = 1000
-"""So many offsets back the records of workers are looked for: they write one every ten seconds, doors eight offsets a
-second.
+"""How many offsets back the records of workers are looked for: a worker writes one every ten seconds, and a door moves
+the end by eight offsets a second.
 """
 STILL_MS: Final = 60_000
 """A door that has passed no tick for so long, and the longest period and lateness, stands still."""
 
 
 async def clock_lines(
-    client: Client, plan: Plan, there: Mapping[str, list[Place]], running: Mapping[str, frozenset[str]], now_ms: int, *,
+    client: Client, plan: Plan, there: Mapping[str, list[Place]], running: Mapping[str, Set[str]], now_ms: int, *,
     fed: bool,
 ) -> list[str]:  # fmt: skip
     """A line for each clock that is wrong. `running`: the workers of each stage."""
@@ -44,7 +45,7 @@ async def clock_lines(
             place = Place(f"{plan.name}.state.{first}", 0)
             if place.topic in there:
                 try:
-                    found += list(_workers(await _told(reader, place), running.get(first, frozenset())))
+                    found += list(_workers(await _told(reader, place), running.get(first, set())))
                 except RefusedError:
                     continue  # what may not be read is said of the stage's lag
         doors = there.get(f"{plan.name}.state.door", [])
@@ -70,14 +71,15 @@ async def _told(reader: Reader, place: Place) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     async for got in span(reader, {place: (max(first, end - BACK), end)}):
         if got.key is not None and got.key.startswith(KEY) and got.value:
-            found[got.key.removeprefix(KEY).decode(errors="replace")] = orjson.loads(got.value)
+            with contextlib.suppress(ValueError):  # somebody else wrote it
+                found[got.key.removeprefix(KEY).decode(errors="replace")] = dict(orjson.loads(got.value))
     return found
 
 
-def _workers(told: Mapping[str, dict[str, Any]], running: frozenset[str]) -> Iterator[str]:
+def _workers(told: Mapping[str, dict[str, Any]], running: Set[str]) -> Iterator[str]:
     for worker in sorted(told.keys() & running):
-        skew, bound, bounded = (told[worker].get(name) for name in ("skew_ms", "bound_ms", "bounded"))
-        if skew is not None and bound is not None and abs(skew) > bound:
+        skew, bound, bounded = (_whole(told[worker].get(name)) for name in ("skew_ms", "bound_ms", "bounded"))
+        if abs(skew) > bound > 0:
             yield (
                 f"worker {worker}: found its clock {abs(skew) / 1000:.1f} s {'ahead of' if skew > 0 else 'behind'} the "
                 f"brokers'; allowed: {shortest(bound)} (time.skew). It gives no tick: set its machine's clock"
@@ -89,12 +91,16 @@ def _workers(told: Mapping[str, dict[str, Any]], running: frozenset[str]) -> Ite
             )
 
 
+def _whole(said: Any) -> int:
+    return said if isinstance(said, int) else 0
+
+
 def _door(plan: Plan, got: Got, now_ms: int, *, manned: bool) -> Iterator[str]:
     """By the wall clock alone: what a recording's clock shows is of another day."""
     where = f"{got.place.topic} {got.place.partition}"
     record = StateRecord.load(got.value or b"", where)
     clock, topics = clock_of(record.small), {log.topic for log in record.marks}
-    if clock is None:
+    if not clock:
         return
     name = ", ".join(f"{log.topic}/{log.partition}" for log in record.marks)
     ahead, still = clock - got.time_ms, now_ms - clock

@@ -92,7 +92,7 @@ async def retry(
         )
     place = Place(name, partition)
     async with client.reader() as reader:
-        clock = now_ms if now_ms is not None else await _fed_clock(client, reader, plan, place)
+        clock = now_ms if now_ms is not None else await fed_clock(client, reader, plan, place)
         there = await _records(reader, place, named)
     outcomes = [judge(plan, place, offset, there.get(offset), clock) for offset in sorted(named)]
     again = [each for each in outcomes if each.what in ("appended", "late", "future")]
@@ -136,7 +136,7 @@ async def _records(reader: Reader, place: Place, offsets: Collection[int]) -> di
     return found
 
 
-async def _fed_clock(client: Client, reader: Reader, plan: Plan, place: Place) -> int | None:
+async def fed_clock(client: Client, reader: Reader, plan: Plan, place: Place) -> int | None:
     """What the feed's clock last showed at this source partition."""
     name = topic(plan.name, TICKS)
     there = (await places(client, [name])).get(name, [])

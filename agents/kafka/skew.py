@@ -25,9 +25,11 @@ from murmurate.agents.kafka.errors import AwayError
 from murmurate.config.quantities import shortest
 
 EVERY_S: Final = 10.0
-"""A clock that drifts by a percent, which no clock does unless it is broken, moves a tenth of a second meanwhile."""
+"""How often the clock is compared. One that drifts by a percent, as no clock does unless it is broken, moves a tenth of
+a second meanwhile.
+"""
 SOON_S: Final = 1.0
-"""The same, while the clocks do not agree or nothing is known."""
+"""How soon the clock is compared again while it is wrong, or nothing is known of it."""
 STEP_MS: Final = 50
 """Wall clock and monotonic clock that part by more than this while a record is on its way: the clock was set."""
 LOOKS, MOMENT_S = 5, 0.005
@@ -134,12 +136,19 @@ class ComparedClock:
         """The wall clock, and how far it is from the monotonic one: both looked at within a moment, since this process
         may have to wait for a processor in between.
         """
+        best = self._look()
         for _ in range(LOOKS):
-            began = self._elapsed_s()
-            now = self._now_ms()
-            if (ended := self._elapsed_s()) - began < MOMENT_S:
+            if best[0] < MOMENT_S:
                 break
-        return now, now - round((began + ended) * 500)
+            best = min(best, self._look())
+        return best[1:]
+
+    def _look(self) -> tuple[float, int, int]:
+        """How long it took to look at both clocks, the wall clock, and how far it is from the monotonic one."""
+        began = self._elapsed_s()
+        now = self._now_ms()
+        ended = self._elapsed_s()
+        return ended - began, now, now - round((began + ended) * 500)
 
     def _judge(self, skew: Skew) -> None:
         """Say it, when it changes."""

@@ -109,7 +109,7 @@ class Worker:
 
     def _told(self) -> dict[str, int]:
         """What `murmurate status` may learn of this worker beside its clock."""
-        return {"bounded": sum(self.doors.bounded.values())} if self.doors is not None else {}
+        return {"bounded": sum(self.doors.ticks.bounded.values())} if self.doors is not None else {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set, or something fails: that error leaves."""

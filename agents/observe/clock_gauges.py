@@ -42,9 +42,9 @@ class TickGauges(Collector):
         waits, cut, ahead = (
             gauge(f"murmurate_{name}") for name in ("tick_waits_seconds", "ticks_bounded", "door_ahead_seconds")
         )
-        for place, seconds in sorted(self._doors.waits_s.items()):
+        for place, seconds in sorted(self._doors.ticks.waits_s.items()):
             labels = (place.topic, str(place.partition))
             waits.add_metric(labels, seconds)
-            cut.add_metric(labels, self._doors.bounded[place])
-            ahead.add_metric(labels, self._doors.ahead_ms.get(place, 0) / 1000)
+            cut.add_metric(labels, self._doors.ticks.bounded[place])
+            ahead.add_metric(labels, self._doors.ticks.ahead_ms.get(place, 0) / 1000)
         yield from (waits, cut, ahead)

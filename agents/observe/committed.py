@@ -7,8 +7,8 @@ what is made of them (metrics.py, late_share.py).
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
 
@@ -24,6 +24,26 @@ from murmurate.topics.block import MAGIC
 
 JUDGED: Final = "judged"
 """The name of a door's count of events whose times it has judged."""
+
+
+@runtime_checkable
+class HoldsLedger(Protocol):
+    """A stage that shows the contents of its ledger."""
+
+    @property
+    def users(self) -> int:
+        """In the ledger."""
+        ...
+
+    @property
+    def most_spent_micro(self) -> Mapping[str, int]:
+        """For each stream, the largest window of any user, ever."""
+        ...
+
+    @property
+    def initial(self) -> Mapping[str, int]:
+        """For each stream whose values stand for ever, how many users count as its initial value."""
+        ...
 
 
 def counts(task: Task) -> Count[Any]:

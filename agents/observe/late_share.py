@@ -24,12 +24,12 @@ WINDOW_S: Final = 60
 MUCH: Final = 0.1
 """A tenth: ten times as much as sources lose by lateness where lateness was chosen with care."""
 FEW: Final = 20
-"""So few refused events of a minute are no share of anything."""
+"""The fewest refused events of a minute that make a share: one of three events says nothing."""
 REFUSED: Final = ("late", "future")
 log = logging.getLogger("murmurate.late")
 
 
-class Refused(NamedTuple):
+class RefusedShare(NamedTuple):
     """The last minute of one stream at one stage."""
 
     stream: str
@@ -66,7 +66,7 @@ class LateShares(Collector):
                 into[stream, stage, JUDGED] += n
         self._tell(now)
 
-    def minute(self) -> list[Refused]:
+    def minute(self) -> list[RefusedShare]:
         """Every stream of which events came in the last minute, those with the largest share first."""
         since, found = self._elapsed_s() - WINDOW_S, Counter[tuple[str, str, str]]()
         while self._seconds and self._seconds[0][0] <= since:
@@ -74,7 +74,7 @@ class LateShares(Collector):
         for _, counted in self._seconds:
             found.update(counted)
         rows = [
-            Refused(stream, stage, found[stream, stage, "late"], found[stream, stage, "future"], judged)
+            RefusedShare(stream, stage, found[stream, stage, "late"], found[stream, stage, "future"], judged)
             for (stream, stage, reason), judged in sorted(found.items())
             if reason == JUDGED
         ]
@@ -97,7 +97,7 @@ class LateShares(Collector):
             log.warning("%s", words(worst))
 
 
-def words(row: Refused) -> str:
+def words(row: RefusedShare) -> str:
     """What was refused, and where to look for the reason."""
     return (
         f"{row.stream}: {100 * row.share:.0f} % of the events of the last minute were refused at the {row.stage}: "

@@ -163,4 +163,4 @@ def portion_ratio(tree: ResidueTree, task: ResidueTask, goal: Goal, rule: Rule, 
 
 
 def _for(task: ResidueTask, goal: Goal, rule: Rule) -> ResidueTask:
-    return ResidueTask(task.d, task.changes, task.most_a_node, task.epsilon_micro, goal, rule, task.tau)
+    return ResidueTask(task.d, task.changes, task.most_a_node, task.epsilon_micro, goal, rule, task.form)

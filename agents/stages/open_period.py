@@ -96,8 +96,8 @@ class OpenPeriod:
     """The tallies of the complete rounds of this period."""
     decided: Decision | None = None
     """A decision that the method made without a question, to be released when the period is over."""
-    past: dict[int, Release] = field(default_factory=dict)
-    """The releases that are still to be revised."""
+    past: dict[int, str] = field(default_factory=dict)
+    """The releases that are still to be revised, by period, as they were written."""
     given_up: int = 0
     """How often the open round was given up, as far as this instance knows."""
     since: int | None = None

@@ -22,14 +22,13 @@ from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun, release_of
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
 from murmurate.agents.stages.released import ReleasedRecords
-from murmurate.agents.stages.round_question import question_of
+from murmurate.agents.stages.round_question import question_of, round_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.summing import targets_of
 from murmurate.aggregators.methods.method import Answer, Decision, Request
 from murmurate.config.plan import Plan
 from murmurate.randomizers import ReportError
@@ -37,9 +36,8 @@ from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.curated import Curated
-from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
-from murmurate.topics.slots import Slots
 
 FORM: Final = StateForm("publish", 2)
 """The form of the stage's state."""
@@ -203,9 +201,9 @@ class Publish:
         record = release(self._plan, period.plan, decision, came)
         self._out += self._released.records(record)
         if decision.revised is not None and (before := period.past.pop(decision.revised.t, None)) is not None:
-            self._out += self._released.records(revised(period.plan, decision, before), newest=False)
+            self._out += self._released.records(revised(period.plan, decision, release_of(before)), newest=False)
         if lag := period.plan.method.revise:
-            period.past[record.t] = record
+            period.past[record.t] = encode(record).decode()
             period.past.pop(record.t - lag, None)  # still there if it was not revised above, as without any answer
         self._out.append(Out(ROUNDS, encode(Settled(stream=period.plan.name, t=period.t))))
         period.end()
@@ -235,18 +233,7 @@ class Publish:
 
     def _ask(self, period: OpenPeriod, t: int, request: Request) -> OutstandingRound:
         """Write a method's request as a round."""
-        round_ = Round(
-            stream=period.plan.name,
-            t=t,
-            slots=Slots.every(period.plan.slots) if request.asked is None else Slots.chosen(request.asked),
-            mechanism=request.question.spec(),
-            purpose=request.purpose,
-            contributors=self._plan.partitions,
-            targets=targets_of(request.question, self._plan.targets),
-            patience_ms=self._plan.patience_ms,
-            config=period.plan.config,
-            revision=period.plan.revision,
-        )
+        round_ = round_of(self._plan, period.plan, t, request)
         self._out.append(Out(ROUNDS, encode(round_)))
         self._urgent = True
         return OutstandingRound(round_)

@@ -64,6 +64,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> R
         unbiased=_named(figures, figures.unbiased),
         stderr_unbiased=_named(figures, figures.stderr_unbiased) if stream.stated_model else None,
         model=stream.stated_model,
+        horizon=decision.horizon if stream.stated_model else None,
         names="found" if figures.found else None,
         selection=_selection(figures.chosen),
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,

@@ -21,7 +21,9 @@ from murmurate.agents.stages.summing import targets_of
 from murmurate.agents.stages.values import Frozen, Values
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.randomizers import Ask, DeviceArray, Grant, ParameterError, Refusal, Secrets, Terms
+from murmurate.randomizers.devices import Answers
 from murmurate.randomizers.layouts import Layout, layout
+from murmurate.randomizers.sessions.node import Node
 from murmurate.randomizers.state import Arrays
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.domains import Domain
@@ -43,7 +45,7 @@ def _layout(domain: Domain) -> Layout:
 def stream_at_partition(
     plan: Plan, terms: Terms, secrets: Secrets, partition: int, stream: StreamPlan, sources: int
 ) -> StreamAtPartition:  # fmt: skip
-    """A stream at a raw partition, before its first record. sources: partitions of the stream's source."""
+    """A stream at a raw partition, before its first record. sources: the first partitions of the stream's source."""
     closing = Closing(stream.every_ms, plan.lateness_ms, sources)
     position = [one.name for one in terms.streams].index(stream.name)
     devices = DeviceArray(terms, stream.name, secrets, partition=partition)
@@ -131,6 +133,14 @@ class StreamAtPartition:
         if round_.targets != (allowed_targets := targets_of(ask.question, round_.targets)):
             return Refusal("partitions", f"{where}: found {round_.targets} targets; allowed: {allowed_targets}")
         return self.devices.charge(ask)
+
+    def answer(self, grant: Grant, frozen: Frozen) -> Answers:
+        """The answers to a question about a closed period. Only a node of a horizon lets sessions read what was before:
+        nodes are asked in the order of their periods, and other questions in any order.
+        """
+        if isinstance(grant.ask.question, Node):
+            self.look(grant.ask.t - 1)
+        return self.devices.answer(grant, frozen.values, frozen.members)
 
     def settle(self, t: int) -> None:
         """Forget the values of closed periods up to this one, once sessions have read them."""

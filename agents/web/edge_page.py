@@ -25,8 +25,8 @@ def edge_page(worker: Worker, metrics: Metrics) -> str:
     lines += readiness(worker).said.get("waiting", [])
     shown = "not measured yet" if skew is None else f"{skew.least_ms / 1000:.3f} to {skew.most_ms / 1000:.3f} s"
     rows = [(row.stream, row.stage, row.judged, row.late, row.future, f"{100 * row.share:.0f} %") for row in minute]
-    doors = [] if worker.doors is None else sorted(worker.doors.waits_s.items())
-    ahead = {} if worker.doors is None else worker.doors.ahead_ms
+    doors = [] if worker.doors is None else sorted(worker.doors.ticks.waits_s.items())
+    ahead = {} if worker.doors is None else worker.doors.ticks.ahead_ms
     clocks = [
         (f"{place.topic} {place.partition}", f"{waits:.0f} s", f"{ahead.get(place, 0) / 1000:.0f} s")
         for place, waits in doors

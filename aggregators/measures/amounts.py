@@ -155,14 +155,14 @@ class Amounts(Numbers):
     # ---- how it is planned for ----
 
     def tried(self) -> Self:
-        """The measure of the same numbers on the coarse grid."""
-        return replace(self, domain=replace(self.domain, cells=POINTS))
+        """The measure of the same numbers on the coarse grid, or on their own if that is coarser."""
+        return replace(self, domain=replace(self.domain, cells=min(POINTS, self.domain.cells)))
 
     def binned(self, shares: Floats) -> Floats:
         """The shares of cells, each moved to the nearest point of the coarse grid."""
-        cells = self.domain.none
-        nearest = np.rint(np.arange(cells) * ((POINTS - 1) / (cells - 1))).astype(np.int64)
-        binned = np.bincount(nearest, weights=shares[:cells], minlength=POINTS)
+        cells, points = self.domain.none, self.tried().domain.cells
+        nearest = np.rint(np.arange(cells) * ((points - 1) / (cells - 1))).astype(np.int64)
+        binned = np.bincount(nearest, weights=shares[:cells], minlength=points)
         return np.asarray(np.append(binned, shares[cells:]), np.float64)
 
     def made_up(self, *, drift: float, presence: float, periods: int, seed: int) -> Floats:

@@ -162,6 +162,10 @@ class ItemShares(WideMeasure):
         """The words for items on the page."""
         return "Item", "Items"
 
+    def journey(self) -> tuple[list[str] | list[int], list[str] | list[int]]:
+        """No item, and the first one: one change."""
+        return [], self.example(0, peak=False)[:1]
+
     def example(self, mark: int, *, peak: bool) -> list[str] | list[int]:
         """The k-th item is in every (k+1)-th set; in the peak two fifths of the sets also hold the third item (or the
         last).

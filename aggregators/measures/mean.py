@@ -37,6 +37,10 @@ class Mean(Amounts):
             )
         return Count(self.d, none=False)
 
+    def journey(self) -> tuple[float, float]:
+        """The lowest number, and one step more: one change."""
+        return self.domain.value(0), self.domain.value(1)
+
     @property
     def d_of_ones(self) -> int:
         """The mean alone."""

@@ -190,7 +190,7 @@ class Measure(FewOfMany):
 
     def ones(self) -> Ones:
         """How a value is a vector of zeros and ones, whose changes a method of horizons asks for."""
-        raise ParameterError(f"method: found one of horizons for {self.name}; allowed: for frequency, items")
+        raise ParameterError(f"method: found one of horizons for {self.name}; allowed: for frequency, items, mean")
 
     @property
     def d_of_ones(self) -> int:
@@ -292,12 +292,6 @@ class Measure(FewOfMany):
             "of": self.what, "one": one, "many": many, "ordered": self.ordered, "ranked": self.ranked,
             "shaped": self.shaped, "numbers": [name for name in self.names if not self.is_share(name)],
         }  # fmt: skip
-
-    @abstractmethod
-    def example(self, mark: int, *, peak: bool) -> Any:
-        """The value of a synthetic event. mark: a number from 0 to 99 that selects it; peak: whether the event lies in
-        the minutes in which values shift.
-        """
 
     # ---- for the kinds ----
 

@@ -33,6 +33,16 @@ class PlannedMeasure(ABC):
     def d(self) -> int:
         """The number of codes, *none* included where users may report it."""
 
+    @abstractmethod
+    def example(self, mark: int, *, peak: bool) -> Any:
+        """The value of a synthetic event. mark: a number from 0 to 99 that selects it; peak: whether the event lies in
+        the minutes in which values shift.
+        """
+
+    def journey(self) -> tuple[Any, Any]:
+        """The values of a synthetic user who tells changes: at first, and after arriving."""
+        return self.example(99, peak=False), self.example(0, peak=True)
+
     @property
     def held_by(self) -> NDArray[np.uint32] | None:
         """The values whose holders are counted, where values are rows of words: uint32[k, words]; None: every code."""

@@ -18,9 +18,10 @@ from typing import Final
 import numpy as np
 
 from murmurate.aggregators.expected import usual_mechanism
-from murmurate.aggregators.methods.horizons import HorizonMethod, cohorts_needed
+from murmurate.aggregators.methods.horizon_levels import cohorts_needed
+from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.method import Floats, Setting
-from murmurate.aggregators.trees.residue_portions import ResidueTask, enough, factors, portions
+from murmurate.aggregators.trees.residue_portions import ReportForm, ResidueTask, enough, factors, portions
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions import Ones
 from murmurate.randomizers.sessions.node import Node
@@ -83,7 +84,9 @@ def lpu_error(setting: Setting, w: int, profile: Floats) -> float:
 
 
 @lru_cache(maxsize=512)
-def horizon_unit(ones: Ones, epsilon_micro: int, changes: int, w: int, periods: int, *, told: bool = True) -> float:
+def horizon_unit(
+    ones: Ones, epsilon_micro: int, changes: int, w: int, periods: int, *, told: bool = True, form: ReportForm = "paper"
+) -> float:
     """A coordinate's variance under SaO2 with fan-out 2 times the number of users, for slots as fine as one likes: by
     the tree of every node, cut where that is best. told: whether users tell all changes that they may, or none.
 
@@ -91,7 +94,7 @@ def horizon_unit(ones: Ones, epsilon_micro: int, changes: int, w: int, periods: 
     >>> [round(horizon_unit(Count(2, none=False), 10**6, 1, 128, 128, told=told), 1) for told in (False, True)]
     [129.5, 129.5]
     """
-    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro)
+    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro, form=form)
     whole, best = ResidueTree(periods, 2, every=True), inf
     for cut in range(whole.levels):
         dealt = portions(replace(whole, cut=cut), task)
@@ -106,13 +109,13 @@ def horizon_unit(ones: Ones, epsilon_micro: int, changes: int, w: int, periods: 
     return best * cohorts_needed(w, periods) / periods
 
 
-def crossing(setting: Setting, tried: Setting, changes: int, profile: Floats) -> int | None:
+def crossing(setting: Setting, tried: Setting, changes: int, profile: Floats, form: ReportForm = "paper") -> int | None:
     """The smallest power of two w up to LONGEST at which SaO2 with T = w has a smaller error than LPU; None: there is
-    none. tried: the setting with the measure on which LPU is tried, of which a profile is.
+    none. tried: the setting with the measure on which LPU is tried, of which a profile is. form: that of reports.
     """
     ones = setting.measure.ones()
     for w in (1 << exponent for exponent in range(1, LONGEST.bit_length())):
-        unit = horizon_unit(ones, setting.epsilon_micro, changes, w, w)
+        unit = horizon_unit(ones, setting.epsilon_micro, changes, w, w, form=form)
         if _followed(setting, unit) < lpu_error(tried, w, profile):
             return w
     return None

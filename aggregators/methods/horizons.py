@@ -4,58 +4,42 @@ Contract: time is cut into horizons of T periods, and slots are dealt to K cohor
 cohort rest for w - 1 periods before its next horizon, so that no w periods touch two of its bills.  In each period the
 nodes that end there are asked, one round after the other, each of the slots of its level.  A release is the
 least-squares estimate from all nodes of the horizon so far; where a node that it needs is missing it repeats the last
-one, with a variance that grows with its age.  How many slots a level has follows from the deployment file alone.
-Source: Wang et al. 2023 (SaO2), sections 4 and 5; ARCHITECTURE section 5.18.  Not here: the mathematics of the tree
-(aggregators/trees), what users do (randomizers/sessions).
+one, with a variance that grows with its age.  Source: Wang et al. 2023 (SaO2), sections 4 and 5; ARCHITECTURE section
+5.18.  Not here: how many slots a level has (horizon_levels.py), the mathematics of the tree (aggregators/trees), what
+users do (randomizers/sessions).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from murmurate.aggregators.methods.drift import Drift
+from murmurate.aggregators.methods.horizon_levels import (
+    PAPER,
+    HorizonLevels,
+    LevelsTask,
+    cohorts_needed,
+    horizon_levels,
+)
 from murmurate.aggregators.methods.last_estimate import LastEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
-from murmurate.aggregators.trees.residue_portions import GOALS, ResidueTask, Rule, best_tree, enough, in_slots
-from murmurate.randomizers import ParameterError
-from murmurate.randomizers.errors import shown
 from murmurate.randomizers.residue_tree import ResidueTree
-from murmurate.randomizers.sessions import Horizon, Ones, Protocol
+from murmurate.randomizers.sessions import Horizon
 from murmurate.randomizers.sessions.node import Node
-from murmurate.randomizers.sessions.protocols import protocol
 from murmurate.randomizers.state import Arrays
-from murmurate.randomizers.thresholds import MICRO
+from murmurate.topics.release_parts import PLACES, HorizonStep
 
 UNKNOWN: Final = "0"
 """The number of users where nobody has said one."""
-
-
-def cohorts_needed(w: int, periods: int) -> int:
-    """K: the fewest cohorts of which each rests for w - 1 periods between two horizons.
-
-    >>> cohorts_needed(20, 128), cohorts_needed(129, 128), cohorts_needed(130, 128)
-    (2, 2, 3)
-    """
-    return 1 + -(-(w - 1) // periods)
-
-
-@dataclass(frozen=True)
-class HorizonLevels:
-    """Who tells which level: what all horizons of a method have in common."""
-
-    tree: ResidueTree
-    cohorts: int
-    slots: tuple[int, ...]
-    """The number of slots of each level of a cohort."""
-    protocols: tuple[Protocol, ...]
 
 
 class HorizonMethod(MethodBase):
@@ -64,26 +48,28 @@ class HorizonMethod(MethodBase):
     division = "population"
     protocol: ClassVar[str]
     """The name of the protocol of all levels."""
-    rule: ClassVar[Rule] = "uniform"
-    """How users are divided between levels: as papers have it or, for SaO2, by exact variances."""
+    usual_words = MappingProxyType({"portions": "uniform", "form": PAPER})
+    """Users are divided between levels as papers have it or, for SaO2, by exact variances."""
     through_tree: ClassVar[bool] = True
     """Whether changes over longer stretches are told besides those from period to period."""
     simplicity = 20
 
     def __init__(
         self, setting: Setting, *, horizon: str, changes: str = "8", fanout: str = "2", goal: str = "mean",
-        users: str = UNKNOWN,
+        users: str = UNKNOWN, portions: str = "", form: str = "",
     ) -> None:  # fmt: skip
         """horizon: T in periods. changes: the most that a user tells in one. goal: what the users are divided for.
         users: how many are expected in the stream, so that each level has enough of them; "0" if nobody knows.
+        portions: how users are divided between levels; form: of reports by ExSub; the method's own words if empty.
         """
         self._ones = setting.measure.ones()
         asked = int(horizon), int(changes), int(fanout), goal, int(users)
-        self._levels = self.levels(setting, *asked)
+        words = {name: said for name, said in (("portions", portions), ("form", form)) if said}
+        self._levels = self.levels(setting, *asked, words)
         self._horizons = [self._horizon(setting, cohort, int(changes)) for cohort in range(self._levels.cohorts)]
         first = Node(self._horizons[0], 0, 1)
         super().__init__(
-            setting, would_use=first, horizon=horizon, changes=changes, fanout=fanout, goal=goal, users=users
+            setting, would_use=first, horizon=horizon, changes=changes, fanout=fanout, goal=goal, users=users, **words
         )
         d = setting.measure.d_of_ones
         self.standing = LastEstimate(None, np.zeros(d), np.ones(d), first)
@@ -94,6 +80,11 @@ class HorizonMethod(MethodBase):
         """The first period of the first horizon: where users may have no value nobody belongs to the stream's first."""
 
     # ---- who is asked ----
+
+    @classmethod
+    def takes(cls) -> tuple[str, ...]:
+        """The names of its options; reports of other protocols than ExSub have one form alone."""
+        return tuple(name for name in super().takes() if name != "form" or cls.protocol == SaO2.protocol)
 
     @classmethod
     def smallest(cls, w: int, options: MethodOptions) -> Fraction:
@@ -108,12 +99,15 @@ class HorizonMethod(MethodBase):
         return Fraction(min(made._levels.slots), setting.slots)
 
     @classmethod
-    def levels(cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int) -> HorizonLevels:
+    def levels(
+        cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int, words: Mapping[str, str]
+    ) -> HorizonLevels:
         """The levels of a horizon: a tree that its users can fill, and their slots."""
-        if goal not in GOALS:
-            raise ParameterError(f"goal: found {shown(goal)}; allowed: {', '.join(GOALS)}")
-        return _levels(setting.measure.ones(), setting.epsilon_micro, setting.w, setting.slots, setting.min_batch,
-                       (cls.protocol, cls.rule, cls.through_tree), periods, changes, fanout, goal, users)  # fmt: skip
+        said = {**cls.usual_words, **words}
+        task = LevelsTask(
+            cls.protocol, cls.through_tree, said["portions"], said["form"], periods, changes, fanout, goal, users  # type: ignore[arg-type]
+        )  # fmt: skip
+        return horizon_levels(setting, task)
 
     def _horizon(self, setting: Setting, cohort: int, changes: int) -> Horizon:
         levels = self._levels
@@ -162,19 +156,42 @@ class HorizonMethod(MethodBase):
         return self._ask(amount + 1)
 
     def _decided(self) -> Decision:
-        """1. Close the step. 2. Release its value; the last one again where a node that it needs is missing."""
-        closed = self._estimates.close(self._told)
+        """1. Close the step. 2. Release its value; the last one again where a node that it needs is missing. 3. Say how
+        the nodes that ended were weighed.
+        """
+        closed, tree = self._estimates.close(self._told), self._levels.tree
         if not self._told or not np.isfinite(closed.variance).all():
-            return self._last_release()
-        statistics, variance = self.setting.measure.of_ones(closed.estimate, closed.variance)
-        old = self.standing
-        self.standing = LastEstimate(self.t, statistics, variance, self._node(0))
-        self._drift.note(old, self.standing)
-        return self.standing.decision(self.t)
+            decision = self._last_release()
+        else:
+            statistics, variance = self.setting.measure.of_ones(closed.estimate, closed.variance)
+            old = self.standing
+            self.standing = LastEstimate(self.t, statistics, variance, self._node(0))
+            self._drift.note(old, self.standing)
+            decision = self.standing.decision(self.t)
+        shares = tuple(round(share, PLACES) for share in closed.shares)
+        step = HorizonStep(first_t=self.t - self._step + 1, periods=tree.periods, fanout=tree.fanout,
+                           levels=tree.levels, shares=shares)  # fmt: skip
+        return replace(decision, horizon=step)
 
     def _last_release(self) -> Decision:
         """Release the last estimate again."""
         return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
+
+    # ---- what a horizon told, for whoever revises it (after_horizon.py) ----
+
+    @property
+    def tree(self) -> ResidueTree:
+        """The tree of a horizon."""
+        return self._levels.tree
+
+    @property
+    def coordinates(self) -> int:
+        """The number of coordinates of a node."""
+        return self._ones.d
+
+    def told_now(self) -> tuple[int, list[NodeEstimate]]:
+        """The step of the present period in its horizon, 0 before the first one, and the nodes told in it."""
+        return (self._step, self._told) if self.t >= self._begins else (0, [])
 
     # ---- state ----
 
@@ -202,7 +219,7 @@ class SaO2(HorizonMethod):
 
     name = "sao2"
     protocol = "exsub_online"
-    rule = "optimal"
+    usual_words = MappingProxyType({"portions": "best", "form": PAPER})
 
 
 class EFMRTTMethod(HorizonMethod):
@@ -241,37 +258,3 @@ class DirectMethod(HorizonMethod):
     name = "direct"
     protocol = "exsub_online"
     through_tree = False
-
-
-@lru_cache(maxsize=64)
-def _levels(
-    ones: Ones, epsilon_micro: int, w: int, slots: int, min_batch: int, way: tuple[str, Rule, bool], periods: int,
-    changes: int, fanout: int, goal: str, users: int,
-) -> HorizonLevels:  # fmt: skip
-    """1. The tree with the smaller error. 2. Its levels in slots, cut where they cannot be filled. 3. Protocols."""
-    cohorts = cohorts_needed(w, periods)
-    each = slots // cohorts
-    name, rule, through_tree = way
-    task = ResidueTask(ones.d, changes, ones.most_changes, epsilon_micro, goal, rule)  # type: ignore[arg-type]
-    whole = best_tree(periods, fanout, task).tree
-    if not through_tree:
-        whole = replace(whole, cut=whole.cut + whole.levels - 1)
-    if each < whole.levels:
-        raise ParameterError(
-            f"slots: found {slots} for {cohorts} cohorts of {whole.levels} levels; allowed: at least "
-            f"{cohorts * whole.levels}"
-        )
-    a_slot = users / slots if users else enough(min_batch)
-    dealt = in_slots(whole, task, each, a_slot, min_batch)
-    epsilon = Fraction(epsilon_micro, MICRO)
-    protocols = tuple(
-        protocol(
-            name,
-            ones.d,
-            level.nodes,
-            epsilon,
-            {"s": level.changes, **({"m": level.m} if name == SaO2.protocol else {})},
-        )
-        for level in dealt.levels
-    )
-    return HorizonLevels(dealt.tree, cohorts, dealt.slots, protocols)

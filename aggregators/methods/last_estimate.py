@@ -28,6 +28,7 @@ from murmurate.aggregators.methods.method import (
 )
 from murmurate.randomizers import Question, question
 from murmurate.randomizers.state import Arrays, StateForm, dump, load
+from murmurate.topics.release_parts import HorizonStep
 
 FORM: Final = StateForm("decision", 1)
 """The version of the form in which a decision is kept."""
@@ -82,6 +83,8 @@ def packed(decision: Decision) -> bytes:
     """A decision as bytes, to be kept in a state."""
     outcome = decision.outcome
     facts: dict[str, Any] = {"t": decision.t, "published": decision.published}
+    if decision.horizon is not None:
+        facts["horizon"] = decision.horizon.model_dump_json()
     if isinstance(outcome, Vector):
         own = decision.measured_t, outcome.unbiased, outcome.variance, decision.question, outcome.answer, outcome.users
         last = LastEstimate(*own)
@@ -125,7 +128,8 @@ def unpacked(kept: bytes) -> Decision:
     else:
         tables = (tuple(arrays[f"{what} {k}"].copy() for k in range(facts["tables"])) for what in _OF_TABLES)
         outcome = TableEstimates(*tables)
-    return Decision(facts["t"], facts["published"], facts["measured_t"], question(facts["mechanism"]), outcome)
+    horizon = HorizonStep.model_validate_json(facts["horizon"]) if "horizon" in facts else None
+    return Decision(facts["t"], facts["published"], facts["measured_t"], question(facts["mechanism"]), outcome, horizon)
 
 
 def nothing(mechanism: Question) -> LastEstimate:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.accounting.schedules import WindowRounds
 from murmurate.aggregators.chooser import Prefer
 from murmurate.randomizers import Question
+from murmurate.topics.release_parts import HorizonStep
 
 if TYPE_CHECKING:  # measures interpret the decisions of methods
     from murmurate.aggregators.measures.measure import Measure
@@ -181,6 +182,8 @@ class Decision:
     """The question of these reports or, without any, the one that would have been asked."""
     outcome: Outcome
     """The estimates and their errors."""
+    horizon: HorizonStep | None = None
+    """The horizon of the period and how the nodes that end with it were weighed, where the method has horizons."""
 
     @property
     def vector(self) -> Vector:

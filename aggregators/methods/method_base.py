@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
 from inspect import signature
 from typing import Any, ClassVar
@@ -41,6 +42,8 @@ class MethodBase(ABC):
     """Whether a release averages over the answers of many periods, also without a filter."""
     fixed: ClassVar[bool] = False
     """Whether the method's questions stay the same whatever is answered."""
+    usual_words: ClassVar[Mapping[str, str]] = {}
+    """The values that options have unless they are given, which nothing that is kept or released says."""
     simplicity: ClassVar[int]
     """The rank of the method by simplicity: of two with equal errors the one with the smaller number is chosen."""
 

@@ -26,8 +26,9 @@ OF_FILTERS: Final = ("filter", "revise")
 OF_ONE: Final[Mapping[str, str]] = {
     "variance": "sampling", "first_share": HALF, "grouping": "free",
     "horizon": "1", "changes": "8", "fanout": "2", "goal": "mean", "users": "0",
+    "portions": "", "form": "",
 }  # fmt: skip
-"""The options that some methods take, each with its value if the file has none."""
+"""The options that some methods take, each with its value if the file has none; "": the method has one of its own."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,14 @@ class MethodOptions:
     """
     users: str | None = None
     """For methods of horizons: how many users are expected, "0" if nobody has said."""
+    portions: str | None = None
+    """For methods of horizons: how users are divided between levels, where that is not the method's own way."""
+    form: str | None = None
+    """For those that tell changes by ExSub: its form, where that is not the paper's."""
     filter: str = OFF
     """Whether the adaptive filter is behind the method. Without it releases are those of the papers."""
     revise: int = 0
-    """After how many periods each release is revised once; 0: never."""
+    """After how many periods each release is revised once; 0: never. Of methods of horizons after one horizon."""
     clip: str = DECLARED
     """For a mean: where numbers are clipped."""
 
@@ -67,7 +72,9 @@ class MethodOptions:
             raise ParameterError(f"filter: found {shown(self.filter)}; allowed: {', '.join(FILTERS)}")
         if self.clip not in CLIPS:
             raise ParameterError(f"clip: found {shown(self.clip)}; allowed: {', '.join(CLIPS)}")
-        if self.revise and not self.filtered:
+        if self.horizon is not None and str(self.revise) not in ("0", self.horizon):
+            raise ParameterError(f"revise: found {shown(self.revise)}; allowed: 0, or {self.horizon}, the horizon")
+        if self.revise and not self.filtered and self.horizon is None:
             found = shown(self.revise)
             raise ParameterError(f"revise: found {found} without a filter; allowed: with filter = {ADAPTIVE!r}")
 

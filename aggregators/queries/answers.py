@@ -55,6 +55,8 @@ class AnswerRow:
     """How many periods are parts of a leaf, or of none yet, for which their estimates stand."""
     carried: int = 0
     """How many periods repeat what an earlier one measured."""
+    bounded_horizons: int = 0
+    """For how many horizons `stderr` is a bound, since some of their releases are not there."""
     stderr_at_most: float | None = None
     """A bound of the standard error, whatever users do over time; None where `stderr` is exact."""
 
@@ -67,7 +69,7 @@ class AnswerRow:
         """The row as JSON has it."""
         more = {
             "missing": dict(self.missing), "interpolated": self.interpolated, "carried": self.carried,
-            "stderr_at_most": self.stderr_at_most,
+            "bounded_horizons": self.bounded_horizons, "stderr_at_most": self.stderr_at_most,
         }  # fmt: skip
         return {
             "from": self.start, "to": self.end, "name": self.name, "value": self.value, "stderr": self.stderr,
@@ -182,7 +184,7 @@ def _row(figure: AnsweredFigure, recorded: RecordedStream, low: int, high: int, 
     every, covered, times = recorded.form.every_ms, of.coverage, users or 1
     most = None
     if error is not None and not recorded.form.central:
-        factor = sampling_factor(recorded, covered.periods)
+        factor = sampling_factor(recorded, of)
         most = _rounded(error * factor * times) if factor > 1 else None
     return AnswerRow(
         start=_instant(low * every), end=_instant(high * every), name=figure.shown,
@@ -190,7 +192,8 @@ def _row(figure: AnsweredFigure, recorded: RecordedStream, low: int, high: int, 
         stderr=None if error is None else _rounded(error * times),
         periods=covered.periods, asked=covered.asked,
         covered=(_instant(covered.first_t * every), _instant(covered.end_t * every)) if covered.periods else None,
-        missing=covered.missing, interpolated=of.interpolated, carried=of.carried, stderr_at_most=most,
+        missing=covered.missing, interpolated=of.interpolated, carried=of.carried, bounded_horizons=of.bounded,
+        stderr_at_most=most,
     )  # fmt: skip
 
 
@@ -235,11 +238,19 @@ def _of_local(query: ParsedQuery, recorded: RecordedStream, rows: Sequence[Answe
         notes.append(
             "Without a standard error: some releases lack it; [releases] queries = true in the file writes it."
         )
+    elif any(row.bounded_horizons for row in rows):
+        notes.append(
+            "Errors of a horizon's periods have much in common; where some of its releases are not in these records it "
+            "is not known how much, and the standard error is a bound."
+        )
+    elif recorded.horizons and any(row.value is not None for row in rows):
+        notes.append("Errors of a horizon's periods have much in common, which the standard error counts exactly.")
     elif any(row.value is not None for row in rows):
         notes.append("The error of the mechanism is exact.")
     if any(row.stderr_at_most is not None for row in rows):
+        each = "horizons" if recorded.horizons else "periods"
         notes.append(
-            "Which users are drawn counts as independent between periods; where their values stay, the standard error "
+            f"Which users are drawn counts as independent between {each}; where their values stay, the standard error "
             "is at most the bound."
         )
     if any(row.carried for row in rows):

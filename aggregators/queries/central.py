@@ -15,9 +15,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from murmurate.aggregators.queries.columns import NO_TREE
 from murmurate.aggregators.queries.errors import ReleaseFormatError
 from murmurate.aggregators.queries.exact_sums import MILLION, ExactSums, millionths
-from murmurate.aggregators.queries.index import NO_TREE, PlantedTree, RecordedStream
+from murmurate.aggregators.queries.index import PlantedTree, RecordedStream
 from murmurate.aggregators.queries.stretch import Coverage, Ints, StretchSum, between, count, missing
 from murmurate.aggregators.trees.variance import range_variance
 from murmurate.randomizers.trees import Tree

@@ -1,35 +1,35 @@
 """Releases of many streams, column by column, as they come or out of a file: what queries are answered from.
 
-Contract: a record is read once, and only the fields that answers need are kept: 24 bytes a release and 16 a statistic
-of it.  Of several releases of one period that of the highest revision counts, and of equal ones the last.  Where a
-stream has changed its measure, its unit or the length of its periods, its newest form alone is answered from.
-Records are trusted to be releases: their shape is checked as far as they are read.  Not here: where they come from
-(agents/queries.py).
+Contract: a record is read once, and only the fields that answers need are kept: 25 bytes a release and 16 a statistic
+of it, and 8 for each node of a horizon.  Of several releases of one period that of the highest revision counts, and of
+equal ones the last.  Where a stream has changed its measure, its unit or the length of its periods, its newest form
+alone is answered from.  Records are trusted to be releases: their shape is checked as far as they are read.  Not here:
+where they come from (agents/queries.py).
 """
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
+from murmurate.aggregators.queries.columns import (
+    NAN,
+    NO_TREE,
+    UNKNOWN_HORIZON,
+    ReleaseColumns,
+    SameNames,
+    numbers_of,
+    rows_of,
+)
 from murmurate.aggregators.queries.errors import ReleaseFormatError
 from murmurate.randomizers.errors import ParameterError
+from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.trees import Tree
 from murmurate.topics.release import Release
 from murmurate.topics.times import InstantReader
-
-NO_TREE: Final = -1
-NAN: Final = math.nan
-CHUNK: Final = 4096
-"""Releases that are kept together, and let go together."""
 
 
 class PlantedTree(NamedTuple):
@@ -43,6 +43,15 @@ class PlantedTree(NamedTuple):
     threshold: float | None
 
 
+class RecordedHorizon(NamedTuple):
+    """One horizon of a stream, as its releases describe it."""
+
+    first_t: int
+    periods: int
+    fanout: int
+    levels: int
+
+
 class StreamForm(NamedTuple):
     """What makes figures of a stream comparable over time."""
 
@@ -50,57 +59,6 @@ class StreamForm(NamedTuple):
     unit: str | None
     every_ms: int
     central: bool
-
-
-@dataclass(eq=False)
-class SameNames:
-    """Releases in a row with the same names."""
-
-    names: tuple[str, ...]
-    t: array[int] = field(default_factory=lambda: array("q"))
-    revision: array[int] = field(default_factory=lambda: array("i"))
-    tree: array[int] = field(default_factory=lambda: array("i"))
-    """Number of the tree, or NO_TREE."""
-    measured: array[int] = field(default_factory=lambda: array("q"))
-    """The period whose reports speak; -1 where none do."""
-    first: array[float] = field(default_factory=lambda: array("d"))
-    second: array[float] = field(default_factory=lambda: array("d"))
-
-    def add(self, t: int, revision: int, tree: int, measured: int, first: list[float], second: list[float]) -> None:
-        """One release: `first` and `second` have a figure for each name."""
-        self.t.append(t)
-        self.revision.append(revision)
-        self.tree.append(tree)
-        self.measured.append(measured)
-        self.first.extend(first)
-        self.second.extend(second)
-
-
-class ReleaseColumns:
-    """Releases of a stream in the order of their periods, one a period."""
-
-    def __init__(self, rows: Iterable[SameNames]) -> None:
-        self._rows = [group for group in rows if len(group.t)]
-        found = [np.concatenate([_copy(getattr(rows, of)) for rows in self._rows] or [np.zeros(0, np.int64)])
-                 for of in ("t", "revision", "tree", "measured")]  # fmt: skip
-        t, revision = found[0].astype(np.int64), found[1]
-        self._order = np.lexsort((np.arange(len(t)), revision, t))
-        t = t[self._order]
-        if len(t):
-            self._order = self._order[np.append(t[1:] != t[:-1], True)]
-        self.t = found[0][self._order].astype(np.int64)
-        self.tree, self.measured = found[2][self._order], found[3][self._order]
-
-    def figures(self, name: str, *, second: bool = False) -> NDArray[np.float64]:
-        """The figures of a name, NaN where a release has none: float64[n]."""
-        parts = [np.zeros(0)]
-        for rows in self._rows:
-            if name in rows.names:
-                table = _copy(rows.second if second else rows.first).reshape(len(rows.t), len(rows.names))
-                parts.append(table[:, rows.names.index(name)])
-            else:
-                parts.append(np.full(len(rows.t), NAN))
-        return np.concatenate(parts)[self._order]
 
 
 class RecordedStream:
@@ -118,16 +76,17 @@ class RecordedStream:
         self.method = ""
         self.w: int | None = None
         self.trees: list[PlantedTree] = []
+        self.horizons: list[RecordedHorizon] = []
         self.begin_t, self.end_t = 1 << 62, -1
         """The oldest period, and the one after the newest."""
         self.found = False
         """Whether names are data, too."""
         self._periods: deque[SameNames] = deque()
         self._blocks: deque[SameNames] = deque()
-        self._numbers: dict[PlantedTree, int] = {}
+        self._numbers: dict[PlantedTree | RecordedHorizon, int] = {}
         self._noise: Any = None
         self._newest = NO_TREE
-        """Number of the tree that the last release described, as `_noise` says it."""
+        """Number of the tree or horizon that the last release described, as `_noise` says it."""
         self._built: tuple[ReleaseColumns, ReleaseColumns] | None = None
         self.answers: dict[Any, Any] = {}
         """What was prepared for answers, by statistic; forgotten when a release comes."""
@@ -154,6 +113,7 @@ class RecordedStream:
     def add(self, record: Mapping[str, Any], t: int, revision: int) -> None:
         """Take a release."""
         self._built, tree, measured = None, NO_TREE, -1
+        shares: tuple[float, ...] = ()
         if self.answers:
             self.answers = {}
         first: Mapping[str, float | None] = record["unbiased"]
@@ -162,16 +122,20 @@ class RecordedStream:
             second = record.get("stderr_unbiased")
             said = record["measured_t"]
             measured = -1 if said is None else said
+            if (step := record.get("horizon")) is not None:
+                tree, shares = self._horizon(step), tuple(map(float, step.get("shares", ())))
+            elif "horizon" in record["method"]:
+                tree = UNKNOWN_HORIZON
         elif (noise := record.get("noise")) is not None:
             tree = self._tree(noise, record)
             if self.trees[tree].block > 1:
                 first, second = record["estimate"], record["stderr"]
                 if (block := record.get("block")) is not None:
                     total = block["total"]
-                    _rows(self._blocks, tuple(total)).add(t, revision, tree, -1, _numbers(total), [])
+                    rows_of(self._blocks, tuple(total)).add(t, revision, tree, -1, numbers_of(total), [])
         names = tuple(first)
-        others = [NAN] * len(names) if second is None else _numbers(second, names)
-        _rows(self._periods, names).add(t, revision, tree, measured, _numbers(first), others)
+        others = [NAN] * len(names) if second is None else numbers_of(second, names)
+        rows_of(self._periods, names).add(t, revision, tree, measured, numbers_of(first), others, shares)
         if t >= self.end_t:
             self.end_t = t + 1
         if t < self.begin_t:
@@ -200,6 +164,18 @@ class RecordedStream:
         self._noise, self._newest = noise, self._numbers.setdefault(planted, len(self.trees))
         if self._newest == len(self.trees):
             self.trees.append(planted)
+        return self._newest
+
+    def _horizon(self, step: Mapping[str, Any]) -> int:
+        """The number of the horizon that a release describes."""
+        found = RecordedHorizon(step["first_t"], step["periods"], step["fanout"], step["levels"])
+        if found != self._noise:
+            whole = ResidueTree(found.periods, found.fanout)
+            if not isinstance(found.first_t, int) or not 1 <= found.levels <= whole.levels:
+                raise ValueError("no horizon")
+            self._noise, self._newest = found, self._numbers.setdefault(found, len(self.horizons))
+            if self._newest == len(self.horizons):
+                self.horizons.append(found)
         return self._newest
 
 
@@ -260,20 +236,3 @@ class ReleaseIndex:
             forms[form] = RecordedStream(str(name), form, self._keep)
         forms[form].begin(record)
         return forms[form]
-
-
-def _rows(all_of_them: deque[SameNames], names: tuple[str, ...]) -> SameNames:
-    if not all_of_them or all_of_them[-1].names != names or len(all_of_them[-1].t) >= CHUNK:
-        all_of_them.append(SameNames(names))
-    return all_of_them[-1]
-
-
-def _numbers(figures: Mapping[str, float | None], names: tuple[str, ...] | None = None) -> list[float]:
-    """The figures, in the order of `names`; NaN for null."""
-    values = figures.values() if names is None or tuple(figures) == names else [figures[name] for name in names]
-    return [NAN if value is None else value for value in values]
-
-
-def _copy(numbers: array[Any]) -> NDArray[Any]:
-    """An array of one's own, so that the other one can grow."""
-    return np.array(numbers)

@@ -56,6 +56,12 @@ class StretchSum:
     """The sum of the standard errors of those, in millionths: their errors go together."""
     carried: int = 0
     """How many of its periods repeat what an earlier one measured."""
+    in_horizons: int = 0
+    """How many of its periods are of methods of horizons."""
+    horizons: int = 0
+    """How many horizons these were measured in."""
+    bounded: int = 0
+    """For how many of them the standard error is a bound, since some of their releases are not there."""
 
     @property
     def value(self) -> float:
@@ -74,7 +80,8 @@ def combined(sums: list[StretchSum]) -> StretchSum:
     variances = [each.variance for each in sums if each.variance is not None]
     return StretchSum(
         sum(each.total for each in sums), sum(variances) if len(variances) == len(sums) else None, first.coverage,
-        first.interpolated, sum(each.added for each in sums), first.carried,
+        first.interpolated, sum(each.added for each in sums), first.carried, first.in_horizons, first.horizons,
+        first.bounded,
     )  # fmt: skip
 
 

@@ -63,6 +63,9 @@ class StepEstimate:
     step: int
     estimate: Floats
     variance: Floats
+    shares: tuple[float, ...] = ()
+    """For each node above level 0 that ends with the step, from level 1: the weight of its children's sum in its best.
+    """
 
 
 def node_variance(
@@ -159,12 +162,14 @@ class ResidueEstimates:
             raise ParameterError(f"step {step}: found {found or 'a step'}; allowed: {allowed}")
 
         # 2. bests, which take the place of their children
+        shares: list[float] = []
         for level in range(self.tree.levels):
             if step % self.tree.span(level):
                 break
             best = _best(given.get(level), self.d)
             if level:
                 below = level - 1
+                shares.append(share_of_second(best.weighing, float(self._weighing[below])))
                 best = _joined(best, _Best(self._weighing[below], self._sums[below], self._variances[below]))
                 self._weighing[below], self._sums[below], self._variances[below] = 0, 0, 0
             self._weighing[level] += best.weighing
@@ -174,8 +179,8 @@ class ResidueEstimates:
 
         # 3. what is open on each level is the path
         if isinf(self._weighing.sum()):
-            return StepEstimate(step, np.full(self.d, np.nan), np.full(self.d, inf))
-        return StepEstimate(step, self._sums.sum(axis=0), self._variances.sum(axis=0))
+            return StepEstimate(step, np.full(self.d, np.nan), np.full(self.d, inf), tuple(shares))
+        return StepEstimate(step, self._sums.sum(axis=0), self._variances.sum(axis=0), tuple(shares))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state; it does not share memory with this."""

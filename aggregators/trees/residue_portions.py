@@ -29,18 +29,21 @@ from murmurate.aggregators.trees.residue_squares import ResidueSquares, in_batch
 from murmurate.randomizers.errors import ParameterError, shown
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.thresholds import MICRO
-from murmurate.randomizers.vectors.exsub_terms import best_length, support_terms
+from murmurate.randomizers.vectors.exsub_terms import best_length, best_majority, support_terms
 
 Goal = Literal["mean", "prefix", "ranges"]
 Rule = Literal["optimal", "uniform", "simple", "calibrated"]
+ReportForm = Literal["paper", "majority", "best"]
 GOALS: tuple[Goal, ...] = ("mean", "prefix", "ranges")
 RULES: tuple[Rule, ...] = ("optimal", "uniform", "simple", "calibrated")
+REPORT_FORMS: tuple[ReportForm, ...] = ("paper", "majority", "best")
 MAX_LENGTH = (1 << 16) - 1
 """The most coordinates of a report: what a secret counter holds."""
 _ENDS = 128  # sums that stand for all of a longer horizon, where every node is told; fewer of the longest
 _WEIGHTS = 1 << 19  # weights of these sums
 _CLOSE = 1e-3  # portions that change by less are the fixed point
 _MOST_STEPS = 40
+_LESS = 1 - 1e-9  # more than what floating point may be off
 _LEAST = 1e-6  # portions of levels that others make up for, as a top of which one value alone is the sum
 
 
@@ -57,15 +60,18 @@ class ResidueTask:
     epsilon_micro: int
     goal: Goal = "mean"
     rule: Rule = "optimal"
-    tau: int = 0
-    """The condition under which reports are likelier (exsub_terms.py): 0, or a majority of so many."""
+    form: ReportForm = "paper"
+    """Which reports are likelier: as the paper has it those with any change of the user's; those in which more symbols
+    agree with the user than do not ("majority"), by as many as is best for each level; or at each level that of both
+    with less error ("best").
+    """
 
     def __post_init__(self) -> None:
-        for name, low, high in (("d", 1, 1 << 24), ("changes", 1, 1 << 12), ("most_a_node", 1, self.d), ("tau", 0, 1)):
+        for name, low, high in (("d", 1, 1 << 24), ("changes", 1, 1 << 12), ("most_a_node", 1, self.d)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise ParameterError(f"{name}: found {shown(value)}; allowed: {low} to {high}")
-        for name, known in (("goal", GOALS), ("rule", RULES)):
+        for name, known in (("goal", GOALS), ("rule", RULES), ("form", REPORT_FORMS)):
             if getattr(self, name) not in known:
                 raise ParameterError(f"{name}: found {shown(getattr(self, name))}; allowed: {', '.join(known)}")
 
@@ -81,10 +87,17 @@ class ResidueLevel:
     """The most changes s_h that a user tells here: no more than the nodes can have."""
     m: int
     """The number of coordinates in a report of all nodes together, stubs included."""
+    tau: int
+    """The condition under which reports are likelier (exsub_terms.py): 0, or a majority of so many."""
     absent: float
     """The variance v0 of one user's part of a node where nothing has changed."""
     held: float
     """The variance v1 of one user's part where there is a change."""
+
+    @property
+    def of_all(self) -> float:
+        """The variances of all coordinates together, of users who tell all the changes that they may."""
+        return self.changes * self.held + (self.coordinates - self.changes) * self.absent
 
     @property
     def number(self) -> int:
@@ -127,10 +140,22 @@ def level_terms(tree: ResidueTree, task: ResidueTask) -> tuple[ResidueLevel, ...
 
 @lru_cache(maxsize=256)
 def _level(task: ResidueTask, nodes: int) -> ResidueLevel:
+    """A level at its best m and tau.  Of both forms the majority is the better one where its error is less for users
+    who tell no change and for those who tell all: then it is less for all between.
+    """
     d, s = task.d * nodes, min(task.changes, task.most_a_node * nodes)
-    m = best_length(d, s, task.epsilon_micro, task.tau, min(d + s, MAX_LENGTH), over=d + s)
-    absent, held = support_terms(d, s, task.epsilon_micro / MICRO, m, task.tau).mean_moments
-    return ResidueLevel(nodes, d, s, m, float(absent), float(held))
+    most, micro = min(d + s, MAX_LENGTH), task.epsilon_micro
+
+    def told(m: int, tau: int) -> ResidueLevel:
+        absent, held = support_terms(d, s, micro / MICRO, m, tau).mean_moments
+        return ResidueLevel(nodes, d, s, m, tau, float(absent), float(held))
+
+    plain = told(best_length(d, s, micro, 0, most, over=d + s), 0)
+    if task.form == "paper":
+        return plain
+    majority = told(*best_majority(d, s, micro, most, over=d + s))
+    less = max(majority.absent / plain.absent, majority.of_all / plain.of_all) < _LESS
+    return majority if less or task.form == "majority" else plain
 
 
 def factors(tree: ResidueTree, goal: Goal, variances: Sequence[float] | Floats = ()) -> Floats:

@@ -20,6 +20,7 @@ from murmurate.config.kinds import NumbersByName, WholeNumber, seen, written
 from murmurate.config.measures.declared import DeclaredStream
 from murmurate.config.quantities import Duration, Missing, MissingKind, Share, shortest
 from murmurate.config.streams import MethodTable, Post, by_name
+from murmurate.randomizers.errors import ParameterError
 from murmurate.randomizers.residue_tree import MAX_PERIODS
 from murmurate.randomizers.terms import MAX_SLOTS
 
@@ -84,6 +85,19 @@ class StreamTable(DeclaredStream):
         """How its estimates are shaped; None where they are not."""
         return None
 
+    @property
+    def _periods(self) -> int:
+        """How many periods a horizon has, if its method is one of horizons."""
+        return max(1, (self.method.horizon or 0) // self.every)
+
+    def _horizon_mistakes(self) -> Iterator[Mistake]:
+        """What a method of horizons cannot ask."""
+        try:
+            self.statistic().ones()
+        except ParameterError:
+            allowed = f'one without horizons, for measure = "{self.measured.name}"'
+            yield Mistake("method", seen(self.method.name), allowed)
+
     def _mistakes(self) -> Iterator[Mistake]:
         carry, initial = self.missing.carry_ms, getattr(self, "initial", None)
         if initial is not None and carry is not None:
@@ -97,14 +111,17 @@ class StreamTable(DeclaredStream):
             if self.method.filtering == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
         horizon = self.method.horizon
+        if self.method.of_horizons:
+            yield from self._horizon_mistakes()
         if horizon is not None and (horizon % self.every or not 1 <= horizon // self.every <= MAX_PERIODS):
             allowed = f"a multiple of every, {shortest(self.every)}, of at most {MAX_PERIODS} periods"
             yield Mistake("method.horizon", seen(shortest(horizon)), allowed)
         if self.method.variance == "paper" and not self.measured.even_noise:
             yield Mistake("method.variance", seen("paper"), f'sampling, for measure = "{self.measured.name}"')
         monitored, figures = self.statistic().monitored if self.thresholds else (), self.most_names
-        if self.method.revise * figures > MAX_REVISABLE:
-            most = f"at most {MAX_REVISABLE // figures}, for {figures} figures a release"
+        if self.method.lag(self.every) * figures > MAX_REVISABLE:
+            longest = "horizons of " if self.method.of_horizons else ""
+            most = f"{longest}at most {MAX_REVISABLE // figures}, for {figures} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)
         for name, level in self.thresholds.items():
             if name not in monitored:

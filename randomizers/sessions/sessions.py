@@ -5,8 +5,9 @@ and nobody who comes later.  From then on a level reads values at its own steps 
 and answers each node at most once, in order (the ledger sees to that); a skipped node is not answered, and costs
 nothing.  A user tells at most s changes: a node with more changes than are left is told as no change, and so is every
 later one.  Where a look was missed, the node is told as no change.  A cohort has one horizon at a time; another one is
-refused, and so is a round about an older period than the newest one asked about.  Arrays and facts hold the whole
-state: from them the same bytes follow.
+refused, and so is a round about an older period than the newest one asked about in any session, and a horizon that
+costs more than there is.  Secrets are drawn once: a horizon is not opened again, neither while it lasts nor where
+somebody has paid for it.  Arrays and facts hold the whole state: from them the same bytes follow.
 Source: ARCHITECTURE section 5.18.  Not here: charges (ledger.py), who may be asked (guard.py).
 """
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.guard import Ask, Refusal
 from murmurate.randomizers.lanes import Bytes
-from murmurate.randomizers.ledger import NEVER
+from murmurate.randomizers.ledger import NEVER, Ledger
 from murmurate.randomizers.question import Reports, Values
 from murmurate.randomizers.randomness import Key, canonical_words
 from murmurate.randomizers.sessions.horizon import Horizon
@@ -150,9 +151,9 @@ class Sessions:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def refusal(self, ask: Ask) -> Refusal | None:
+    def refusal(self, ask: Ask, ledger: Ledger) -> Refusal | None:
         """The reason why nobody here may answer this question, if it is a node of a horizon; or None. It follows from
-        the rounds folded alone.
+        the rounds folded alone: a session is forgotten only when nothing it could forbid is asked any more.
         """
         node = ask.question
         if not isinstance(node, Node):
@@ -162,17 +163,23 @@ class Sessions:
             return Refusal("session", f"{where}: found a horizon that begins before period 0; allowed: none")
         if ask.slots != node.horizon.of or ask.asked is None or (ask.asked != node.horizon.asked(node.level)).any():
             return Refusal("session", f"{where}: asked other slots than those of level {node.level}")
-        held = self.of(node, ask.t)
-        if held is not None:
-            late = ask.t < held.asked_t
-            return Refusal("session", f"{where}: asked after period {held.asked_t}") if late else None
-        open_until = (each.last_t for (cohort, _), each in self._held.items() if cohort == node.horizon.cohort)
-        if node.opens and max(open_until, default=NEVER) < ask.t:
+        if ledger.division == "budget" or node.epsilon_micro > ledger.limit_micro:
+            return Refusal("budget", f"{where}: found a horizon that nobody may ever answer")
+        newest = max((each.asked_t for each in self._held.values()), default=NEVER)
+        if ask.t < newest:  # values up to there may have been read, if the log of raw events came sooner
+            return Refusal("session", f"{where}: asked after period {newest}")
+        if self.of(node, ask.t) is not None:
             return None
-        return Refusal("session", f"{where}: found a node of a horizon that was not opened here")
+        open_until = (each.last_t for (cohort, _), each in self._held.items() if cohort == node.horizon.cohort)
+        if not node.opens or max(open_until, default=NEVER) >= ask.t:
+            return Refusal("session", f"{where}: found a node of a horizon that was not opened here")
+        levels = range(node.horizon.tree.levels)
+        if any(ledger.on_bill(node.horizon.identity(ask.t, level)).any() for level in levels):
+            return Refusal("session", f"{where}: found a horizon that was opened here before")
+        return None
 
     def asked(self, ask: Ask) -> None:
-        """Note a round that was granted: it opens the horizon if it is the first node's."""
+        """Note a round that was not refused for everybody: it opens the horizon if it is the first node's."""
         node = ask.question
         if isinstance(node, Node):
             session = self.of(node, ask.t)
@@ -194,7 +201,7 @@ class Sessions:
     def end(self, t: int) -> None:
         """Forget the sessions that have read all they will, if nothing can be asked about period t any more."""
         for at, session in list(self._held.items()):
-            if session.last_t <= t and session.looked == session.horizon.tree.periods:
+            if session.last_t <= t and session.looked >= session.horizon.tree.periods:
                 del self._held[at]
 
     def facts(self) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, comb, expm1
+from math import ceil, comb, expm1, inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,6 +106,21 @@ def best_length(d: int, s: int, epsilon_micro: int, tau: int | None, most: int, 
         if dense:
             return int(lengths[best])
         low, high = int(lengths[max(0, best - 1)]), int(lengths[min(len(lengths) - 1, best + 1)])
+
+
+def best_majority(d: int, s: int, epsilon_micro: int, most: int, over: int | None = None) -> tuple[int, int]:
+    """The m up to `most` and the tau >= 1 of the majority form with the smallest total error, as `best_length` has it.
+
+    Larger majorities are tried as long as the error falls: of them, too, it has a single minimum.
+    """
+    best, least = (0, 0), inf
+    for tau in range(1, min(s, most) + 1):
+        m = best_length(d, s, epsilon_micro, tau, most, over)
+        error = float(total_error(d, s, epsilon_micro, tau, m, over))
+        if error >= least:
+            break
+        best, least = (m, tau), error
+    return best
 
 
 def total_error(

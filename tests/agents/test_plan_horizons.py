@@ -35,7 +35,11 @@ def test_a_stream_that_could_use_them_has_a_table_of_them_and_words_with_figures
     done = murmurate("plan", "screen", *QUICK, cwd=deploy(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     assert "horizons of changes" in done.stdout
-    assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  sao2 ")] == ["1", "2", "4", "8"]
+    rows = [line for line in done.stdout.splitlines() if line.startswith("  sao2 ")]
+    plain, best = ([row.split()[1] for row in rows if row.endswith("  best form") == best] for best in (False, True))
+    assert plain == ["1", "2", "4", "8"]
+    assert "2" in best  # of one change both forms are the same
+    assert "1" not in best
     assert "It does not pay here: sao2's smallest error" in done.stdout
     assert "without the filter at 1 change from w =" in " ".join(done.stdout.split())
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -46,9 +50,12 @@ def test_a_file_of_horizons_is_planned_for_and_none_is_recommended(tmp_path: Pat
     done = murmurate("plan", "screen", *QUICK, "--json", cwd=of_horizons(tmp_path, name))
     assert (done.returncode, done.stderr) == (0, "")
     (stream,) = json.loads(done.stdout)["streams"]
-    own, best = stream["horizons"]["rows"]
+    own, best, *others = stream["horizons"]["rows"]
     assert (own["method"], own["of_file"], own["periods"], own["changes"]) == (name, True, 12, 2)
     assert (best["method"], best["of_file"], best["changes"]) == ("sao2", False, 2)
+    assert [(one["method"], one["form"]) for one in others] in ([], [("sao2", "best")])
+    assert all(0 < one["error"] < best["error"] for one in others)
+    assert best["form"] == "paper"
     assert 0 < best["error"] <= own["error"] or name.startswith("future_rand")
     assert set(stream["horizons"]["others"]) == {"lpu", "lpa", "lsp"}
     assert stream["recommended"]["method"] not in HORIZON_METHODS

@@ -27,9 +27,9 @@ def test_every_topic_has_its_partitions_and_settings() -> None:
     assert all(topic.replication == 3 for topic in want.values())
     assert want["shop.events"].settings == {}
     raw, state = want["shop.raw"].settings, want["shop.state.perturb"].settings
-    assert (raw["retention.ms"], raw["segment.ms"]) == (str(DAY_MS), str(DAY_MS // 24))
+    assert (raw["retention.ms"], raw["segment.ms"]) == (str(4 * DAY_MS), str(4 * DAY_MS // 24))
     assert raw["min.insync.replicas"] == "2"
-    assert want["shop.rounds"].settings["retention.ms"] == str(61 * 60_000 + DAY_MS)
+    assert want["shop.rounds"].settings["retention.ms"] == str(61 * 60_000 + 4 * DAY_MS)
     assert state["cleanup.policy"] == "compact"
     assert state["max.compaction.lag.ms"] == "30000"
     assert "retention.ms" not in state

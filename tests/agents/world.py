@@ -29,6 +29,7 @@ from murmurate.topics.messages import Tick
 TOPIC = "shop.events"
 FIRST = 100
 SECOND = 1000
+NUMBERS = {"home": 1, "basket": 2, "help": 3.6, "elsewhere": 9}
 SCREENS = Categories(("home", "basket", "help"), other=True)
 
 
@@ -126,7 +127,8 @@ def crowd(plan: Plan, *, users: int = 240, periods: int = 12, seed: int = 1, sou
                 for _ in range(1 + (rng.random() < 0.2)):
                     time = start + t * SECOND + rng.randrange(SECOND)
                     value = rng.choice(["home", "home", "basket", "help", "elsewhere"])
-                    events.append(Event(each.name, f"user-{u}", time, value, u % sources, time + rng.randrange(300)))
+                    said = NUMBERS[value] if each.measure.range else value
+                    events.append(Event(each.name, f"user-{u}", time, said, u % sources, time + rng.randrange(300)))
     return sorted(events, key=lambda event: (event.arrives, event.user, event.stream))
 
 

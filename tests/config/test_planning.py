@@ -9,7 +9,7 @@ from murmurate.config.loader import build, load
 from murmurate.config.planning import answer_micro, default_slots, plan
 from murmurate.randomizers.registry import STREAMED
 from murmurate.topics.release_parts import MAX_NAMES
-from tests.config.deployments import SHOP, planned, shop, small
+from tests.config.deployments import SHOP, lines, planned, shop, small
 
 TWO: dict[str, Any] = {"measure": "frequency", "values": ["a"], "every": "5m", "share": 0.25}
 
@@ -195,3 +195,27 @@ def test_a_threshold_that_is_to_be_found_belongs_to_the_method_and_to_the_meanin
     assert found.method.described() == {**declared.method.described(), "clip": "found"}
     assert found.config != declared.config
     assert found.range == declared.range
+
+
+@pytest.mark.parametrize(
+    ("lateness", "skew", "found"),
+    [
+        ("10s", None, 1000),
+        ("2s", None, 1000),
+        ("1s", None, 500),
+        ("0s", None, 100),
+        ("10s", "5s", 5000),
+        ("0s", "10ms", 10),
+    ],
+)
+def test_clocks_may_differ_by_a_second_or_half_of_lateness_unless_the_file_says_otherwise(
+    lateness: str, skew: str | None, found: int
+) -> None:
+    said = {} if skew is None else {"time__skew": skew}
+    assert planned(time__lateness=lateness, **said).skew_ms == found
+
+
+@pytest.mark.parametrize("skew", ["9ms", "2h", "never", 5])
+def test_a_skew_out_of_range_is_refused(skew: object) -> None:
+    (line,) = lines(time__skew=skew)
+    assert "time.skew: found " in line

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from murmurate.agents.cli.replay import known_secrets
+from murmurate.agents.kafka.agreement import first_counts
 from murmurate.agents.kafka.provision import sources
 from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker
@@ -54,7 +55,8 @@ async def inside(
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
     keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
-    where, stop = await sources(deployed.client, plan), asyncio.Event()
+    stop = asyncio.Event()
+    where = await first_counts(deployed.client, plan, await sources(deployed.client, plan))
     metrics = Metrics(plan, zones, now_ms=clock, fed=fed)
     worker = Worker(
         plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside",

@@ -42,7 +42,7 @@ def keys(deployed: Deployed, **changed: str) -> dict[str, str]:
 async def compared(deployed: Deployed, secrets: Mapping[str, str], **environ: str) -> int:
     """What a worker with this environment does before it joins."""
     this = load(deployed.file, environ)
-    return await compare(deployed.client, planned(this), secrets, fed=this.time.clock == "feed")
+    return (await compare(deployed.client, planned(this), secrets, fed=this.time.clock == "feed")).number
 
 
 async def created(deployed: Deployed, secrets: Mapping[str, str], **environ: str) -> Report:

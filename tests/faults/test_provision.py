@@ -122,7 +122,7 @@ def test_a_setting_is_corrected_and_other_settings_of_the_topic_stay(broker: Bro
             await admin.alter(raw, {"retention.ms": "1000", "cleanup.policy": "compact", "flush.messages": "7"})
         wrong = [
             f"{raw}: cleanup.policy: found compact; allowed: delete",
-            f"{raw}: retention.ms: found 1000; allowed: 86400000",
+            f"{raw}: retention.ms: found 1000; allowed: 345600000",
         ]
         assert await once_applied(wrong) == wrong
         report = await create(of, this, made, now_ms=NOW)
@@ -190,6 +190,24 @@ def test_under_the_feeds_clock_there_are_its_topics_and_no_stream_begins_by_itse
         assert await starts(of, deployment_name) == []
 
     run(fed())
+
+
+def test_another_clock_is_refused_for_life_before_anything_is_made_for_it(broker: Broker, deployment_name: str) -> None:
+    wall, fed = deployment(deployment_name), deployment(deployment_name, time__clock="feed")
+    of = client(broker)
+
+    async def switched() -> None:
+        await create(of, wall, plan(wall), now_ms=NOW)
+        for dry_run in (True, False):
+            report = await create(of, fed, plan(fed), now_ms=NOW, dry_run=dry_run)
+            (line,) = report.refused
+            assert line.startswith("time.clock: found feed; allowed: wall, for life")
+            assert "the other clock needs a deployment of another name" in line
+            assert report.created == {}
+        async with of.admin() as admin:
+            assert not await admin.describe([f"{deployment_name}.ticks", f"{deployment_name}.feed"])
+
+    run(switched())
 
 
 def test_a_record_keeps_no_time_of_its_own(broker: Broker, deployment_name: str) -> None:

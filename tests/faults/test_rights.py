@@ -213,7 +213,7 @@ def test_each_zone_may_compare_the_config_record_and_provision_may_write_the_nex
 
     async def told() -> None:
         for role in (*ZONES, "feed"):
-            assert await compare(guarded.clients[role], PLAN, {}, fed=True) == 1
+            assert (await compare(guarded.clients[role], PLAN, {}, fed=True)).number == 1
         report = await create(guarded.clients["provision"], changed, plan(changed), now_ms=NOW)
         assert (report.refused, report.config) == ((), 2)  # it may see that no worker goes by the old one
         with pytest.raises(AgreementError):

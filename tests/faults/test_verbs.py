@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from murmurate.agents.cli.main import command
 from murmurate.agents.kafka.client import Place, Write
+from murmurate.errors import UsageError
 from murmurate.topics.names import topics
 from tests.faults.broker import Broker
 from tests.faults.deployed import RUN, Deployed, Process
@@ -144,7 +145,7 @@ def test_peek_shows_no_row_of_any_topic(running: Deployed) -> None:
     assert {"seal"} <= kinds["batches"] <= {"batch block", "seal"}
     assert (kinds["tallies"], kinds["releases"], kinds["ticks"]) == ({"tally"}, {"release"}, {"tick"})
     assert kinds["dead.edge"] == {"dead"}
-    assert all(kinds[name] <= {"state", "snapshot"} for name in kinds if name.startswith("state."))
+    assert all(kinds[name] <= {"state", "snapshot", "clock"} for name in kinds if name.startswith("state."))
     assert say(running, "peek", "raw", "--partition", "7").exception is not None
 
 
@@ -193,3 +194,18 @@ def test_nothing_else_is_retried(running: Deployed, zone: str, name: str, said: 
     done = say(running, "dead", "retry", "--zone", zone, "--topic", full, "--partition", "1", "--offset", "3")
     assert done.exit_code != 0
     assert said in str(done.exception)
+
+
+def test_a_recording_that_was_fed_before_is_refused_in_one_line_unless_it_is_meant(running: Deployed) -> None:
+    clicks, before = str(running.folder / "clicks.jsonl"), len(running.everything("events"))
+    refused = say(running, "feed", clicks)
+    assert isinstance(refused.exception, UsageError)
+    first = START_MS // 1000
+    said = f"found a recording from period {first} on; allowed: one from period {first + PERIODS} on"
+    assert str(refused.exception).startswith(f"feed: stream 'screen': {said}")
+    assert "\n" not in str(refused.exception)
+    assert "--again" in str(refused.exception)
+    assert len(running.everything("events")) == before
+    again = say(running, "feed", clicks, "--again")
+    assert again.exit_code == 0, again.output
+    assert len(running.everything("events")) > before

@@ -135,6 +135,13 @@ _SHARES = {key: NOBODY[key] for key in ("schema", "deployment", "revision", "t",
     "measured_t": NOBODY["t"], "reports": NOBODY["reports"], "privacy": NOBODY["privacy"], "method": NOBODY["method"],
     "mechanism": {"name": "grr", "d": 4, "epsilon": 2.0, "digest": "5d1c0e7a92f3b864"},
 }  # fmt: skip
+STEPPED = _SHARES | {
+    "stream": "arrived", "measure": "items", "model": "local", "estimate": {"arrived": 0.3124},
+    "stderr": {"arrived": 0.035906}, "unbiased": {"arrived": 0.3124}, "stderr_unbiased": {"arrived": 0.035906},
+    "mechanism": {"name": "node", "horizon": "exsub_online", "level": 0, "node": 4, "epsilon": 1.0, "digest": "0" * 16},
+    "method": {"name": "sao2", "horizon": "8", "changes": "1", "fanout": "2", "goal": "mean", "filter": "off"},
+    "horizon": {"first_t": 5983306, "periods": 8, "fanout": 2, "levels": 3, "shares": [0.316614, 0.4125]},
+}  # fmt: skip
 FAKED = _SHARES | {
     "stream": "answer", "measure": "frequency", "estimate": {"no": 0.4, "yes": 0.6},
     "stderr": {"no": 0.011, "yes": 0.011}, "unbiased": {"no": 0.4012, "yes": 0.6016},
@@ -258,6 +265,7 @@ def golden() -> dict[str, str]:
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
         "release for queries": canonical(QUERIED).decode(),
+        "release within a horizon": canonical(STEPPED).decode(),
         "release with fakes": canonical(FAKED).decode(),
         "release of added reports": canonical(ADDED).decode(),
         "release of found names": canonical(FOUND).decode(),

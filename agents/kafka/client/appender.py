@@ -29,7 +29,11 @@ class Appender:
         self._producer = AIOKafkaProducer(**common, acks=1, linger_ms=0)
 
     async def __aenter__(self) -> Appender:
-        await connected("writer", self._common, self._producer.start())
+        try:
+            await connected("writer", self._common, self._producer.start())
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *what: object) -> None:

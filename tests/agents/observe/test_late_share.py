@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from murmurate.agents.observe.late_share import FEW, LateShares, Refused
+from murmurate.agents.observe.late_share import FEW, LateShares, RefusedShare
 from tests.agents.observe.driven import ran, whole
 from tests.agents.observe.test_metrics import samples, text
 from tests.agents.world import FIRST, SECOND, crowd, deployment
@@ -33,23 +33,23 @@ def test_the_share_is_of_the_last_minute_and_of_each_stream() -> None:
     hand.now += 59
     shares.take("door", judged(0, 0, 300))
     shares.take("door", judged(0, 50, 100, "mood"))
-    assert shares.minute() == [Refused("mood", "door", 0, 50, 100), Refused("screen", "door", 30, 10, 400)]
+    assert shares.minute() == [RefusedShare("mood", "door", 0, 50, 100), RefusedShare("screen", "door", 30, 10, 400)]
     assert [row.share for row in shares.minute()] == [0.5, 0.1]
     hand.now += 2
-    assert shares.minute()[-1] == Refused("screen", "door", 0, 0, 300)
+    assert shares.minute()[-1] == RefusedShare("screen", "door", 0, 0, 300)
     hand.now += 60
     assert shares.minute() == []
 
 
 def test_few_refused_events_are_no_share() -> None:
-    assert Refused("screen", "door", FEW - 1, 0, FEW - 1).share == 0.0
-    assert Refused("screen", "door", FEW, 0, FEW).share == 1.0
+    assert RefusedShare("screen", "door", FEW - 1, 0, FEW - 1).share == 0.0
+    assert RefusedShare("screen", "door", FEW, 0, FEW).share == 1.0
 
 
 def test_what_perturb_refuses_as_late_is_a_share_of_what_came_there() -> None:
     shares = LateShares(Hand())
     shares.take("perturb", {("screen", "late"): 25, ("screen", "accepted"): 75, ("screen", "second"): 9})
-    assert shares.minute() == [Refused("screen", "perturb", 25, 0, 100)]
+    assert shares.minute() == [RefusedShare("screen", "perturb", 25, 0, 100)]
 
 
 def test_a_line_says_it_at_once_and_then_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:

@@ -42,7 +42,7 @@ def test_every_node_with_least_squares_has_the_least_error_and_its_exact_varianc
 
 def test_levels_of_every_node_are_those_of_a_task() -> None:
     tree, levels = levels_of("majority", "every", BITS)
-    task = ResidueTask(1, 4, 1, 10**6, tau=1)
+    task = ResidueTask(1, 4, 1, 10**6, form="majority")
     assert tree == ResidueTree(32, 2, every=True)
     assert [one.absent for one in levels] == pytest.approx([one.absent for one in level_terms(tree, task)])
     assert [one.share for one in levels] == pytest.approx(portions(tree, task).portions)

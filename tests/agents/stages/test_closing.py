@@ -62,23 +62,39 @@ def test_no_period_closes_before_every_source_partition_has_reached_its_end() ->
     assert closes(closing, 0, 20_000) == []
 
 
-def test_a_source_partition_that_nobody_declared_moves_nothing() -> None:
+def test_a_source_that_was_set_back_is_waited_for_again_and_what_was_closed_stays_closed() -> None:
+    closing = Closing(1000, 500, 2)
+    for partition in (0, 1):
+        assert closes(closing, partition, 500) == []
+    assert closes(closing, 0, 9_000_000) == []  # a machine whose clock was wrong
+    assert closes(closing, 1, 2500) == [0, 1]
+    assert closes(closing, 0, 2000) == []  # set back, behind what is closed
+    assert closing.open_t == closing.reached_t == 2
+    assert closes(closing, 1, 5500) == []
+    assert closes(closing, 0, 3500) == [2]
+
+
+def test_a_source_partition_that_was_added_is_waited_for_and_closes_nothing_by_itself() -> None:
     closing = Closing(1000, 500, 1)
     closing.progress(0, 0)
     assert closes(closing, 1, 10**9) == []
-    assert closing.times == {0: 0}
+    assert closes(closing, 0, 1500) == [0]
+    assert closes(closing, 2, 0) == closes(closing, 0, 10**6) == []
+    assert closes(closing, 2, 2500) == [1]
 
 
 @given(clocks=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20_000)), max_size=40))
 def test_each_period_closes_once_and_in_order_whatever_the_clocks_say(clocks: list[tuple[int, int]]) -> None:
     closing, closed = Closing(1000, 500, 3), list[int]()
-    newest: dict[int, int] = {}
+    shown: dict[int, int] = {}
+    furthest = 0
     for partition, time in clocks:
-        newest[partition] = max(time, newest.get(partition, 0))
+        shown[partition] = time
         closed += closes(closing, partition, time)
-        if len(newest) == 3:  # never before the end plus lateness, by the slowest clock
-            assert all((t + 1) * 1000 + 500 <= min(newest.values()) for t in closed)
-            assert closing.open_t == (min(newest.values()) - 500) // 1000 if min(newest.values()) >= 500 else True
+        if len(shown) == 3:  # never before the end plus lateness, by the slowest clock; what was closed stays closed
+            furthest = max(furthest, min(shown.values()))
+            assert all((t + 1) * 1000 + 500 <= furthest for t in closed)
+            assert closing.open_t == opened(1000, 500, furthest)
     assert closed == list(range(closed[0], closed[0] + len(closed))) if closed else True
 
 

@@ -67,9 +67,9 @@ def talk(zones: Sequence[Zone], scenario: Talk, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(serving, "ReleaseReader", lambda *_, **__: Scripted(released()[:9]))
 
     async def run() -> None:
-        doors = SimpleNamespace(waits_s={SOURCE: 3.0}, ahead_ms={SOURCE: 7_200_000}, bounded=Counter({SOURCE: 1}))
+        ticks = SimpleNamespace(waits_s={SOURCE: 3.0}, ahead_ms={SOURCE: 7_200_000}, bounded=Counter({SOURCE: 1}))
         here: Any = SimpleNamespace(zones=tuple(zones), owners={}, ready=True, clock=RIGHT, places={})
-        here.doors = doors if "edge" in zones else None
+        here.doors = SimpleNamespace(ticks=ticks) if "edge" in zones else None
         worker = cast(Worker, here)
         listen = SimpleNamespace(**({"listen": "127.0.0.1:0", "edge": "127.0.0.1:0"} | web))
         made: Any = SimpleNamespace(web=listen, time=SimpleNamespace(clock="wall"))

@@ -14,7 +14,8 @@ import pytest
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
-from murmurate.aggregators.methods.horizons import HorizonMethod, cohorts_needed
+from murmurate.aggregators.methods.horizon_levels import cohorts_needed
+from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import HORIZON_METHODS, kind_of, method

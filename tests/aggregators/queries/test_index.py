@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from murmurate.aggregators.queries import QueryRefusedError, ReleaseIndex, answer
+from murmurate.aggregators.queries.columns import CHUNK
 from murmurate.aggregators.queries.errors import ReleaseFormatError
 from murmurate.aggregators.queries.exact_sums import ExactSums, millionths
-from murmurate.aggregators.queries.index import CHUNK
 from murmurate.topics.times import instant
 from tests.aggregators.queries.made import EVERY_MS, START_T, MadeStream, local
 from tests.cases import every

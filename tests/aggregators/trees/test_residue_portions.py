@@ -27,6 +27,7 @@ from murmurate.aggregators.trees import (
 from murmurate.aggregators.trees.residue_portions import enough
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.residue_tree import ResidueTree
+from murmurate.randomizers.vectors.exsub_terms import best_length, best_majority, total_error
 from tests.aggregators.trees.residue_given import dense
 from tests.cases import every
 
@@ -209,3 +210,28 @@ def test_too_few_users_for_one_level_are_refused_with_how_many_it_takes() -> Non
 def test_what_is_no_task_is_refused(made: Any) -> None:
     with pytest.raises(ParameterError, match="allowed"):
         made()
+
+
+@every("d", [8], long=[2, 4, 8, 16, 64, 200, 1_000])
+def test_the_best_majority_is_the_best_of_all_and_never_worse_than_exsub(d: int) -> None:
+    for s, epsilon in product((1, 2, 3, 8, 16), (0.1, 1.0, 3.0, 6.0)):
+        if s > d:
+            continue
+        micro, most = round(epsilon * 10**6), d + s
+        errors = [
+            float(total_error(d, s, micro, tau, best_length(d, s, micro, tau, most, most), most))
+            for tau in range(s + 1)
+        ]
+        m, tau = best_majority(d, s, micro, most, most)
+        assert float(total_error(d, s, micro, tau, m, most)) == min(errors[1:]) == errors[tau]
+        assert min(errors[1:]) <= errors[0] * (1 + 1e-9)
+
+
+@every("epsilon", [0.5, 4.0], long=[0.1, 1.0, 2.0, 6.0])
+def test_the_best_form_has_no_more_error_whoever_tells_how_much(epsilon: float) -> None:
+    for d, s in product((1, 4, 16), (1, 2, 8)):
+        task, tree = ResidueTask(d, s, d, round(epsilon * 10**6)), ResidueTree(32, 2, every=True)
+        for plain, best in zip(level_terms(tree, task), level_terms(tree, replace(task, form="best")), strict=True):
+            assert best.absent <= plain.absent
+            assert best.of_all <= plain.of_all
+            assert best.tau == 0 or (best.of_all < plain.of_all and s > 1)

@@ -47,11 +47,11 @@ def truth(kind: str, rng: np.random.Generator) -> np.ndarray:
 class Server:
     """A method of horizons whose nodes real devices answer; one cohort, whose horizons follow one another."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, form: str | None) -> None:
         measure = Frequency.of_size(D, says_none=False)
         self.of = Setting(measure, 2_000_000, 1, 200, first_t=1, seed=bytes(32), min_batch=2)
         options = MethodOptions(
-            "sao2", horizon=str(PERIODS), changes=str(CHANGES), fanout="2", goal="mean", users=str(USERS)
+            "sao2", horizon=str(PERIODS), changes=str(CHANGES), fanout="2", goal="mean", users=str(USERS), form=form
         )
         made = method(options, self.of)
         assert isinstance(made, HorizonMethod)
@@ -89,9 +89,9 @@ class Server:
         return Answer(request.question.support(reports), len(reports))
 
 
-def covered(kind: str, horizons: int, seed: int) -> dict[str, float]:
+def covered(kind: str, horizons: int, seed: int, form: str | None) -> dict[str, float]:
     """The share of errors within two standard errors: of periods, of sums from the beginning, of stretches."""
-    server, rng = Server(seed), np.random.default_rng(seed)
+    server, rng = Server(seed, form), np.random.default_rng(seed)
     held: dict[str, list[np.ndarray]] = {"periods": [], "prefixes": [], "ranges": []}
     for _ in range(horizons):
         values = truth(kind, rng)
@@ -105,8 +105,12 @@ def covered(kind: str, horizons: int, seed: int) -> dict[str, float]:
     return {what: float(np.concatenate([one.ravel() for one in found]).mean()) for what, found in held.items()}
 
 
-@every(("kind", "horizons"), [("each twice", 20)], long=[(kind, 100) for kind in KINDS])
-def test_two_standard_errors_hold_what_they_should(kind: str, horizons: int) -> None:
+@every(
+    ("kind", "horizons", "form"),
+    [("each twice", 20, None), ("back and forth", 8, "majority")],
+    long=[*((kind, 100, None) for kind in KINDS), ("each twice", 100, "majority")],
+)
+def test_two_standard_errors_hold_what_they_should(kind: str, horizons: int, form: str | None) -> None:
     low, high = (0.93, 0.97) if horizons >= 100 else (0.90, 0.985)
-    for what, share in covered(kind, horizons, 1).items():
+    for what, share in covered(kind, horizons, 1, form).items():
         assert low < share < high, (kind, what)

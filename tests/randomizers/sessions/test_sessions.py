@@ -16,6 +16,7 @@ from murmurate.randomizers import DeviceArray, Grant, ParameterError, Refusal, q
 from murmurate.randomizers.layouts import ItemsLayout
 from murmurate.randomizers.sessions import Category, Count, Holding, ones
 from murmurate.randomizers.sessions.node import Node
+from tests.cases import every
 from tests.randomizers.guards import SECRETS, people
 from tests.randomizers.sessions.horizons import STREAM, Crowd, ask, horizon
 
@@ -49,9 +50,9 @@ def lived(crowd: Crowd, made: Any, held: np.ndarray, *, crashes: bool = False) -
     return said
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_one_device_and_all_together_give_the_same_bytes_also_after_crashes(every: bool) -> None:
-    made, users = horizon(6, every=every), people(40)
+@pytest.mark.parametrize("each", [False, True])
+def test_one_device_and_all_together_give_the_same_bytes_also_after_crashes(each: bool) -> None:
+    made, users = horizon(6, every=each), people(40)
     held = courses(40, 6, 4)
     assert lived(Crowd(made, users), made, held) == lived(Crowd(made, users), made, held, crashes=True)
 
@@ -123,6 +124,82 @@ def test_a_server_that_repeats_reorders_or_renames_gets_nothing() -> None:
     assert crowd.round(ask(made, FIRST, 1, 1), values) is None  # and is too late now
     wrong = replace(ask(made, FIRST, 2, 1), asked=made.asked(1))
     assert crowd.round(wrong, values) is None
+
+
+def test_a_horizon_is_not_opened_a_second_time_after_its_end() -> None:
+    """Else whoever was asked about some nodes of it would tell the others from the counters of the beginning."""
+    made = horizon(8, cohorts=1, every=True)
+    crowd = Crowd(made, people(30))
+    crowd.round(ask(made, FIRST, 0, 1), [1] * 30)
+    crowd.round(ask(made, FIRST, 1, 1), [1] * 30)
+    told = [device for device in crowd.devices if made.level_of_slot[device._slots[STREAM]] < 2]
+    for t in range(FIRST, FIRST + 8):
+        crowd.look(t, [1] * 30)
+    for device in told:
+        again = replace(ask(made, FIRST, 0, 1), digest=bytes(32))
+        for one in (ask(made, FIRST, 0, 1), again, ask(made, FIRST, 1, 2), ask(made, FIRST, 0, 5)):
+            refused = device.answer(one, 1, now=FIRST + 8)
+            assert isinstance(refused, Refusal)
+            assert refused.reason == "session"
+    assert len(told) > 10
+
+
+def test_a_session_whose_end_nobody_looked_at_is_forgotten_all_the_same() -> None:
+    made = horizon(4, cohorts=1)
+    crowd = Crowd(made, people(30))
+    crowd.round(ask(made, FIRST, 0, 1), [1] * 30)
+    crowd.look(FIRST, [1] * 30)
+    assert all(device._sessions[STREAM] for device in crowd.devices)
+    crowd.look(FIRST + 9, [1] * 30)  # an app that was closed meanwhile, or a partition that came later
+    assert not crowd.array.in_session
+    assert not any(device._sessions[STREAM] for device in crowd.devices)
+
+
+def test_the_first_round_again_leaves_counters_and_changes_as_they_are() -> None:
+    made = horizon(4, cohorts=1)
+    crowd = Crowd(made, people(30))
+    crowd.round(ask(made, FIRST, 0, 1), [1] * 30)
+    before = crowd.array._sessions.arrays()
+    kept = {name: array.copy() for name, array in before.items()}
+    again = crowd.round(replace(ask(made, FIRST, 0, 1), digest=bytes(32)), [1] * 30)
+    assert again is not None
+    assert not len(again)
+    after = crowd.array._sessions.arrays()
+    assert after.keys() == kept.keys()
+    assert all(np.array_equal(after[name], array) for name, array in kept.items())
+
+
+@every("seeds", [range(3)], long=[range(3, 1000)])
+def test_whatever_is_asked_one_device_and_all_together_say_the_same(seeds: range) -> None:
+    lawful = horizon(4, cohorts=2, each=2, every=True), horizon(4, cohort=1, cohorts=2, each=2, every=True)
+    strange = [
+        replace(horizon(2, cohorts=2, each=2), of=12), replace(horizon(8, cohort=2, cohorts=3, each=1), of=12),
+        horizon(4, cohorts=2, each=2, every=True, changes=1),
+        horizon(4, cohorts=2, each=2, every=True, name="ddrm_online"),
+    ]  # fmt: skip
+    answered = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        crowd, looked, held = Crowd(lawful[0], people(20), w=3), FIRST - 1, courses(20, 30, 4, seed)
+        for _ in range(40):
+            t = looked + 1 + int(rng.integers(2))
+            turn = (t - FIRST) // 4
+            made, begin = lawful[turn % 2], FIRST + 4 * turn
+            if rng.random() < 0.4:
+                made, begin = [*lawful, *strange][rng.integers(6)], t - int(rng.integers(3))
+            step = t - begin + 1
+            one = ask(made, begin, *made.tree.ending(step if made.tree.ending(step) else 1)[-1])
+            if rng.random() < 0.3:
+                one = replace(one, digest=rng.bytes(32))
+            if one.t > looked:  # what was looked at is settled
+                reports = crowd.round(one, held[one.t - FIRST].tolist())
+                answered += 0 if reports is None else len(reports)
+            if rng.random() < 0.4 and looked < FIRST + 28:
+                looked += 1
+                crowd.look(looked, held[looked - FIRST].tolist())
+            if rng.random() < 0.1:
+                crowd.crash()
+    assert answered > 20 * len(seeds)
 
 
 def test_two_cohorts_take_turns_and_a_third_horizon_waits_for_its_rest() -> None:
