@@ -32,7 +32,7 @@ def closed(clocks: Clocks) -> dict[int, int]:
     times: dict[int, int] = {}
     begun: int | None = None
     for number, (partition, time) in enumerate(clocks):
-        times[partition] = max(time, times.get(partition, 0))
+        times[partition] = time
         if all(p in times for p in range(AT_FIRST)):
             reached = max(0, min(times.values()) - 500) // SECOND
             begun = reached if begun is None else begun
@@ -44,11 +44,12 @@ def folded(stage: Perturb, clocks: Clocks, start: int = 0) -> dict[int, int]:
     """The record at which the stage may close each period."""
     found: dict[int, int] = {}
     closing = stage._streams["screen"].closing
+    begun: int | None = None
     for number, (partition, time) in enumerate(clocks[start:], start):
         stage.fold(Record(RAW, number, encode(progress(time, partition))))
-        if closing.open_t is not None and closing.reached_t is not None:
-            since = max([*found, closing.open_t - 1]) + 1
-            found |= {t: number for t in range(since, closing.reached_t) if t not in found}
+        if closing.reached_t is not None:
+            begun = closing.reached_t if begun is None else begun
+            found |= {t: number for t in range(begun, closing.reached_t) if t not in found}
     return found
 
 
