@@ -34,7 +34,7 @@ SECONDS = {
     "agents/test_reproduce_ldp_ids.py": 10, "audit/test_pipeline.py": 9, "randomizers/test_ledger_machine.py": 9,
     "faults/test_sources.py": 8, "aggregators/methods/test_invariants.py": 8, "faults/test_isolation.py": 7,
     "faults/test_toy_measure_on_kafka.py": 6, "faults/test_agreement.py": 9, "faults/test_shuffled_records.py": 6,
-    "faults/test_assignment.py": 5, "faults/test_provision.py": 5,
+    "faults/test_assignment.py": 5, "faults/test_provision.py": 5, "faults/test_clocks.py": 18,
 }  # fmt: skip
 """What the long files take, about, the longest first."""
 KAFKA = "faults/"
